@@ -9,12 +9,15 @@ const authenticationsFailed = defineEvent(
   "AuthenticationsFailed",
   Type.Object(
     {
-      /** The address that sent the tokens; absent if several addresses are counted together. */
+      /** Network address that sent the wrong tokens; absent if several addresses are counted together. */
       address: Type.Optional(Type.String()),
       addresses: Type.Integer(),
-      /** Wrong tokens that got 401. The tokens themselves are not recorded. */
+      /** Number of wrong tokens that were answered with 401. The tokens themselves are not recorded. */
       failed: Type.Integer(),
-      /** Further wrong tokens that were compared but got 429: an address gets at most ten 401 a minute. */
+      /**
+       * Number of further wrong tokens that were compared but answered with 429: an address gets at most ten 401 a
+       * minute.
+       */
       turned_away: Type.Integer(),
       /** Time of the first wrong token. */
       since: Type.String(),
@@ -25,7 +28,7 @@ const authenticationsFailed = defineEvent(
   ),
 );
 
-/** Wrong tokens that came within a minute, from one address or from several that are counted together. */
+/** Event: wrong API tokens came within a minute, from one address or from several that are counted together. */
 export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   owner: ({ address }: { address?: string }) => ({ kind: "click", ip: address }),
   members: ["address"],
@@ -33,13 +36,19 @@ export const AuthenticationsFailed = withPersonal(authenticationsFailed, {
   erased: () => ({ address: ERASED }),
 });
 
-/** A token was used for the first time on that UTC day. `token_id` identifies it without disclosing it. */
+/**
+ * Event: an API token was used for the first time on that UTC day. `token_id` identifies the token without disclosing
+ * it.
+ */
 export const TokenUsed = defineEvent(
   "TokenUsed",
   Type.Object({ name: Type.String(), token_id: Type.String(), day: Type.String() }, closed),
 );
 
-/** The master key was replaced. The ids tell keys apart and disclose nothing else. */
+/**
+ * Event: the master key, which encrypts the secrets at rest, was replaced. `from` and `to` are ids that tell keys apart
+ * and disclose nothing else.
+ */
 export const KeyRotated = defineEvent("KeyRotated", Type.Object({ from: Type.String(), to: Type.String() }, closed));
 
 /**
@@ -64,18 +73,18 @@ export const readResource = Type.Union([
 ]);
 export type ReadResource = Static<typeof readResource>;
 
-/** A caller was about to see personal data. The event does not contain that data. */
+/** Event: a caller was about to see personal data. It does not contain that data. */
 export const PersonalDataRead = withPersonal(
   defineEvent(
     "PersonalDataRead",
     Type.Object(
       {
         resource: readResource,
-        /** The recipient whose data was read; absent if the read concerns no single recipient. */
+        /** Recipient whose data was read; absent if the read concerns no single recipient. */
         recipient: Type.Optional(recipient),
         /** Names of the filters that selected the data, without their values. */
         filters: Type.Optional(Type.Array(Type.String(), { minItems: 1 })),
-        /** Number of records read; absent if it was not known beforehand. */
+        /** Number of records that were read; absent if it was not known beforehand. */
         records: Type.Optional(Type.Integer()),
       },
       closed,

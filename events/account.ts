@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
-/** A user of the social network; ids are decimal strings, too long for a number. */
+/** User of the social network. The id is a decimal string, because ids are too long for a number. */
 const user = Type.Object({
   id: Type.String(),
   username: Type.String(),
@@ -20,13 +20,16 @@ export const TokenRefreshed = defineEvent(
   Type.Object({ user_id: Type.String(), expires_at: Type.String() }, closed),
 );
 
-/** `dead`: the grant is gone, and the account must be authorized again. */
+/**
+ * Event: a refresh of the account's tokens failed. `dead`: the user's authorization is gone, and the account must be
+ * authorized again.
+ */
 export const TokenRefreshFailed = defineEvent(
   "TokenRefreshFailed",
   Type.Object({ user_id: Type.String(), reason: Type.String(), dead: Type.Boolean() }, closed),
 );
 
-/** `revoked`: the network confirmed that the tokens no longer work. */
+/** Event: the account was unlinked. `revoked`: the network confirmed that its tokens no longer work. */
 export const AccountUnlinked = defineEvent(
   "AccountUnlinked",
   Type.Object({ user_id: Type.String(), revoked: Type.Boolean() }, closed),

@@ -25,7 +25,7 @@ import * as tracking from "./tracking.ts";
 import * as verification from "./verification.ts";
 import * as webhook from "./webhook.ts";
 
-/** All event types. A new one is added here and nowhere else. */
+/** Definitions of all event types. A new type is added here and nowhere else. */
 export const eventSpecs = [
   account.AccountAuthorized,
   account.TokenRefreshed,
@@ -38,23 +38,33 @@ export const eventSpecs = [
   outreach.RecipientReleased,
   outreach.RecipientRetryAllowed,
   outreach.DirectMessageReceived,
+  outreach.DirectMessagesSeen,
+  outreach.SignalStreamChanged,
+  outreach.SignalsReceived,
   outreach.InboxRead,
   outreach.SourceRead,
   outreach.RunStarted,
   outreach.RunPaused,
   outreach.RunStopRequested,
+  outreach.RecipientRequested,
   outreach.DirectMessageAttempted,
   outreach.DirectMessageSent,
   outreach.DirectMessageSkipped,
   outreach.DirectMessageFailed,
   outreach.DirectMessageInDoubt,
+  outreach.DirectMessageLeft,
+  outreach.MessagesLookedUp,
+  outreach.RecipientNotReached,
   outreach.RunFinished,
   outreach.RunAbandoned,
   outreach.RunRefused,
+  outreach.DryRunRecipientListed,
   outreach.DryRunFinished,
   tracking.LinkClicked,
   tracking.LinkAdded,
   tracking.PersonalLinkClicked,
+  tracking.ConversionRecorded,
+  tracking.ConversionReversed,
   delivery.NotificationRequested,
   delivery.MessageRequested,
   delivery.ChannelTestRequested,
@@ -97,7 +107,7 @@ type Spec = (typeof eventSpecs)[number];
 /** The union of all events; `type` distinguishes them. */
 export type Event = EventOf<Spec>;
 
-/** A store of these events. */
+/** Event store that holds reachlog's events. */
 export type LogStore = EventStore<Event>;
 export type EventType = Event["type"];
 export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
@@ -105,13 +115,18 @@ export type DataOf<T extends EventType> = Extract<Event, { type: T }>["data"];
 /** An event as the log holds it: with position, stream, version, time and hash. */
 export type Recorded<T extends EventType = EventType> = Stored<Extract<Event, { type: T }>>;
 
-/** An event as projections see it: without the encrypted members that no fold needs. */
+/** Event as projections see it: without the encrypted members that no fold needs. */
 export type Folded<T extends EventType = EventType> = Extract<FoldedEvent, { type: T }>;
 
+/** The parts of an event that every way of reading it provides. */
+export type EventLike<T extends EventType = EventType> = Extract<ReadBy<Spec>, { type: T }>;
+
 type FoldedEvent = FoldedBy<Spec>;
-type FoldedBy<One> = One extends EventSpec
-  ? Omit<FoldedOf<EventOf<One>>, "data"> & { readonly data: Omit<EventOf<One>["data"], HiddenOf<One>> }
-  : never;
+type FoldedBy<One> = One extends EventSpec ? Omit<FoldedOf<EventOf<One>>, "type" | "data"> & ReadBy<One> : never;
+type ReadBy<One> =
+  One extends EventSpec<infer T>
+    ? { readonly type: T; readonly data: Omit<EventOf<One>["data"], HiddenOf<One>> }
+    : never;
 
 /** Makes an event of the current schema version. */
 export function makeEvent<T extends EventType>(
@@ -125,14 +140,16 @@ export function makeEvent<T extends EventType>(
   return { id, type, data, meta: { ...meta, schema: spec.version } } as unknown as Extract<Event, { type: T }>;
 }
 
-/** A spec with its compiled checks. */
+/** Event type's definition with the compiled checks of its schema. */
 interface Checked extends EventSpec, PersonalSpec {
   readonly check: () => TypeCheck<TObject>;
-  /** For folds, which accept additional members: to look for them would cost more than all other checks. */
+  /**
+   * Checks data for folds. Accepts additional members, because looking for them would cost more than all other checks.
+   */
   readonly checkFolded: () => TypeCheck<TObject>;
-  /** Like `checkFolded`, for data whose ciphertext stays closed. */
+  /** Checks data whose personal members are still encrypted, for folds. Accepts additional members. */
   readonly checkClosed: () => TypeCheck<TObject>;
-  /** The end of the meta's JSON if {@link makeEvent} made it in the current schema version. */
+  /** JSON text with which an event's metadata ends if {@link makeEvent} made it in the current schema version. */
   readonly metaEnd: string;
 }
 
@@ -140,15 +157,15 @@ const UNKNOWN_TYPE =
   "this version of reachlog has no such event; a log of another version is opened by that version only";
 
 /**
- * A codec that can also decrypt stored events exactly as they were written. The results are in the order of the events.
+ * Event codec that can also decrypt stored events exactly as they were written. Results are in the order of the events.
  */
 export interface EncryptingCodec<E extends NewEvent> extends Codec<E> {
   open(stored: readonly Stored<NewEvent>[]): Awaitable<readonly Opened[]>;
 }
 
 /**
- * Builds the codec of a set of specs: it checks and encrypts on write; decrypts, upcasts and checks on read. Without an
- * encryptor it writes everything in the clear, and reads encrypted data as erased.
+ * Builds the codec of a set of event types: checks and encrypts on write; decrypts, upcasts and checks on read. Without
+ * an encryptor it writes everything in the clear, and reads encrypted data as erased.
  */
 export function createCodec<E extends NewEvent>(
   known: ReadonlyMap<string, Checked>,
@@ -226,7 +243,7 @@ function lifted(spec: Checked, stored: Stored<NewEvent>, { data: opened, erased 
   return { ...stored, data, meta };
 }
 
-/** Adds the checks to the specs of `list`. Throws if an older schema version has no upcast. */
+/** Adds compiled checks to the event types of `list`. Throws if an older schema version has no upcast. */
 export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): ReadonlyMap<string, Checked> {
   return new Map(
     list.map((spec) => {
@@ -244,13 +261,16 @@ export function compileSpecs(list: readonly (EventSpec & PersonalSpec)[]): Reado
   );
 }
 
-/** Compiles the schema at the first event of its type: compiling all of them takes longer than most commands. */
+/**
+ * Returns a function that compiles the schema on its first call and then reuses it: compiling the schemas of all event
+ * types takes longer than most commands.
+ */
 function compiledOnce(schema: () => TObject): () => TypeCheck<TObject> {
   let compiled: TypeCheck<TObject> | undefined;
   return () => (compiled ??= TypeCompiler.Compile(schema()));
 }
 
-/** The same schema, but with additional members allowed in objects on every level. */
+/** Returns a copy of the schema that allows additional members in objects on every level. */
 function withMore(schema: unknown): unknown {
   if (typeof schema !== "object" || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(withMore);
@@ -259,7 +279,7 @@ function withMore(schema: unknown): unknown {
   return copy;
 }
 
-/** The schema of data whose personal members are encrypted. */
+/** Returns the schema of an event type's data while its personal members are encrypted. */
 function closedOf({ data, personal: encrypted }: EventSpec & PersonalSpec): TObject {
   if (encrypted === undefined) return data;
   const shown = Object.entries(data.properties).filter(([member]) => !encrypted.members.includes(member));
@@ -271,20 +291,20 @@ const byType = compileSpecs(eventSpecs);
 /** All event types, in the order of the catalog. */
 export const EVENT_TYPES: readonly EventType[] = eventSpecs.map(({ type }) => type);
 
-/** The catalog's codec without keys, for tests and benches. */
+/** Codec of all event types without encryption keys, for tests and benchmarks. */
 export const codec: EncryptingCodec<Event> = createCodec<Event>(byType);
 
-/** The catalog's codec with keys. */
+/** Creates the codec of all event types that encrypts personal data. */
 export function encryptingCodec(encryptor: Encryptor): EncryptingCodec<Event> {
   return createCodec<Event>(byType, encryptor);
 }
 
-/** The event types with encrypted members. */
+/** Event types that have encrypted members. */
 export const ENCRYPTED_TYPES: readonly EventType[] = [...byType.values()].flatMap(({ type, personal: encrypted }) =>
   encrypted === undefined ? [] : [type as EventType],
 );
 
-/** Says in an error message where the event is; one that is about to be written has no position. */
+/** Says in an error message where the event is. An event that is about to be written has no position. */
 function where(position: number | undefined): string {
   return position === undefined ? "written" : `at ${position}`;
 }

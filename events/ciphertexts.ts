@@ -13,32 +13,32 @@ import type { EncryptionKey, Encryptor, Personal } from "./encryption.ts";
 
 /** Encrypts and decrypts the personal members of events. */
 export interface Ciphertexts {
-  /** Returns the events of one append as the log stores them. */
+  /** Encrypts the events of one append, and returns them as the log stores them. */
   close(events: readonly NewEvent[]): Awaitable<readonly Encoded[]>;
   open(stored: readonly Stored[]): Awaitable<readonly Opened[]>;
   /**
-   * True if an event read from the log can be used as it was given to `close`. For an event with personal data this is
-   * true only once, and not after keys were deleted.
+   * True if an event read from the log can be used as it was given to `close`, without decryption. For an event with
+   * personal data this is true only once, and not after keys were deleted.
    */
   isOpen(event: NewEvent): boolean;
   /**
-   * Called for each event that is read. If its type deletes keys, drops what is in memory, so that reading continues
-   * without the deleted keys.
+   * Called with the type of each event that is read. If events of that type delete encryption keys, drops what is in
+   * memory, so that reading continues without the deleted keys.
    */
   dropDeletedAt(type: string): void;
-  /** Number of events read so far that deleted keys. */
+  /** Returns how many of the events read so far deleted encryption keys. */
   deletions(): number;
 }
 
 /** The parts of an event that are needed to decrypt it. */
 export interface Stored {
-  /** Undefined in a fold. */
+  /** Id of the event; undefined in a fold. */
   readonly id: string | undefined;
   readonly type: string;
   readonly data: unknown;
 }
 
-/** The personal members of the event at index `at`. */
+/** Personal members of one event in a list; `at` is the event's index. */
 interface Part {
   readonly at: number;
   readonly personal: Personal;
@@ -49,18 +49,21 @@ interface Closed extends Omit<Part, "divided"> {
   readonly ciphertext: string;
 }
 
-/** Maximum number of ids in `fresh`: a good part of a second of full load. */
+/** Maximum number of ids in `fresh`: the events of a good part of a second of full load. */
 const FRESH_MAX = 16_384;
 
-/** The events that delete keys. */
+/** Event types that delete encryption keys. */
 const DELETING: ReadonlySet<string> = new Set(["PersonForgotten", "PersonalDataExpired"]);
 
-/** Without an encryptor nothing is encrypted, and every ciphertext reads as erased. */
+/**
+ * Creates the encryption of personal members. Without an encryptor nothing is encrypted, and every ciphertext reads as
+ * erased.
+ */
 export function createCiphertexts(
   personalOf: (type: string) => Personal | undefined,
   encryptor: Encryptor | undefined,
 ): Ciphertexts {
-  /** Ids of events that were closed here and not yet read back from the log. */
+  /** Ids of events that this process encrypted and has not yet read back from the log. */
   const fresh = new Set<string>();
   let deletions = 0;
 
@@ -70,8 +73,8 @@ export function createCiphertexts(
   };
 
   /**
-   * Encrypts the events. If keys were deleted since `asOf`, none is noted as fresh: a reader past the deletion must not
-   * get data that the former keys encrypted.
+   * Encrypts the events. If encryption keys were deleted since `asOf`, no event is noted as fresh: a reader past the
+   * deletion must not get data that the former keys encrypted.
    */
   const closeAll = (
     events: readonly NewEvent[],

@@ -16,9 +16,18 @@ export const level = Type.Union([
 ]);
 export type Level = Static<typeof level>;
 
-/** A notification for team chat. */
+/**
+ * Report of outreach that a notification is. `run_id`: the run that it ends with; absent for one that a caller asked for.
+ * `clicks`: all clicks by people until then, from which the next report counts; absent if they could not be read.
+ */
+const report = Type.Object({ run_id: Type.Optional(Type.String()), clicks: Type.Optional(Type.Integer()) }, closed);
+
+/** Event: a notification for the team chat was requested, by a caller or by the service. */
 export const NotificationRequested = withPersonal(
-  defineEvent("NotificationRequested", Type.Object({ message: Type.String(), service: Type.String(), level }, closed)),
+  defineEvent(
+    "NotificationRequested",
+    Type.Object({ message: Type.String(), service: Type.String(), level, report: Type.Optional(report) }, closed),
+  ),
   {
     owner: () => ({ kind: "message" }),
     members: ["message"],
@@ -27,35 +36,35 @@ export const NotificationRequested = withPersonal(
   },
 );
 
-/** A message for the messaging service. */
+/** Event: a caller requested a message for the messaging service. */
 export const MessageRequested = withPersonal(
   defineEvent("MessageRequested", Type.Object({ text: Type.String() }, closed)),
   { owner: () => ({ kind: "message" }), members: ["text"], inFolds: false, erased: () => ({ text: ERASED }) },
 );
 
-/** A test of `channels`: one attempt at each. */
+/** Event: a test of `channels` was requested: one attempt to dispatch to each. */
 export const ChannelTestRequested = defineEvent(
   "ChannelTestRequested",
   Type.Object({ channels: Type.Array(channelName) }, closed),
 );
 
-/** When the first attempt that may have arrived ended. The network has known the dispatch's id since then. */
+/** Time at which the first attempt ended that may have arrived. The network has known the dispatch's id since then. */
 const doubtful_since = Type.Optional(Type.String());
 
-/** A dead letter or a dispatch in doubt is to be dispatched again. */
+/** Event: a dead letter, or a dispatch in doubt, is to be dispatched again. */
 export const DispatchRetryRequested = defineEvent(
   "DispatchRetryRequested",
   Type.Object(
     {
       /** Id of the event whose dispatch is repeated. */
       event_id: Type.String(),
-      /** Position of that event. */
+      /** Position of the event whose dispatch is repeated. */
       source: Type.Integer(),
       channel: channelName,
       doubtful_since,
-      /** An attempt may have arrived, and an operator still had it sent again. */
+      /** True if an earlier attempt may have arrived, and an operator still had the dispatch repeated. */
       may_double: Type.Optional(Type.Literal(true)),
-      /** The dispatch was in doubt; absent for a dead letter. */
+      /** True if the dispatch was in doubt; absent for a dead letter. */
       in_doubt: Type.Optional(Type.Literal(true)),
     },
     closed,
@@ -68,20 +77,20 @@ export const DispatchRetryRequested = defineEvent(
 const dispatchMode = Type.Union([Type.Literal("single"), Type.Literal("batch"), Type.Literal("digest")]);
 export type DispatchMode = Static<typeof dispatchMode>;
 
-/** Schema of the outcome of requests that completed together. */
+/** Returns the schema of an event that records how requests ended which completed together. */
 const outcomeOf = <const Properties extends TProperties>(properties: Properties) =>
   Type.Object(
     {
       channel: channelName,
       lane,
       /**
-       * Every dispatch of the lane requested below this position has a final outcome, or a `DispatchFailed` with the
-       * time of its next attempt. A restart reads the log from here, so a dispatch that waits long delays no other.
+       * Position below which every requested dispatch of the lane has a final outcome, or a `DispatchFailed` with the
+       * time of its next attempt. A restart reads the log from here, so one that waits long delays no other.
        */
       low_watermark: Type.Integer(),
       /**
-       * `sources`: positions of the events that requested those dispatches of the request that have this outcome.
-       * `attempt`: the number of their attempt.
+       * Requests that had this outcome. `sources`: positions of the events that requested the dispatches of the
+       * request. `attempt`: the number of their attempt.
        */
       requests: Type.Array(Type.Object({ sources, attempt: Type.Integer(), ...properties }, closed), { minItems: 1 }),
     },
@@ -89,13 +98,19 @@ const outcomeOf = <const Properties extends TProperties>(properties: Properties)
   );
 const status = Type.Optional(Type.Integer());
 
-/** Present if the network answered, even with a refusal: its status, and how long it took. */
+/**
+ * Network's answer to a request: its status and how long it took. Present even if the network refused; absent if it did
+ * not answer.
+ */
 const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
 
-/** `digest`: the id of the digest, by which a network may recognise it. */
+/**
+ * Way in which a request was sent. `digest`: the id of the message that carried several dispatches, by which a network
+ * may recognise it.
+ */
 const asked = { mode: dispatchMode, digest: Type.Optional(Type.String()) };
 
-/** The mode is absent if no request was made. */
+/** Way in which a request was sent; the mode is absent if no request was made. */
 const maybeAsked = { ...asked, mode: Type.Optional(dispatchMode) };
 
 export const DispatchSucceeded = defineEvent(
@@ -104,8 +119,8 @@ export const DispatchSucceeded = defineEvent(
 );
 
 /**
- * Not final: the dispatches are retried at `retry_at`. `may_have_arrived`: the network recognises a repeat by its id,
- * for some time.
+ * Event: an attempt failed, and the dispatches are retried at `retry_at`. `may_have_arrived`: the attempt may have
+ * succeeded, and the network recognises a repeat by its id for some time.
  */
 export const DispatchFailed = defineEvent(
   "DispatchFailed",
@@ -123,6 +138,7 @@ export const DispatchSkipped = defineEvent(
   outcomeOf({
     reason: Type.Union([
       Type.Literal("no_user_agent"),
+      Type.Literal("no_ip_address"),
       Type.Literal("too_old"),
       Type.Literal("expired"),
       Type.Literal("filtered"),
@@ -130,27 +146,27 @@ export const DispatchSkipped = defineEvent(
   }),
 );
 
-/** The dispatches may have arrived and a repeat could double them, so they are never retried automatically. */
+/** Event: dispatches may have arrived, and a repeat could double them, so they are never retried automatically. */
 export const DispatchInDoubt = defineEvent(
   "DispatchInDoubt",
   outcomeOf({ ...maybeAsked, ...answer, detail: Type.String() }),
 );
 
-/** Dead letters: refused for good, or out of attempts. */
+/** Event: dispatches became dead letters, because the network refused them for good or the attempts ran out. */
 export const DispatchAbandoned = defineEvent(
   "DispatchAbandoned",
   outcomeOf({ ...maybeAsked, ...answer, detail: Type.String(), refused: Type.Boolean(), doubtful_since }),
 );
 
-/** An operator discarded a dead letter. `source` is the position of the event whose dispatch it was. */
+/** Event: an operator discarded a dead letter. `source` is the position of the event whose dispatch it was. */
 export const DispatchDiscarded = defineEvent(
   "DispatchDiscarded",
   Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, why: Type.String() }, closed),
 );
 
 /**
- * An operator closed a dispatch in doubt: it `arrived`, or it is `left` as it is, sent or not. `source` is the position
- * of the event whose dispatch it was.
+ * Event: an operator closed a dispatch in doubt. It `arrived`, or it is `left` as it is, sent or not. `source` is the
+ * position of the event whose dispatch it was.
  */
 export const DispatchSettled = defineEvent(
   "DispatchSettled",
@@ -167,8 +183,8 @@ export const DispatchSettled = defineEvent(
 );
 
 /**
- * Recorded before a request to a network that may not recognise a repeat, if several instances share the log: it tells
- * the next dispatcher what may have arrived. Any outcome ends the claim. `token`: fencing token of the channel's lease.
+ * Event before a request to a network that may not recognise a repeat, if instances share the log: tells the next
+ * dispatcher what may have arrived. Any outcome ends the claim. `token`: fencing token of the channel's lease.
  */
 export const DispatchClaimed = defineEvent(
   "DispatchClaimed",
@@ -176,20 +192,20 @@ export const DispatchClaimed = defineEvent(
 );
 
 /**
- * Too many requests in a row failed: nothing is sent before `until`, then a single request decides. `failures`: how
- * many failed, including earlier ones if the circuit was open before.
+ * Event: too many requests in a row failed. Nothing is sent before `until`, then a single request decides. `failures`:
+ * how many failed, including earlier ones if the circuit was open before.
  */
 export const CircuitOpened = defineEvent(
   "CircuitOpened",
   Type.Object({ channel: channelName, failures: Type.Integer(), until: Type.String() }, closed),
 );
 
-/** A request reached the network again. */
+/** Event: a request reached the network again, so sending continues. */
 export const CircuitClosed = defineEvent("CircuitClosed", Type.Object({ channel: channelName }, closed));
 
 /**
- * The network refuses the channel as a whole: its clicks wait, and direct sends fail at once. `credential`: a keyed
- * hash of the refused credential, so that another one is recognised.
+ * Event: the network refuses the channel as a whole. Its clicks wait, and direct sends fail at once. `credential`: a
+ * keyed hash of the refused credential, so that a new one is noticed.
  */
 export const ChannelSuspended = defineEvent(
   "ChannelSuspended",
@@ -199,7 +215,7 @@ export const ChannelSuspended = defineEvent(
   ),
 );
 
-/** `delivered`: the network accepted a test. */
+/** Event: a suspended channel works again. `delivered`: the network accepted a test. */
 export const ChannelResumed = defineEvent(
   "ChannelResumed",
   Type.Object(

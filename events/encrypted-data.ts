@@ -5,8 +5,8 @@ import { type EncryptionKey, type Owner, type Personal, ENCRYPTED, encodeRequest
 export type Data = Readonly<Record<string, unknown>>;
 
 /**
- * Holds the event's id inside a ciphertext that folds open: folds do not know the id, so it cannot be part of the
- * context.
+ * Member of the encrypted text that holds the event's id, if folds decrypt the text: folds do not know the id, so it
+ * cannot be part of the context.
  */
 const OF_EVENT = "$event";
 
@@ -21,8 +21,8 @@ export interface Divided {
 }
 
 /**
- * Undefined if nothing in the data is personal: it is stored as it is. Hidden members stay in `shown` as undefined,
- * which JSON leaves out.
+ * Splits the data of an event. Undefined if nothing in it is personal, so that it is stored as it is. Hidden members
+ * stay in `shown` as undefined, which JSON leaves out.
  */
 export function divide({ members, shortened = NONE }: Personal, data: unknown): Divided | undefined {
   let shown: Record<string, unknown> | undefined;
@@ -47,8 +47,8 @@ export function divide({ members, shortened = NONE }: Personal, data: unknown): 
 const NONE = {};
 
 /**
- * The event as the log stores it, except for the ciphertext, which the writer thread makes. For an erased owner the
- * ciphertext is the prefix alone.
+ * Returns the event as the log stores it, without the ciphertext, which the writer thread makes. If the owner was
+ * erased, the ciphertext is its prefix alone.
  */
 export function encryptDivided(
   personal: Personal,
@@ -62,14 +62,14 @@ export function encryptDivided(
   return { id, type, data: shown, meta, transformInput };
 }
 
-/** Puts the decrypted members back into the data. */
+/** Puts the decrypted personal members back into an event's data. */
 function unite(data: unknown, hidden: Data): unknown {
   const whole: Record<string, unknown> = {};
   for (const member in data as Data) if (member !== ENCRYPTED) whole[member] = (data as Data)[member];
   return Object.assign(whole, hidden);
 }
 
-/** The ciphertext of stored data; undefined if nothing in it is personal. */
+/** Returns the ciphertext in an event's stored data; undefined if nothing in it is personal. */
 export function ciphertextOf(data: unknown): string | undefined {
   const ciphertext = typeof data === "object" && data !== null ? (data as Data)[ENCRYPTED] : undefined;
   return typeof ciphertext === "string" ? ciphertext : undefined;
@@ -80,7 +80,10 @@ export interface Opened {
   readonly erased: boolean;
 }
 
-/** `text`: the decrypted text, undefined if its key is gone. `id` is undefined in a fold. */
+/**
+ * Returns an event's data with its personal members. `text`: the decrypted text, undefined if its encryption key is
+ * gone. `id` is undefined in a fold.
+ */
 export function openedWith(
   personal: Personal,
   { id, type, data }: { readonly id: string | undefined; readonly type: string; readonly data: unknown },
@@ -95,7 +98,7 @@ export function openedWith(
   return { data: unite(data, hidden), erased: false };
 }
 
-/** The context that binds a ciphertext to its event. */
+/** Returns the context that binds a ciphertext to its event: a ciphertext moved to another event does not decrypt. */
 export function contextOf({ inFolds }: Personal, type: string, id = ""): string {
   return inFolds ? type : `${type}|${id}`;
 }

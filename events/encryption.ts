@@ -1,29 +1,34 @@
 import type { Awaitable } from "eventstore-lite";
 import type { EventSpec } from "./event.ts";
 
-/** The owner of an event's personal data, whose key encrypts it. */
+/** Owner of an event's personal data, whose encryption key encrypts it. */
 export type Owner =
   | {
       readonly kind: "person";
       readonly id?: string | undefined;
       readonly username?: string | undefined;
-      /** Each event has its own key. Once the keys are deleted, nothing tells whose events they were. */
+      /**
+       * True if each event has its own encryption key. Once the keys are deleted, nothing tells whose events they were.
+       */
       readonly isUnlinkable?: true;
     }
   | { readonly kind: "click"; readonly ip: string | undefined }
-  /** Messages to our own team, and answers to callers: the data belongs to no single person. */
+  /** Owner of messages to the operator's team and of answers to callers: their data belongs to no single person. */
   | { readonly kind: "message" | "answer" };
 
-/** The personal members of a type of event. A member may be absent. */
+/** Description of the personal members of a type of event. A member may be absent. */
 export interface Personal<Member extends string = string, InFolds extends boolean = boolean> {
   owner(data: never): Owner;
-  /** Members that are encrypted whole. */
+  /** Names of the members that are encrypted whole. */
   readonly members: readonly Member[];
-  /** Members of which a part stays readable; the function returns that part. */
+  /** Functions that return the readable part of a member; the rest of that member is encrypted. */
   readonly shortened?: Readonly<Record<string, (value: string) => string>>;
-  /** True if folds see the members. Decrypting costs as much as the rest of reading. */
+  /** True if folds see the personal members. Decrypting them costs as much as the rest of reading. */
   readonly inFolds: InFolds;
-  /** Replaces the members once the key is gone; `mark` tells erased recipients apart. */
+  /**
+   * Returns the values that replace the personal members once the encryption key is gone; `mark` tells erased
+   * recipients apart.
+   */
   erased(mark: string): Readonly<Record<string, unknown>>;
 }
 
@@ -31,7 +36,7 @@ export interface PersonalSpec {
   readonly personal?: Personal;
 }
 
-/** Marks the personal members of an event. */
+/** Adds to an event's definition which of its members are personal. */
 export function withPersonal<
   Spec extends EventSpec,
   const Member extends keyof Spec["data"]["properties"] & string,
@@ -40,37 +45,40 @@ export function withPersonal<
   return { ...spec, personal };
 }
 
-/** Members that folds do not see. */
+/** Names of the personal members that folds do not see. */
 export type HiddenOf<Spec> = Spec extends { readonly personal: Personal<infer Member, false> } ? Member : never;
 
-/** A key, and the prefix of the ciphertexts that it encrypts. */
+/** Encryption key, and the prefix of the ciphertexts that it encrypts. */
 export interface EncryptionKey {
   readonly prefix: string;
-  /** 32 bytes in hex. Undefined if the owner was erased: their ciphertexts are the prefix alone. */
+  /** Encryption key, 32 bytes in hex. Undefined if the owner was erased: their ciphertexts are the prefix alone. */
   readonly key: string | undefined;
 }
 
-/** A ciphertext, and the context that it is bound to. */
+/** Ciphertext, and the context that it is bound to. */
 export interface Ciphertext {
   readonly ciphertext: string;
   readonly context: string;
 }
 
 /**
- * Chooses keys and decrypts. The keys are stored outside the log, so that they can be deleted while the log stays as it
- * is. Results are in the order of the input, and promises only if keys must be made or fetched.
+ * Chooses encryption keys and decrypts. The keys are stored outside the log, so that they can be deleted while the log
+ * stays as it is. Results are in the order of the input, and promises only if keys must be made or fetched.
  */
 export interface Encryptor {
   /** Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first. */
   keysFor(owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]>;
   /**
-   * Undefined if the key is gone, so that the ciphertext can never be opened. Throws if a ciphertext was damaged or
-   * moved.
+   * Decrypts ciphertexts. Undefined if a key is gone, so that its ciphertext can never be decrypted. Throws if a
+   * ciphertext was damaged or moved.
    */
   open(ciphertexts: readonly Ciphertext[]): Awaitable<readonly (string | undefined)[]>;
-  /** A mark in place of the recipient that the ciphertext was about. */
+  /** Returns a mark in place of the recipient that the ciphertext was about. */
   markOf(ciphertext: string): string;
-  /** Keys may have been deleted elsewhere: uses cached keys again only after a check that they were not. */
+  /**
+   * Called when encryption keys may have been deleted elsewhere: cached keys are used again only after a check that
+   * they were not.
+   */
   revalidate(): void;
 }
 
@@ -84,7 +92,7 @@ export function erasedPerson(mark: string): string {
   return ERASED_PERSON + mark;
 }
 
-/** The mark of an erased recipient's id; undefined for every other id. */
+/** Returns the mark in the id of an erased recipient; undefined for every other id. */
 export function markOfErased(id: string): string | undefined {
   return id.startsWith(ERASED_PERSON) ? id.slice(ERASED_PERSON.length) : undefined;
 }
@@ -98,14 +106,14 @@ export const ENCRYPTED = "ciphertext";
 interface EncryptionRequest {
   /** The prefix of the ciphertext. */
   readonly prefix: string;
-  /** As in {@link EncryptionKey}. */
+  /** Encryption key, as in {@link EncryptionKey}. */
   readonly key: string;
   /** The context that the ciphertext is bound to. */
   readonly context: string;
   readonly text: string;
 }
 
-/** A character that neither keys nor names nor JSON contain. */
+/** Character between the parts of a request; no key, name or JSON contains it. */
 const SEPARATOR = "\t";
 
 export function encodeRequest({ prefix, key, context, text }: EncryptionRequest): string {

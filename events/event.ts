@@ -5,23 +5,25 @@ export class InvalidEvent extends Error {
   override readonly name = "InvalidEvent";
 }
 
-/** The metadata of every event: who caused it, and in which request. */
+/** Metadata of every event: the caller and the request that caused it. */
 export interface EventMeta {
   /** Version of the data's schema; older ones are upcast when read. */
   readonly schema: number;
   readonly request_id?: string;
   /** W3C Trace Context `traceparent` of the request that caused the event. */
   readonly traceparent?: string;
-  /** Name of the API token, `anonymous`, or `reachlog` for what the service does by itself. */
+  /**
+   * Caller that caused the event: name of an API token, `anonymous`, or `reachlog` for what the service does by itself.
+   */
   readonly caller?: string;
-  /** Never stored; set on an event that was read after the key of its personal data was deleted. */
+  /** True if the event was read after the encryption key of its personal data was deleted. Never stored. */
   readonly erased?: true;
 }
 
 /** Converts data of one schema version to the next one. */
 export type Upcast = (data: unknown) => unknown;
 
-/** The definition of a type of event. */
+/** Definition of a type of event: its name, and the schema of its data. */
 export interface EventSpec<T extends string = string, S extends TObject = TObject> {
   readonly type: T;
   readonly version: number;
@@ -38,7 +40,7 @@ export function defineEvent<T extends string, S extends TObject>(
   return { type, data, ...history };
 }
 
-/** The event a spec describes. */
+/** Type of the events that a definition describes. */
 export type EventOf<Spec> =
   Spec extends EventSpec<infer T, infer S>
     ? { readonly id: string; readonly type: T; readonly data: Static<S>; readonly meta: EventMeta }

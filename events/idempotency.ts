@@ -2,7 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
-/** The first answer to a request with an `Idempotency-Key`; every repeat gets it again. */
+/**
+ * Event with the first answer to a request that had an `Idempotency-Key`; every repeat of the request gets the same
+ * answer.
+ */
 const requestAnswered = defineEvent(
   "RequestAnswered",
   Type.Object(

@@ -1,21 +1,21 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 import { ERASED, erasedPerson, withPersonal, type Owner } from "./encryption.ts";
 
 const closed = { additionalProperties: false };
 
-/** A recipient. An imported handle has no id until the network is asked for it. */
+/** Recipient, by id and handle. An imported handle has no id until the network is asked for it. */
 export const recipient = Type.Object(
   { id: Type.Optional(Type.String()), username: Type.Optional(Type.String()) },
   closed,
 );
 export type Recipient = Static<typeof recipient>;
 
-/** A recipient that the network knows. */
+/** Recipient that the network knows, so that the id is present. */
 export const knownRecipient = Type.Object({ id: Type.String(), username: Type.String() }, closed);
 export type KnownRecipient = Static<typeof knownRecipient>;
 
-/** Marks the data as personal data of the recipient that the event is about. */
+/** Marks personal data of an event as owned by the event's `recipient`; folds see it. */
 const ofRecipient = {
   owner: ({ recipient: { id, username } }: { recipient: Recipient }): Owner => ({ kind: "person", id, username }),
   inFolds: true,
@@ -25,10 +25,13 @@ function erasedRecipient(mark: string) {
   return { recipient: { id: erasedPerson(mark), username: erasedPerson(mark) } };
 }
 
+/** Personal data of events whose only personal member is the recipient. */
+const ofRecipientAlone = { ...ofRecipient, members: ["recipient"], erased: erasedRecipient } as const;
+
 export const basis = Type.Union([Type.Literal("dm_first"), Type.Literal("opt_in"), Type.Literal("none")]);
 export type Basis = Static<typeof basis>;
 
-/** A recipient's consent to have their own clicks recorded; separate from consent to messages. */
+/** Recipient's consent to have their own clicks recorded; separate from consent to messages. */
 export const tracking = Type.Union([Type.Literal("granted"), Type.Literal("denied"), Type.Literal("unknown")]);
 export type Tracking = Static<typeof tracking>;
 
@@ -42,7 +45,7 @@ const consentEvidence = {
   consent_text: Type.Optional(Type.String()),
 };
 
-/** The same evidence for tracking. */
+/** Evidence for consent to tracking, with the same three members as for consent to messages. */
 const trackingEvidence = {
   tracking_at: Type.Optional(Type.String()),
   tracking_source: Type.Optional(Type.String()),
@@ -77,7 +80,10 @@ export const RecipientAdded = withPersonal(
       {
         recipient,
         name: Type.Optional(Type.String()),
-        /** Absent if the list does not say; the basis then stays as it is. */
+        /**
+         * Basis on which the recipient may be contacted; absent if the list names none, and the basis then stays as it
+         * is.
+         */
         basis: Type.Optional(basis),
         ...consentEvidence,
         tracking: Type.Optional(tracking),
@@ -103,8 +109,8 @@ export const RecipientAdded = withPersonal(
 );
 
 /**
- * A recipient's consent changed: `basis` to be written to, `tracking` to have their clicks recorded; an absent one
- * stays as it was. `message_id`: the reply in which they said so.
+ * Event: a recipient's consent changed. `basis`: consent to be written to; `tracking`: consent to have their clicks
+ * recorded; an absent one stays as it was. `message_id`: the reply in which they said so.
  */
 export const ConsentRecorded = withPersonal(
   defineEvent(
@@ -125,33 +131,41 @@ export const ConsentRecorded = withPersonal(
 );
 
 /**
- * `list`: an imported list says so, with or without its own reason. `hash`: one of the recipient's names has the hash
- * of an earlier suppression.
+ * Reason for a suppression. `list`: an imported list says so, with or without its own reason. `hash`: a name of the
+ * recipient has the same hash as an earlier suppression.
  */
 export const suppressionReason = Type.Union([
   Type.Literal("by_hand"),
   Type.Literal("opt_out"),
+  /** Reason of RecipientSuppressed: the recipient pressed the button of the page that their message links. */
+  Type.Literal("opt_out_page"),
   Type.Literal("list"),
   Type.Literal("hash"),
 ]);
 
-/** The recipient never gets a message again. */
+/** How a message to us was found; absent if a run read it. */
+const via = Type.Optional(Type.Literal("stream"));
+
+export type SuppressionReason = Static<typeof suppressionReason>;
+
+/** Event: the recipient is suppressed, and never gets a message again. */
 export const RecipientSuppressed = withPersonal(
   defineEvent(
     "RecipientSuppressed",
     Type.Object(
       {
-        /** Absent if a list names the recipient by a hash alone. */
+        /** Recipient who is suppressed; absent if a list names them by a hash alone. */
         recipient: Type.Optional(recipient),
         reason: suppressionReason,
-        /** Why they were suppressed elsewhere, as a list says. */
+        /** Reason for which the recipient was suppressed elsewhere, as an imported list says. */
         reason_text: Type.Optional(Type.String()),
-        /** When they were suppressed elsewhere, as a list says, ISO 8601. */
+        /** Time at which the recipient was suppressed elsewhere, as an imported list says, ISO 8601. */
         suppressed_at: Type.Optional(Type.String()),
-        /** Keyed hashes of id and handle, which outlast the recipient's other data. */
+        /** Keyed hashes of the recipient's id and handle, which outlast their other data. */
         hashes: Type.Optional(Type.Array(Type.String())),
-        /** The reply that asked for it. */
+        /** Id of the reply in which the recipient asked us to stop. */
         message_id: Type.Optional(Type.String()),
+        via,
       },
       closed,
     ),
@@ -169,13 +183,22 @@ export const RecipientSuppressed = withPersonal(
 );
 
 /**
- * A reply may ask us to stop: the recipient gets no message until an operator suppresses or releases them.
- * `received_at`: when the network received it, ISO 8601. Its text is not stored.
+ * Event: a reply may ask us to stop, so the recipient gets no message until an operator decides. `received_at`: when
+ * the network received the reply, ISO 8601. `reason`: it came in X Chat, which is encrypted.
  */
 export const RecipientHeld = withPersonal(
   defineEvent(
     "RecipientHeld",
-    Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+    Type.Object(
+      {
+        recipient,
+        message_id: Type.String(),
+        received_at: Type.String(),
+        reason: Type.Optional(Type.Literal("x_chat")),
+        via,
+      },
+      closed,
+    ),
   ),
   {
     ...ofRecipient,
@@ -184,21 +207,20 @@ export const RecipientHeld = withPersonal(
   },
 );
 
-/** An operator has read the reply and found that it does not ask us to stop. */
-export const RecipientReleased = withPersonal(defineEvent("RecipientReleased", Type.Object({ recipient }, closed)), {
-  ...ofRecipient,
-  members: ["recipient"],
-  erased: erasedRecipient,
-});
+/** Event: an operator has read the recipient's reply and found that it does not ask us to stop. */
+export const RecipientReleased = withPersonal(
+  defineEvent("RecipientReleased", Type.Object({ recipient }, closed)),
+  ofRecipientAlone,
+);
 
 /**
- * A recipient wrote to us: appended for their first message, and for their first one after ours. Its text is not
+ * Event: a recipient wrote to us. Appended for their first message, and for their first one after ours. The text is not
  * stored.
  */
 export const DirectMessageReceived = withPersonal(
   defineEvent(
     "DirectMessageReceived",
-    Type.Object({ recipient, message_id: Type.String(), received_at: Type.String() }, closed),
+    Type.Object({ recipient, message_id: Type.String(), received_at: Type.String(), via }, closed),
   ),
   {
     ...ofRecipient,
@@ -208,17 +230,60 @@ export const DirectMessageReceived = withPersonal(
 );
 
 /**
- * How far the messages to us were read: all up to `newest_id`, and those from before the first reading down to
- * `backlog` (absent: nothing older is left to read).
+ * Number of requests to the network, and their maximum cost: the network does not charge twice a day for the
+ * same thing.
+ */
+export const usage = Type.Object(
+  {
+    sends: Type.Integer(),
+    users: Type.Integer(),
+    /** Number of followers of our own account that were read; they may be cheaper than other users. */
+    followers: Type.Integer(),
+    posts: Type.Integer(),
+    messages: Type.Integer(),
+    /** Maximum cost of the requests, in US dollars. */
+    usd: Type.Number(),
+  },
+  closed,
+);
+export type Usage = Static<typeof usage>;
+
+/**
+ * Event: the network signalled that a recipient has read our messages up to then. Appended once for each message of
+ * ours; without it, nothing is known.
+ */
+export const DirectMessagesSeen = withPersonal(
+  defineEvent("DirectMessagesSeen", Type.Object({ recipient, seen_at: Type.String() }, closed)),
+  ofRecipientAlone,
+);
+
+/** Event: the network's stream of signals opened (`open`), or no longer does; `details`: what the network refuses. */
+export const SignalStreamChanged = defineEvent(
+  "SignalStreamChanged",
+  Type.Object({ open: Type.Boolean(), details: Type.Array(Type.String()) }, closed),
+);
+
+/** Event: signals for which the network charges arrived: messages, and those of X Chat among them. */
+export const SignalsReceived = defineEvent(
+  "SignalsReceived",
+  Type.Object({ messages: Type.Integer(), chats: Type.Integer(), usage }, closed),
+);
+
+/**
+ * Event: messages to our account were read, all up to `newest_id`, and those from before the first reading down to
+ * `backlog` (absent: nothing older is left to read). Without `run_id`, the reading closed a gap in the stream of
+ * signals.
  */
 export const InboxRead = defineEvent(
   "InboxRead",
   Type.Object(
     {
-      run_id: Type.String(),
+      run_id: Type.Optional(Type.String()),
       newest_id: Type.Optional(Type.String()),
       backlog: Type.Optional(Type.String()),
       messages: Type.Integer(),
+      /** Use of the network; absent if a run read, whose end has it. */
+      usage: Type.Optional(usage),
     },
     closed,
   ),
@@ -231,7 +296,7 @@ export const pagedSource = Type.Union([
 ]);
 export type PagedSource = Static<typeof pagedSource>;
 
-/** A page of a source was processed. */
+/** Event: a run processed one page of a source of recipients. */
 export const SourceRead = withPersonal(
   defineEvent(
     "SourceRead",
@@ -239,15 +304,15 @@ export const SourceRead = withPersonal(
       {
         run_id: Type.String(),
         source: pagedSource,
-        /** The query, the list or the account that was read. */
+        /** Search query, list or account that was read. */
         scope: Type.String(),
-        /** Where the page begins; absent if it is the first one of a pass. */
+        /** Cursor with which the page begins; absent for the first page of a pass over the source. */
         from: Type.Optional(Type.String()),
-        /** Where the next page begins; absent if this was the last one. */
+        /** Cursor with which the next page begins; absent if this was the last one. */
         next: Type.Optional(Type.String()),
         /**
-         * The newest entry of the page (for a search, of the pass). Once the pass has ended, a later one reads only
-         * down to this entry.
+         * Newest entry of the page (for a search, of the pass). Once the pass has ended, a later pass reads only down
+         * to this entry.
          */
         newest: Type.Optional(Type.String()),
         people: Type.Integer(),
@@ -265,34 +330,36 @@ export const SourceRead = withPersonal(
 );
 
 /**
- * Allows one more attempt after a failure. An operator allows it, or the run `run_id`, which found that the network
- * refuses the account and not the recipient.
+ * Event: one more attempt is allowed after a failure. An operator allows it, or the run `run_id`, which found that the
+ * network refuses the account and not the recipient.
  */
 export const RecipientRetryAllowed = withPersonal(
   defineEvent("RecipientRetryAllowed", Type.Object({ recipient, run_id: Type.Optional(Type.String()) }, closed)),
-  { ...ofRecipient, members: ["recipient"], erased: erasedRecipient },
+  ofRecipientAlone,
 );
 
 export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
 export type RecipientSource = Static<typeof recipientSource>;
 
-/** The recipients that a caller wants a run for, and their maximum number. */
+/** Caller's restrictions of a run: which recipients, and how many at most. */
 const selection = {
   limit: Type.Optional(Type.Integer()),
   variant: Type.Optional(Type.String()),
   basis: Type.Optional(basis),
   source: Type.Optional(recipientSource),
+  /** Number of recipients that the caller named. Such a run is for requested recipients alone; absent: for all. */
+  recipients: Type.Optional(Type.Integer()),
 };
 
-/** The rules that a run decides by, recorded for later "what if" questions. */
+/** Settings that a run decides by, recorded so that "what if" questions can be answered later. */
 export const runRules = Type.Object(
   {
     daily_limit: Type.Integer(),
     timezone: Type.String(),
     require_consent: Type.Union([Type.Boolean(), Type.Literal("evidence")]),
-    /** Absent if no share of failures ends the run. */
+    /** Share of failures that ends the run; absent if none does. */
     stop_after_failures: Type.Optional(Type.Number()),
-    /** Absent if the sending window is always open. */
+    /** Times of day at which messages may be sent; absent if they always may. */
     window: Type.Optional(
       Type.Object(
         {
@@ -303,7 +370,7 @@ export const runRules = Type.Object(
         closed,
       ),
     ),
-    /** The template's id. */
+    /** Id of the run's message template. */
     template: Type.String(),
     /** The operator's name for the template; absent if it has none. */
     template_name: Type.Optional(Type.String()),
@@ -313,33 +380,35 @@ export const runRules = Type.Object(
 export type RunRules = Static<typeof runRules>;
 
 /**
- * The run sends at most `limit` messages, and no more than the day's quota. `variant`, `basis` and `source` restrict
- * its recipients; absent: all. `rules`: absent in older events.
+ * Event: a run started, which sends at most `limit` messages, and no more than the day's quota. `variant`, `basis` and
+ * `source` restrict its recipients; absent: all. `rules` are absent in older events.
  */
 export const RunStarted = defineEvent(
   "RunStarted",
   Type.Object({ run_id: Type.String(), dry_run: Type.Boolean(), ...selection, rules: Type.Optional(runRules) }, closed),
 );
 
-/** A run waits. */
+/** Event: a run waits, for a reason, until a time. */
 export const RunPaused = defineEvent(
   "RunPaused",
   Type.Object(
     {
       run_id: Type.String(),
       reason: Type.Union([
-        /** Spreads the messages, if no `next_at` of a message says so. */
+        /**
+         * Reason of RunPaused: the run spreads its messages over time, and no `next_at` of a message says so already.
+         */
         Type.Literal("pace"),
-        /** The network asks for the wait. */
+        /** Reason of RunPaused: the network asks the run to wait. */
         Type.Literal("rate_limited"),
-        /** Precedes the retry of a request that got no answer. */
+        /** Reason of RunPaused: the run waits before it retries a request that got no answer. */
         Type.Literal("network_unavailable"),
-        /** Gives the network time to show a message that is in doubt. */
+        /** Reason of RunPaused: the network gets time to show a message that is in doubt. */
         Type.Literal("settling"),
-        /** Lasts until messages may be sent again. */
+        /** Reason of RunPaused: the sending window is closed, and the run waits until messages may be sent again. */
         Type.Literal("window_closed"),
       ]),
-      /** ISO 8601. */
+      /** Time until which the run waits, ISO 8601. */
       until: Type.String(),
     },
     closed,
@@ -347,15 +416,22 @@ export const RunPaused = defineEvent(
 );
 export type PauseReason = Static<typeof RunPaused.data>["reason"];
 
-/** An operator ends the run early; work in progress is settled first. */
+/** Event: an operator ends the run early. Messages in progress are settled first. */
 export const RunStopRequested = defineEvent("RunStopRequested", Type.Object({ run_id: Type.String() }, closed));
 
 /**
- * A recipient's own link. `link`: the shared link of the same variant and target, under which its clicks are counted.
+ * Event: a caller asks run `run_id` to write to this recipient next. It is appended with the run's start, or while the
+ * run is in progress.
  */
+export const RecipientRequested = withPersonal(
+  defineEvent("RecipientRequested", Type.Object({ run_id: Type.String(), recipient }, closed)),
+  ofRecipientAlone,
+);
+
+/** Recipient's own link. `link`: the shared link of the same variant and target, under which its clicks are counted. */
 const personalLink = Type.Object({ code: Type.String(), link: Type.String() }, closed);
 
-/** The intent: appended before the network is called. */
+/** Event: the intent to send a message, appended before the network is called. */
 export const DirectMessageAttempted = withPersonal(
   defineEvent(
     "DirectMessageAttempted",
@@ -366,25 +442,33 @@ export const DirectMessageAttempted = withPersonal(
         recipient: knownRecipient,
         text: Type.String(),
         variant: Type.String(),
-        /** The beginning of the SHA-256 of all variants: it distinguishes variant A from that of another template. */
+        /**
+         * Beginning of the SHA-256 of all variants of the template. It distinguishes variant A from that of another
+         * template.
+         */
         template: Type.Optional(Type.String()),
         /** The operator's name for the template. */
         template_name: Type.Optional(Type.String()),
-        /** The links of the text. They outlast it, because clicks are compared with them; absent in older events. */
+        /**
+         * Links in the message's text. They outlast the text, because clicks are compared with them; absent in older
+         * events.
+         */
         links: Type.Optional(Type.Array(Type.String())),
         /** The recipient's own links, which replace some of `links` in the text if the recipient granted tracking. */
         personal_links: Type.Optional(Type.Array(personalLink)),
-        /** The `links` that the text does not contain, because personal ones replace them. */
+        /** Shared links that personal ones replace, so that the text does not contain them. */
         replaced_links: Type.Optional(Type.Array(Type.String())),
+        /** Code of the recipient's own page to opt out, if the text links it. */
+        opt_out_code: Type.Optional(Type.String()),
         /** The ground on which the recipient is contacted. */
         basis: Type.Optional(basis),
-        /** Where the recipient was found. */
+        /** Source in which the recipient was found. */
         source: Type.Optional(recipientSource),
         /** The account that the message is from: only this account can find it in a conversation. */
         account_id: Type.Optional(Type.String()),
-        /** The calendar day whose quota the message counts against. */
+        /** Calendar day whose quota the message counts against, in `timezone`. */
         day: Type.String(),
-        /** The time zone of `day`; absent if it is the same as before. */
+        /** Time zone of `day`; absent if it is the same as in the intent before. */
         timezone: Type.Optional(Type.String()),
         decided_at: Type.Optional(Type.String()),
       },
@@ -393,24 +477,30 @@ export const DirectMessageAttempted = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "text", "personal_links"],
+    members: ["recipient", "text", "personal_links", "opt_out_code"],
     erased: (mark) => ({ ...erasedRecipient(mark), text: ERASED }),
   },
 );
 
 const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient };
 
-/** The network accepted the message. */
+/** Event: the network accepted the message. */
 export const DirectMessageSent = withPersonal(
   defineEvent(
     "DirectMessageSent",
     Type.Object(
       {
         ...outcome,
-        message_id: Type.String(),
-        /** `answer`: the network's answer to the send. `lookup`: a later look at the conversation. */
-        settled_by: Type.Union([Type.Literal("answer"), Type.Literal("lookup")]),
-        /** The run sends no other message before this time, ISO 8601; absent if it need not wait. */
+        /** Id of the message at the network; absent if an operator says that it arrived. */
+        message_id: Type.Optional(Type.String()),
+        /**
+         * Evidence that the message was sent: the network's answer to the request, a later look at the conversation, or
+         * an operator's word.
+         */
+        settled_by: Type.Union([Type.Literal("answer"), Type.Literal("lookup"), Type.Literal("operator")]),
+        /** Reason of the operator who says that the message arrived. */
+        why: Type.Optional(Type.String()),
+        /** Time before which the run sends no other message, ISO 8601; absent if it need not wait. */
         next_at: Type.Optional(Type.String()),
       },
       closed,
@@ -418,14 +508,14 @@ export const DirectMessageSent = withPersonal(
   ),
   {
     ...ofRecipient,
-    members: ["recipient", "message_id"],
+    members: ["recipient", "message_id", "why"],
     erased: (mark) => ({ ...erasedRecipient(mark), message_id: ERASED }),
   },
 );
 
 /**
- * `found`: a message of ours in their conversation that a restored log does not hold. From then on the recipient counts
- * as contacted.
+ * Event: no message was sent, for a reason. `found`: a message of ours in their conversation that a restored log does
+ * not hold. From then on the recipient counts as contacted.
  */
 export const DirectMessageSkipped = withPersonal(
   defineEvent(
@@ -452,26 +542,32 @@ export const DirectMessageFailed = withPersonal(
         ...outcome,
         reason: Type.Union([
           Type.Literal("recipient_closed"),
-          /** The network does not say why, so the refusal counts as the recipient's. */
+          /**
+           * Reason of DirectMessageFailed: the network refused the message without a cause, so the refusal counts as
+           * the recipient's.
+           */
           Type.Literal("not_permitted"),
           Type.Literal("rejected"),
           Type.Literal("not_delivered"),
           Type.Literal("unreachable"),
           Type.Literal("rate_limited"),
-          /** The run or the day ended before the message was sent. */
+          /** Reason of DirectMessageFailed: the run or the day ended before the message was sent. */
           Type.Literal("withdrawn"),
-          /** The recipient asked us to stop before the message was sent. */
+          /** Reason of DirectMessageFailed: the recipient asked us to stop before the message was sent. */
           Type.Literal("suppressed"),
           Type.Literal("unauthorized"),
           Type.Literal("credits_depleted"),
           Type.Literal("usage_capped"),
-          /** The refusal counts as the account's, because the network refused several recipients in a row. */
+          /**
+           * Reason of DirectMessageFailed: the network refused several recipients in a row, so the refusal counts as
+           * the account's.
+           */
           Type.Literal("sender_restricted"),
           Type.Literal("missing_scope"),
           Type.Literal("app_not_enrolled"),
         ]),
         detail: Type.String(),
-        /** True if it was certainly not sent, so its place in the day's quota is given back. */
+        /** True if the message was certainly not sent, so that its place in the day's quota is given back. */
         frees_quota: Type.Boolean(),
         /** True if a later run may try the recipient again. */
         retry: Type.Boolean(),
@@ -487,7 +583,7 @@ export const DirectMessageFailed = withPersonal(
 );
 export type FailureReason = Static<typeof DirectMessageFailed.data>["reason"];
 
-/** The network may or may not have accepted the message; a later look at the conversation decides. */
+/** Event: the network may or may not have accepted the message. A later look at the conversation decides. */
 export const DirectMessageInDoubt = withPersonal(
   defineEvent("DirectMessageInDoubt", Type.Object({ ...outcome, detail: Type.String() }, closed)),
   {
@@ -497,6 +593,36 @@ export const DirectMessageInDoubt = withPersonal(
   },
 );
 
+/**
+ * Event: an operator leaves a message in doubt. It stays unknown whether it arrived: it keeps its place in the quota,
+ * no run looks it up, and its recipient gets no second message.
+ */
+export const DirectMessageLeft = withPersonal(
+  defineEvent("DirectMessageLeft", Type.Object({ ...outcome, why: Type.String() }, closed)),
+  {
+    ...ofRecipient,
+    members: ["recipient", "why"],
+    erased: (mark) => ({ ...erasedRecipient(mark), why: ERASED }),
+  },
+);
+
+/**
+ * Event: the messages in doubt were looked up at a caller's request. Those that are neither `sent` nor `not_delivered`
+ * stay in doubt; `detail` says why.
+ */
+export const MessagesLookedUp = defineEvent(
+  "MessagesLookedUp",
+  Type.Object(
+    {
+      in_doubt: Type.Integer(),
+      sent: Type.Integer(),
+      not_delivered: Type.Integer(),
+      detail: Type.Optional(Type.String()),
+    },
+    closed,
+  ),
+);
+
 const counts = {
   sent: Type.Integer(),
   skipped: Type.Integer(),
@@ -504,44 +630,29 @@ const counts = {
   in_doubt: Type.Integer(),
 };
 
-/**
- * A run's requests to the network, and their maximum cost: the network does not charge twice a day for the same thing.
- */
-export const usage = Type.Object(
-  {
-    sends: Type.Integer(),
-    users: Type.Integer(),
-    /** Followers read of our own account, which may be cheaper than other users. */
-    followers: Type.Integer(),
-    posts: Type.Integer(),
-    messages: Type.Integer(),
-    /** In dollars. */
-    usd: Type.Number(),
-  },
-  closed,
-);
-export type Usage = Static<typeof usage>;
+/** The messages of a run by their outcome, and the recipients that it skipped. */
+export type RunCounts = Static<TObject<typeof counts>>;
 
 /** Why a run ended: no recipient is left, or a limit, a signal or an answer of the network ended it. */
 export const runEnd = Type.Union([
-  /** No recipient is left. */
+  /** Reason of a run's end: no recipient is left. */
   Type.Literal("completed"),
   Type.Literal("daily_limit_reached"),
-  /** The limit of the run itself. */
+  /** Reason of a run's end: the run has sent as many messages as its caller allowed. */
   Type.Literal("limit_reached"),
-  /** The other recipients may be contacted later. */
+  /** Reason of a run's end: the sending window is closed; the other recipients may be contacted later. */
   Type.Literal("window_closed"),
-  /** The share of failed messages is too high. */
+  /** Reason of a run's end: the share of failed messages is too high. */
   Type.Literal("too_many_failures"),
   Type.Literal("time_limit"),
   Type.Literal("stopped"),
   Type.Literal("not_authorized"),
   Type.Literal("network_unavailable"),
-  /** The network refused a read, such as a search that it cannot parse. */
+  /** Reason of a run's end: the network refused a read, such as a search that it cannot parse. */
   Type.Literal("request_rejected"),
-  /** The log was restored on this day, so the used quota is unknown. */
+  /** Reason of a run's end: the log was restored on this day, so the used quota is unknown. */
   Type.Literal("log_restored"),
-  /** The clocks of the machine and of the log are too far apart. */
+  /** Reason of a run's end: the clocks of the machine and of the log are too far apart. */
   Type.Literal("clock_skewed"),
   Type.Literal("credits_depleted"),
   Type.Literal("usage_capped"),
@@ -552,7 +663,10 @@ export const runEnd = Type.Union([
 ]);
 export type RunEnd = Static<typeof runEnd>;
 
-/** When the window opens for the next of the other recipients (ISO 8601); present if the reason is `window_closed`. */
+/**
+ * Time at which the sending window opens for the next of the other recipients (ISO 8601); present if the reason is
+ * `window_closed`.
+ */
 const until = Type.Optional(Type.String());
 
 export const RunFinished = defineEvent(
@@ -560,10 +674,35 @@ export const RunFinished = defineEvent(
   Type.Object({ run_id: Type.String(), reason: runEnd, until, ...counts, usage: Type.Optional(usage) }, closed),
 );
 
-/** The process of the run died; the next process appends this event. */
+/** Why a run did not write to a requested recipient, where no skip and no failed message says so. */
+export const notReachedReason = Type.Union([
+  ...runEnd.anyOf,
+  Type.Literal("abandoned"),
+  /** Reason of RecipientNotReached: an operator has to decide first if the recipient opted out. */
+  Type.Literal("held"),
+  /** Reason of RecipientNotReached: the last message to the recipient failed, and no retry is allowed. */
+  Type.Literal("failed_before"),
+  /** Reason of RecipientNotReached: the run is for recipients of another variant, basis or source. */
+  Type.Literal("left_out"),
+]);
+export type NotReachedReason = Static<typeof notReachedReason>;
+
+/** Event: a run did not write to a requested recipient. The reason of a run's end means that it ended before. */
+export const RecipientNotReached = withPersonal(
+  defineEvent(
+    "RecipientNotReached",
+    Type.Object({ run_id: Type.String(), recipient, reason: notReachedReason }, closed),
+  ),
+  ofRecipientAlone,
+);
+
+/** Event: the process of a run died. The next process appends it. */
 export const RunAbandoned = defineEvent("RunAbandoned", Type.Object({ run_id: Type.String(), ...counts }, closed));
 
-/** `limit`, `variant`, `basis` and `source`: as the caller requested the run. */
+/**
+ * Event: a run was requested and not started. `limit`, `variant`, `basis`, `source` and `recipients`: as the caller
+ * requested the run.
+ */
 export const RunRefused = defineEvent(
   "RunRefused",
   Type.Object(
@@ -582,6 +721,30 @@ export const RunRefused = defineEvent(
   ),
 );
 
+/**
+ * Event: a dry run found what a run would do with a recipient: send them `variant`, or skip them for `reason`. A dry run
+ * lists all recipients of messages, and some of each reason but an earlier message.
+ */
+export const DryRunRecipientListed = withPersonal(
+  defineEvent(
+    "DryRunRecipientListed",
+    Type.Object(
+      {
+        run_id: Type.String(),
+        recipient,
+        /** Name that the message would call them by; absent if it is blank. Its text is rendered again when it is read. */
+        name: Type.Optional(Type.String()),
+        variant: Type.Optional(Type.String()),
+        reason: Type.Optional(skipReason),
+        detail: Type.Optional(Type.String()),
+      },
+      closed,
+    ),
+  ),
+  { ...ofRecipient, members: ["recipient", "name"], erased: erasedRecipient },
+);
+
+/** Event: a dry run ended. `estimate`, `variants` and `skips` are absent in older events, which list no recipients. */
 export const DryRunFinished = defineEvent(
   "DryRunFinished",
   Type.Object(
@@ -592,6 +755,12 @@ export const DryRunFinished = defineEvent(
       would_send: Type.Integer(),
       would_skip: Type.Integer(),
       usage: Type.Optional(usage),
+      /** Network use of the run that the dry run rehearses, including what the dry run has used already. */
+      estimate: Type.Optional(usage),
+      /** Numbers of messages by variant. */
+      variants: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+      /** Numbers of skipped recipients by reason. */
+      skips: Type.Optional(Type.Record(Type.String(), Type.Integer())),
     },
     closed,
   ),

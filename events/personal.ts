@@ -3,7 +3,7 @@ import { defineEvent } from "./event.ts";
 
 const closed = { additionalProperties: false };
 
-/** Maximum number of refs in one event, which may be at most 256 KiB long. */
+/** Maximum number of encryption keys named in one event, which may be at most 256 KiB long. */
 export const KEYS_PER_EVENT_MAX = 4_000;
 
 /** Why personal data is erased: the grounds of GDPR, article 17(1)(a) to (e). */
@@ -15,7 +15,7 @@ export const erasureGround = Type.Union([
   Type.Literal("legal_obligation"),
 ]);
 
-/** A closed set, so that no person's name gets into the log in the clear. */
+/** Party that asked for the erasure. A closed set, so that no person's name gets into the log in the clear. */
 export const erasureRequester = Type.Union([
   Type.Literal("recipient"),
   Type.Literal("representative"),
@@ -32,8 +32,8 @@ const reasonObject = Type.Object(erasureReason, closed);
 export type ErasureReason = Static<typeof reasonObject>;
 
 /**
- * A recipient is erased: each instance that reads this event deletes `keys` from the key file, and so all that they
- * encrypt.
+ * Event: a recipient is erased. Each instance that reads it deletes the encryption keys `keys` from the key store, and
+ * thereby all data that they encrypt.
  */
 export const PersonForgotten = defineEvent(
   "PersonForgotten",
@@ -42,9 +42,12 @@ export const PersonForgotten = defineEvent(
       /** Keyed hashes of the recipient's names, so that no run contacts them again. */
       hashes: Type.Array(Type.String()),
       keys: Type.Array(Type.String()),
-      /** Keys that stay: they encrypt records of others under a handle that was this recipient's in the end. */
+      /**
+       * Encryption keys that stay: they encrypt data of other people under a handle that was this recipient's in the
+       * end.
+       */
       spared: Type.Optional(Type.Array(Type.String())),
-      /** Only the clicks on the recipient's links are erased, because they revoked tracking. */
+      /** Present if only the clicks on the recipient's links are erased, because the recipient revoked tracking. */
       scope: Type.Optional(Type.Literal("tracking")),
       ...erasureReason,
     },
@@ -52,14 +55,18 @@ export const PersonForgotten = defineEvent(
   ),
 );
 
-/** All keys of clicks, notifications and messages from before that day (YYYY-MM-DD, UTC) were deleted. */
+/**
+ * Event: the encryption keys of all clicks, notifications and messages from before that day (YYYY-MM-DD, UTC) were
+ * deleted.
+ */
 export const PersonalDataExpired = defineEvent(
   "PersonalDataExpired",
   Type.Object({ before: Type.String(), days: Type.Integer() }, closed),
 );
 
 /**
- * An operator let the service continue without the key file `lost`: data that its keys encrypted can no longer be read.
+ * Event: an operator let the service continue without the key file `lost`. Data that its keys encrypted can no longer
+ * be read.
  */
 export const PersonalKeysLost = defineEvent(
   "PersonalKeysLost",

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A projection was rebuilt from the start of the log while instances kept serving it. The state up to `position` is
- * stored, and each instance loads it when it reads this event.
+ * Event: a projection was folded again from the start of the log while instances kept serving the old state. The new
+ * state up to `position` is stored, and each instance loads it when it reads this event.
  */
 export const ProjectionRebuilt = defineEvent(
   "ProjectionRebuilt",
@@ -21,8 +21,8 @@ export const ProjectionRebuilt = defineEvent(
 );
 
 /**
- * A caller asked what other rules would have done with the log up to `position`. `rules`: names of the rules that
- * differed, without their values. Nothing else about the question or its answer is recorded.
+ * Event: a caller asked what other rules would have done with the log up to `position`. `rules`: names of the rules
+ * that differed, without their values. Nothing else about the question or its answer is recorded.
  */
 export const WhatIfAsked = defineEvent(
   "WhatIfAsked",

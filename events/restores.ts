@@ -2,26 +2,29 @@ import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
 /**
- * A service first opened a log that continues a copy. Work done after the copy was made is missing from the log, but
- * may have happened.
+ * Event: a service first opened a log that continues a copy. Work done after the copy was made is missing from the log,
+ * but may have happened.
  */
 export const LogRestored = defineEvent(
   "LogRestored",
   Type.Object(
     {
       cause: Type.Union([
-        /** A backup of another life of the log. */
+        /** Cause of LogRestored: the log was restored from a backup that an earlier epoch of the log had made. */
         Type.Literal("restore"),
-        /** The events of another log. */
+        /** Cause of LogRestored: the log was made from the events of another log. */
         Type.Literal("import"),
-        /** A copy made by other means, as the log noticed. */
+        /** Cause of LogRestored: the log is a copy made by other means, as it noticed itself. */
         Type.Literal("copy"),
-        /** A copy made by other means, as the operator said. */
+        /** Cause of LogRestored: the log is a copy made by other means, as an operator said. */
         Type.Literal("operator"),
       ]),
-      /** The log's life that begins with this event; each life has one such event. */
+      /**
+       * Id of the log's new epoch. A restored, imported or copied log begins an epoch, and each epoch has at most one
+       * LogRestored.
+       */
       epoch: Type.String(),
-      /** Where the log ended, including events that commands have appended to the copy. */
+      /** Last position of the log when it was opened, including events that commands have appended to the copy. */
       found_position: Type.Integer(),
       found_hash: Type.String(),
     },
@@ -31,24 +34,24 @@ export const LogRestored = defineEvent(
 
 const backupSchema = Type.Object(
   {
-    /** Where the copied log ended. */
+    /** Last position of the log in the backup. */
     position: Type.Integer(),
     hash: Type.String(),
-    /** As in its manifest, ISO 8601. */
+    /** Time at which the backup was made, as its manifest says, ISO 8601. */
     made_at: Type.String(),
   },
   { additionalProperties: false },
 );
 
 /**
- * An operator said that the machine's clock is right although events have later times. The log's time stands still
- * until those times come. Meanwhile, the clock decides what depends on real days.
+ * Event: an operator said that the machine's clock is right although events have later times. The log's time stands
+ * still until those times come. Meanwhile, the clock decides what depends on real days.
  */
 export const LogTimeCorrected = defineEvent(
   "LogTimeCorrected",
   Type.Object(
     {
-      /** The time that the clock showed, ISO 8601. */
+      /** Time that the machine's clock showed, ISO 8601. */
       at: Type.String(),
       /** The calendar day of `at` (YYYY-MM-DD) for the quota, in `timezone`. */
       day: Type.String(),
@@ -58,14 +61,15 @@ export const LogTimeCorrected = defineEvent(
   ),
 );
 
-/** `reachlog backup` has written a backup of this log. */
+/** Event: `reachlog backup` has written a backup of this log. */
 export const BackupMade = defineEvent("BackupMade", backupSchema);
 
-/** `reachlog restore --rehearse`, run with the configuration of this log, has proved a backup of it. */
+/** Event: `reachlog restore --rehearse`, run with the configuration of this log, has proved a backup of it. */
 export const BackupRehearsed = defineEvent("BackupRehearsed", backupSchema);
 
 /**
- * `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events from the database into segments.
+ * Event: `reachlog archive`, or a service with ARCHIVE_AFTER_DAYS, moved the oldest events from the database into
+ * segments.
  */
 export const EventsArchived = defineEvent(
   "EventsArchived",
@@ -73,7 +77,7 @@ export const EventsArchived = defineEvent(
     {
       /** Position of the last archived event. */
       position: Type.Integer(),
-      /** Events that this run moved, into `segments` segments of `bytes` bytes. */
+      /** Number of events that were moved now, into `segments` files with `bytes` bytes in all. */
       events: Type.Integer(),
       segments: Type.Integer(),
       bytes: Type.Integer(),
@@ -82,30 +86,38 @@ export const EventsArchived = defineEvent(
   ),
 );
 
-/** An operator let the service continue although the log does not hold what its last checkpoint knew. */
+/**
+ * Event: an operator let the service continue although the log does not hold all events that its last checkpoint
+ * covers.
+ */
 export const LogLossAccepted = defineEvent(
   "LogLossAccepted",
   Type.Object(
     {
       reason: Type.Union([
-        /** The log ended before the checkpoint's position. */
+        /**
+         * Reason of LogLossAccepted: events are missing at the end, because the log ended before the checkpoint's
+         * position.
+         */
         Type.Literal("lost_tail"),
-        /** The log held another event at that position. */
+        /** Reason of LogLossAccepted: the log held another event at the checkpoint's position. */
         Type.Literal("other_history"),
-        /** An event after that position does not fit. */
+        /** Reason of LogLossAccepted: an event after the checkpoint's position does not fit the hash chain. */
         Type.Literal("broken_chain"),
-        /** The checkpoint is of another log. */
+        /** Reason of LogLossAccepted: the checkpoint is of another log. */
         Type.Literal("other_log"),
-        /** The checkpoint cannot be read or trusted. */
+        /** Reason of LogLossAccepted: the checkpoint cannot be read or trusted. */
         Type.Literal("unknown"),
       ]),
-      /** The last position that the checkpoint knew; absent if the checkpoint cannot be trusted. */
+      /** Position of the checkpoint, which the log should have reached; absent if the checkpoint cannot be trusted. */
       expected_position: Type.Optional(Type.Integer()),
       expected_hash: Type.Optional(Type.String()),
-      /** Where the log ended when the loss was accepted: right before this event, except for what others append. */
+      /**
+       * Last position of the log when the loss was accepted: right before this event, except for what others append.
+       */
       found_position: Type.Integer(),
       found_hash: Type.String(),
-      /** The first event that does not fit, if one is known. */
+      /** Position of the first event that does not fit the hash chain, if one is known. */
       broken_position: Type.Optional(Type.Integer()),
     },
     { additionalProperties: false },

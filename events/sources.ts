@@ -1,12 +1,15 @@
 import { Type, type Static } from "@sinclair/typebox";
 
-/** Positions in ascending order. Consecutive ones form a range: its first and its last. */
+/**
+ * Schema of positions of events in ascending order. Consecutive positions form a range, written as its first and its
+ * last one.
+ */
 export const sources = Type.Array(Type.Union([Type.Integer(), Type.Tuple([Type.Integer(), Type.Integer()])]), {
   minItems: 1,
 });
 export type Sources = Static<typeof sources>;
 
-/** `positions` are distinct, in any order. */
+/** Converts positions of events to ascending ranges. The positions are distinct, in any order. */
 export function sourcesOf(positions: readonly number[]): Sources {
   const ranges: Sources = [];
   let first = NaN;
@@ -19,7 +22,9 @@ export function sourcesOf(positions: readonly number[]): Sources {
   return ranges;
 }
 
-/** Visits each position without making an array, which would be wasteful in a fold of millions. */
+/**
+ * Calls `visit` with each position. Makes no array of them, which would be wasteful in a fold of millions of events.
+ */
 export function forEachPosition(ranges: Sources, visit: (position: number) => void): void {
   for (const range of ranges) {
     if (typeof range === "number") visit(range);
@@ -27,9 +32,14 @@ export function forEachPosition(ranges: Sources, visit: (position: number) => vo
   }
 }
 
-/** Returns an array: with a generator, a fold takes half as long again for each position. */
+/** Returns all positions as an array. With a generator, a fold takes half as long again for each position. */
 export function positionsOf(ranges: Sources): readonly number[] {
   const positions: number[] = [];
   forEachPosition(ranges, (position) => void positions.push(position));
   return positions;
+}
+
+/** Counts the positions in the ranges. */
+export function countPositions(ranges: Sources): number {
+  return ranges.reduce<number>((sum, range) => sum + (typeof range === "number" ? 1 : range[1] - range[0] + 1), 0);
 }

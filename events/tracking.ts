@@ -3,6 +3,20 @@ import { clickChannel } from "./channel.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
 
+/** Identifiers that ads networks give a visitor: cookies of their scripts, and the ids of clicks on their ads. */
+const visitorIds = {
+  fbp: Type.Optional(Type.String()),
+  fbc: Type.Optional(Type.String()),
+  fbclid: Type.Optional(Type.String()),
+  oppref: Type.Optional(Type.String()),
+  sc_click_id: Type.Optional(Type.String()),
+};
+
+export type VisitorId = keyof typeof visitorIds;
+export type VisitorIds = Readonly<Partial<Record<VisitorId, string>>>;
+
+export const VISITOR_IDS = Object.keys(visitorIds) as readonly VisitorId[];
+
 const linkClicked = defineEvent(
   "LinkClicked",
   Type.Object(
@@ -15,14 +29,24 @@ const linkClicked = defineEvent(
       normalized_url: Type.Optional(Type.String()),
       ip: Type.Optional(Type.String()),
       user_agent: Type.Optional(Type.String()),
+      /** Address of the page that led the visitor to the link, as the caller posted it. */
+      referrer: Type.Optional(Type.String()),
+      ...visitorIds,
       bot: Type.Boolean(),
-      /** The method or the headers show that no person made the request; such a click is a bot's. */
+      /** Method that shows that no person made the request: HEAD or a prefetch. Such a click counts as a bot's. */
       probe: Type.Optional(Type.Union([Type.Literal("head"), Type.Literal("prefetch")])),
-      /** The visitor asked not to be tracked (Sec-GPC or DNT), so neither address nor user agent is recorded. */
+      /**
+       * True if the visitor asked not to be tracked (Sec-GPC or DNT), so that nothing about the visitor is recorded.
+       */
       anonymous: Type.Optional(Type.Literal(true)),
-      /** The visitor's place in the link's sketch of that day, which counts visitors but does not identify them. */
+      /** True if the click came by a personal link whose recipient no longer grants tracking. It does not say whose. */
+      untracked: Type.Optional(Type.Literal(true)),
+      /**
+       * Number derived from the visitor's hash, which updates the estimate of the link's visitors on that day. It does
+       * not identify the visitor.
+       */
       visitor: Type.Optional(Type.Integer()),
-      /** The channels configured when the click was accepted; it is dispatched to exactly these. */
+      /** Channels that were configured when the click was accepted; the click is dispatched to exactly these. */
       channels: Type.Array(clickChannel),
     },
     { additionalProperties: false },
@@ -31,15 +55,15 @@ const linkClicked = defineEvent(
 
 export const LinkClicked = withPersonal(linkClicked, {
   owner: ({ ip }: { ip?: string }) => ({ kind: "click", ip }),
-  members: ["ip", "user_agent"],
+  members: ["ip", "user_agent", "referrer", ...VISITOR_IDS],
   shortened: { original_url: withoutVisitor, normalized_url: withoutVisitor },
   inFolds: false,
   erased: () => ({ ip: ERASED, user_agent: ERASED }),
 });
 
 /**
- * The address without the parts that may identify its visitor: credentials, query and fragment. Browsers accept leading
- * spaces, and any number of slashes in either direction.
+ * Returns the address of a page without the parts that may identify its visitor: credentials, query and fragment.
+ * Browsers accept leading spaces, and any number of slashes in either direction.
  */
 function withoutVisitor(url: string): string {
   const end = url.search(/[?#]/);
@@ -48,8 +72,8 @@ function withoutVisitor(url: string): string {
 }
 
 /**
- * A short link: the redirect answers `code` with `target`. `template`, its name, and `variant` belong to the messages
- * that contain the link; absent if an operator added it.
+ * Event: a short link was added; the redirect answers `code` with `target`. `template`, `template_name` and `variant`
+ * are those of the messages that contain the link, absent if an operator added it.
  */
 export const LinkAdded = defineEvent(
   "LinkAdded",
@@ -67,8 +91,8 @@ export const LinkAdded = defineEvent(
 );
 
 /**
- * The click appended right before this event came by a recipient's own link. A separate key encrypts it, so that a
- * recipient's clicks can be erased and the rest of their history kept. Its ciphertext does not say whose it is.
+ * Event: the click appended right before came by a recipient's own link. A separate encryption key, whose ciphertext
+ * does not say whose it is, lets a recipient's clicks be erased and the rest of their history kept.
  */
 export const PersonalLinkClicked = withPersonal(
   defineEvent("PersonalLinkClicked", Type.Object({ code: Type.String() }, { additionalProperties: false })),
@@ -84,3 +108,43 @@ export const PersonalLinkClicked = withPersonal(
 export function personalLinkOwner(code: string) {
   return { kind: "person", id: `link:${code}`, isUnlinkable: true } as const;
 }
+
+const conversion = Type.Object(
+  {
+    name: Type.String(),
+    /** Value in the currency's smallest unit, such as cents; absent if the conversion has none. Negative if reversed. */
+    value: Type.Optional(Type.Integer()),
+    /** ISO 4217 code; present if `value` is. */
+    currency: Type.Optional(Type.String()),
+    occurred_at: Type.String(),
+    /** Link to which the caller, the click or the recipient's click leads; absent if there is none. */
+    domain: Type.Optional(Type.String()),
+    short_code: Type.Optional(Type.String()),
+    /** Position of the click that the conversion is attributed to; absent if it is unattributed. */
+    click: Type.Optional(Type.Integer()),
+    /** True if the visitor or the recipient does not want to be tracked. */
+    anonymous: Type.Optional(Type.Literal(true)),
+    /** Channels to which the conversion is dispatched. */
+    channels: Type.Array(clickChannel),
+    /** The caller's own id of the conversion, such as an order number. */
+    external_id: Type.Optional(Type.String()),
+    /** Code of the own link by which a recipient who grants tracking clicked. */
+    code: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+
+/** Personal data of a conversion: a recipient's is erased with their clicks, and the rest expires with its day. */
+const personalConversion = {
+  owner: ({ code }: { code?: string }) =>
+    code === undefined ? ({ kind: "message" } as const) : personalLinkOwner(code),
+  members: ["external_id", "code"],
+  inFolds: true,
+  erased: () => ({ external_id: ERASED, code: ERASED }),
+} as const;
+
+/** Event: a visitor did what the operator wants, such as a purchase. */
+export const ConversionRecorded = withPersonal(defineEvent("ConversionRecorded", conversion), personalConversion);
+
+/** Event: a conversion was reversed in part or whole, such as by a refund. No network is told, because none takes it. */
+export const ConversionReversed = withPersonal(defineEvent("ConversionReversed", conversion), personalConversion);

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
 
-/** The log was verified up to a position. */
+/** Event: the log was verified up to a position. */
 export const LogVerified = defineEvent(
   "LogVerified",
   Type.Object(
@@ -11,11 +11,14 @@ export const LogVerified = defineEvent(
       hash: Type.String(),
       /** Number of events that were found good, from the first on. */
       checked: Type.Integer(),
-      /** `whole`: its chain and its indexes are intact, and it holds what its checkpoint knew. `broken`: otherwise. */
+      /**
+       * Result of the verification. `whole`: the log's chain and indexes are intact, and it holds all events that its
+       * checkpoint covers. `broken`: otherwise.
+       */
       result: Type.Union([Type.Literal("whole"), Type.Literal("broken")]),
-      /** The first problem that was found. */
+      /** First problem that the verification found. */
       fault: Type.Optional(Type.String()),
-      /** The first position known to be bad, if one is known. */
+      /** Position of the first event known to be bad, if one is known. */
       broken_position: Type.Optional(Type.Integer()),
     },
     { additionalProperties: false },

@@ -4,12 +4,12 @@ import { defineEvent } from "./event.ts";
 
 const closed = { additionalProperties: false };
 
-/** Absent for the unnamed webhook. */
+/** Channel of the webhook; absent for the unnamed one. */
 const channel = Type.Optional(webhookChannel);
 
 /**
- * From the next position on the webhook carries events of these types and no other, so its pending events follow from
- * the log alone.
+ * Event: from the next position on the webhook carries events of these types and no others, so that its pending events
+ * follow from the log alone.
  */
 export const WebhookSubscribed = defineEvent(
   "WebhookSubscribed",
@@ -19,12 +19,12 @@ export const WebhookSubscribed = defineEvent(
       types: Type.Array(Type.String(), { minItems: 1 }),
       /** A keyed hash of the address, which shows when the address changes. */
       receiver: Type.String(),
-      /** The expression that skips some of the events when they are dispatched. */
+      /** Filter expression that skips some of the subscribed events when they are dispatched. */
       filter: Type.Optional(Type.String()),
     },
     closed,
   ),
 );
 
-/** From the next position on the webhook carries nothing. */
+/** Event: from the next position on the webhook carries no events. */
 export const WebhookUnsubscribed = defineEvent("WebhookUnsubscribed", Type.Object({ channel }, closed));

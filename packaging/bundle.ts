@@ -6,12 +6,15 @@ import { licencesOf } from "./licences.ts";
 export const ROOT = join(import.meta.dirname, "..");
 const MAIN = join(ROOT, "src/main.ts");
 
-/** Modules that may refer to neighbouring files. */
+/** Globs of the project's modules that may refer to neighbouring files by URL. */
 const OURS = ["src/**/*.ts", "sandbox/**/*.ts", "events/eventstore-lite/src/**/*.ts"].map(
   (pattern) => new Glob(pattern),
 );
 
-/** References to a module or file by its relative URL; the bundle includes these. */
+/** Tools for tests and for the demo in a clone. They look for PostgreSQL's programs, which no bundle includes. */
+const TOOLS_FOR_TESTS = new Glob("events/eventstore-lite/src/testing/**/*.ts");
+
+/** Patterns of references to a module or a file by its relative URL. The bundle includes these modules and files. */
 const MODULE_BESIDE = /new URL\("(\.[^"]+)\.ts", import\.meta\.url\)/g;
 const FILE_BESIDE = /new URL\((?:"(\.[^"]+\.(?!ts")[a-z]+)", import\.meta\.url|import\.meta\.resolve\("([^"]+)"\))\)/g;
 
@@ -62,7 +65,7 @@ const keepBeside: BunPlugin = {
   name: "keep beside",
   setup(builder) {
     builder.onLoad({ filter: /\.ts$/ }, ({ path }) =>
-      OURS.some((glob) => glob.match(relative(ROOT, path)))
+      OURS.some((glob) => glob.match(relative(ROOT, path))) && !TOOLS_FOR_TESTS.match(relative(ROOT, path))
         ? { contents: besideBundle(readFileSync(path, "utf8"), path), loader: "ts" }
         : undefined,
     );

@@ -1,6 +1,6 @@
 /**
  * Updates the documents generated from the declarations of endpoints and commands: OpenAPI, with required tokens, and
- * the tables of commands, scopes and reads in the guides.
+ * the tables of endpoints, problems, commands, scopes and reads in the guides.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { TOKEN_SCOPES } from "../src/config/tokens.ts";
@@ -20,15 +20,104 @@ export function describeApi(): string {
 
 /** The credential that an endpoint requires under `AUTH_POLICY=strict`. */
 function describeCaller({ protection, tag }: Endpoint): string {
-  if (protection === "open") return "every caller";
-  if (protection === "strict") return "token; no token under `spec`";
+  if (protection === "open") return "all";
+  if (protection === "strict") return "token under `strict`";
   if (protection === "token") return "token";
-  return tag === "console" ? "session" : "token or session";
+  return tag === "console" ? "session" : "token/session";
+}
+
+interface Schema {
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, unknown>>;
+  readonly required?: readonly string[];
+}
+
+type Content = Readonly<Record<string, { readonly schema?: Schema }>>;
+
+interface DescribedResponse {
+  readonly $ref?: string;
+  readonly content?: Content;
+}
+
+/** Members of an operation in the OpenAPI document that the tables show. */
+interface Operation {
+  readonly parameters?: readonly { readonly name?: string; readonly in?: string }[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, DescribedResponse>>;
+}
+
+interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly responses: Readonly<Record<string, DescribedResponse>>;
+  };
+}
+
+/** The statuses of refusals, each with the slugs of its problems. */
+function tabulateProblems(): readonly (readonly string[])[] {
+  const { paths, components } = JSON.parse(describeApi()) as ApiDocument;
+  const slugs = new Map<string, Set<string>>();
+  for (const { responses } of Object.values(paths).flatMap((path) => Object.values(path))) {
+    for (const [status, response] of Object.entries(responses)) {
+      const resolved = components.responses[response.$ref?.split("/").pop() ?? ""] ?? response;
+      for (const [, slug = ""] of JSON.stringify(resolved).matchAll(/"urn:reachlog:problem:([\w-]+)"/g)) {
+        slugs.set(status, (slugs.get(status) ?? new Set()).add(`\`${slug}\``));
+      }
+    }
+  }
+  return [...slugs].toSorted(([a], [b]) => Number(a) - Number(b)).map(([status, all]) => [status, [...all].join(", ")]);
+}
+
+/** The endpoints with caller and scope, and the members of request and answer; those of the console come last. */
+function tabulateEndpoints(): readonly (readonly string[])[] {
+  const { paths, components } = JSON.parse(describeApi()) as ApiDocument;
+  const resolve = (schema: Schema = {}): Schema => components.schemas[schema.$ref?.split("/").pop() ?? ""] ?? schema;
+  const endpoints = describeEndpoints().toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+  const [ofConsole = [], others = []] = [true, false].map((is) =>
+    endpoints.filter(({ tag }) => (tag === "console") === is),
+  );
+  return [...others, ...ofConsole].map((endpoint) => {
+    const { method, path, scope } = endpoint;
+    const operation = paths[path.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
+    const cells =
+      operation === undefined ? ["", ""] : [describeRequest(operation, resolve), describeAnswers(operation, resolve)];
+    return [`\`${method} ${path}\``, describeCaller(endpoint), scope === undefined ? "" : `\`${scope}\``, ...cells];
+  });
+}
+
+/** The names of the query, then those of a JSON body, with a question mark behind optional ones. */
+function describeRequest({ parameters = [], requestBody }: Operation, resolve: (schema?: Schema) => Schema): string {
+  const query = parameters.flatMap((one) => (one.in === "query" ? [one.name] : []));
+  const { properties = {}, required = [] } = resolve(requestBody?.content["application/json"]?.schema);
+  const members = Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
+  return [
+    query.length === 0 ? "" : `\`?${query.join(", ")}\``,
+    members.length === 0 ? "" : `\`{${members.join(", ")}}\``,
+  ]
+    .filter((part) => part !== "")
+    .join(" ");
+}
+
+/** Number of members by which a table names an answer, enough to recognize it; the OpenAPI document has all of them. */
+const MEMBERS_NAMED_MAX = 6;
+
+/** The statuses of success, each with the first members of its JSON or with its media types. */
+function describeAnswers({ responses }: Operation, resolve: (schema?: Schema) => Schema): string {
+  return Object.entries(responses)
+    .filter(([status]) => /^[23]/.test(status))
+    .map(([status, { content = {} }]) => {
+      const [{ schema } = {}] = Object.values(content);
+      const all = Object.keys(resolve(schema).properties ?? {});
+      const names = all.length > MEMBERS_NAMED_MAX ? [...all.slice(0, MEMBERS_NAMED_MAX), "…"] : all;
+      return `${status} ${names.length === 0 ? Object.keys(content).join(" or ") : `\`{${names.join(", ")}}\``}`.trim();
+    })
+    .join("; ");
 }
 
 const reachlog = await loadReachlog();
 
-/** The executable commands as in usage lines, each with its summary. */
+/** The executable commands with arguments and required options, each with its summary and its other options. */
 function listCommands(
   command: CommandUnknownOpts = reachlog({
     env: {},
@@ -41,11 +130,12 @@ function listCommands(
 ): readonly (readonly string[])[] {
   const below = command.commands.flatMap((one) => listCommands(one, [...path, one.name()]));
   if (!isRunnable(command)) return below;
-  const options = command.options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`));
-  return [
-    [`\`${[...path, ...command.registeredArguments.map(formatArgument), ...options].join(" ")}\``, command.summary()],
-    ...below,
-  ];
+  const required = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
+  const others = command.options.flatMap(({ mandatory, long }) =>
+    mandatory || long === "--json" ? [] : [`\`${long}\``],
+  );
+  const usage = [...path, ...command.registeredArguments.map(formatArgument), ...required].join(" ");
+  return [[`\`${usage}\``, command.summary(), others.join(" ")], ...below];
 }
 
 function formatArgument(argument: Argument): string {
@@ -53,39 +143,42 @@ function formatArgument(argument: Argument): string {
   return argument.required ? `<${name}>` : `[${name}]`;
 }
 
-/** The guides with a generated table, each with the table's rows. */
-export const TABLES: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
-  "docs/command-line.md": () => [["Command", "Does"], ...listCommands()],
+type Table = readonly (readonly string[])[];
+
+/** The guides with generated tables, in their order. */
+export const TABLES: Readonly<Record<string, () => readonly Table[]>> = {
+  "docs/command-line.md": () => [[["Command", "Does", "Options"], ...listCommands()]],
   "docs/configure.md": () => [
-    ["Scope", "A token with it"],
-    ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
+    [
+      ["Scope", "A token with it"],
+      ...Object.entries(TOKEN_SCOPES).map(([name, description]) => [`\`${name}\``, description]),
+    ],
   ],
   "docs/personal-data.md": () => [
-    ["Endpoint", "`resource`"],
-    ...describeEndpoints().flatMap(({ method, path, personalRead }) =>
-      personalRead ? [[`\`${method} ${path}\``, `\`${personalRead}\``]] : [],
-    ),
+    [
+      ["Endpoint", "`resource`"],
+      ...describeEndpoints().flatMap(({ method, path, personalRead }) =>
+        personalRead ? [[`\`${method} ${path}\``, `\`${personalRead}\``]] : [],
+      ),
+    ],
   ],
   "docs/http-api.md": () => [
-    ["Endpoint", "Caller", "Scope"],
-    ...describeEndpoints().map((endpoint) => [
-      `\`${endpoint.method} ${endpoint.path}\``,
-      describeCaller(endpoint),
-      endpoint.scope === undefined ? "" : `\`${endpoint.scope}\``,
-    ]),
+    [["Endpoint", "Caller", "Scope", "Takes", "Answers"], ...tabulateEndpoints()],
+    [["Status", "`type` ends with"], ...tabulateProblems()],
   ],
 };
 
 const [BEGIN, END] = ["<!-- Written by `bun run document`. -->\n\n", "\n<!-- The end of what is written. -->"];
 
-/** Returns the guide's text with an up-to-date table. */
-export function withTable(text: string, rows: readonly (readonly string[])[]): string {
-  const [before, after] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (before === -1 || after < before) throw new Error("the guide does not say where its table stands");
-  return text.slice(0, before + BEGIN.length) + formatTable(rows) + text.slice(after);
+/** Returns the guide's text with up-to-date tables. */
+export function withTables(text: string, tables: readonly Table[]): string {
+  const [start = "", ...parts] = text.split(BEGIN);
+  const isMarked = parts.length === tables.length && parts.every((part) => part.includes(END));
+  if (!isMarked) throw new Error("the guide does not say where its tables stand");
+  return [start, ...parts.map((part, at) => formatTable(tables[at]!) + part.slice(part.indexOf(END)))].join(BEGIN);
 }
 
-function formatTable([head = [], ...rows]: readonly (readonly string[])[]): string {
+function formatTable([head = [], ...rows]: Table): string {
   const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
   const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at]!)).join(" | ")} |\n`;
   return [head, widths.map((width) => "-".repeat(width)), ...rows].map(line).join("");
@@ -93,7 +186,7 @@ function formatTable([head = [], ...rows]: readonly (readonly string[])[]): stri
 
 if (import.meta.main) {
   writeFileSync(process.argv[2] ?? "openapi.json", describeApi());
-  for (const [guide, rows] of Object.entries(TABLES)) {
-    writeFileSync(guide, withTable(readFileSync(guide, "utf8"), rows()));
+  for (const [guide, tables] of Object.entries(TABLES)) {
+    writeFileSync(guide, withTables(readFileSync(guide, "utf8"), tables()));
   }
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 
-/** The path of a file's package, up to the end of its name. */
+/** Pattern of the path of a file's npm package, up to the end of the package's name. */
 const PACKAGE = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+(?=[\\/])/;
 
 /** The licences of the packages that these files belong to, which a distributor has to include. */

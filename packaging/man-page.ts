@@ -53,7 +53,7 @@ function sectionOf([path, command]: Leaf): string {
   ].join("");
 }
 
-/** An argument as in usage lines. */
+/** Formats a command's argument as usage lines show it. */
 function termOf(argument: Argument): string {
   const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
   return argument.required ? `<${name}>` : `[${name}]`;
@@ -74,7 +74,7 @@ function tagged(term: string, what: string): string {
   return `.TP\n.B ${escaped(term)}\n${escaped(what)}\n`;
 }
 
-/** The rows of a document's table; the pattern captures two cells of each. */
+/** Formats the rows of a table in a Markdown document; the pattern `row` captures two cells of each. */
 function tableOf(document: string, row: RegExp): string {
   const rows = [...readFileSync(join(ROOT, document), "utf8").matchAll(row)];
   return rows.map(([, code = "", means = ""]) => tagged(code, means.replaceAll("`", ""))).join("");

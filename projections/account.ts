@@ -1,12 +1,12 @@
 import type { Projection } from "./projection.ts";
 
-/** The social account that the service may act for. Its tokens are not here: they are in the vault. */
+/** Social account that the service may act for. Its tokens are not in this state but in the vault. */
 export interface Account {
   user: { id: string; username: string; name: string } | null;
   scopes: string[];
   /**
-   * False while no account is linked, and after the grant died. After the latter, only the same user may authorize
-   * again.
+   * True if the service may act for the account. False while no account is linked, and after its authorization died;
+   * then only the same user may authorize again.
    */
   authorized: boolean;
 }

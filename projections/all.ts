@@ -2,9 +2,11 @@ import { account } from "./account.ts";
 import { backups } from "./backups.ts";
 import { clicks } from "./clicks.ts";
 import { contacts } from "./contacts.ts";
+import { conversions } from "./conversions.ts";
 import { deliveries } from "./deliveries.ts";
 import { inbox } from "./inbox.ts";
 import { links } from "./links.ts";
+import { news } from "./news.ts";
 import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
 import { referrers } from "./referrers.ts";
@@ -13,6 +15,7 @@ import { canRewindContacts, rewindContacts } from "./rewind-contacts.ts";
 import { results } from "./results.ts";
 import { run } from "./run.ts";
 import { runs } from "./runs.ts";
+import { signals } from "./signals.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected.ts";
@@ -29,6 +32,7 @@ export const projections = {
   quota,
   contacts,
   inbox,
+  signals,
   sources,
   account,
   restores,
@@ -40,13 +44,18 @@ export const projections = {
   referrers,
   links,
   visits,
+  conversions,
   tokens,
+  news,
 };
 
 export type ProjectionName = keyof typeof projections;
 export type StateOf<Name extends ProjectionName> =
   (typeof projections)[Name] extends Projection<infer State> ? State : never;
-export type States = { [Name in ProjectionName]: StateOf<Name> };
+
+/** The states of some projections; {@link States} of all. */
+export type SomeStates<Name extends ProjectionName> = { [One in Name]: StateOf<One> };
+export type States = SomeStates<ProjectionName>;
 
 export const PROJECTION_NAMES = Object.keys(projections) as readonly ProjectionName[];
 
@@ -56,20 +65,23 @@ export function projectionOf(name: ProjectionName): Projection<unknown> {
 }
 
 /**
- * Rewinds a state to what it was after the event at a position. Events may be folded into it between two steps. Returns
+ * Restores a state as it was after the event at a position. Events may be folded into `now` between two steps. Returns
  * undefined if the changes needed for that were dropped.
  */
 export type Rewind<State> = (now: State, position: number) => Generator<void, State | undefined, void>;
 
-/** For large states that change little: a rewind is faster than opening a snapshot of that time. */
+/**
+ * Rewinds of projections with a large state that changes little: for them a rewind is faster than opening a snapshot of
+ * that time.
+ */
 const rewinds: { readonly [Name in ProjectionName]?: Rewind<StateOf<Name>> } = { contacts: rewindContacts };
 
-/** Undefined if the state at a position has to be folded. */
+/** Returns the rewind of a projection; undefined if a past state of it has to be folded. */
 export function rewindOf(name: ProjectionName): Rewind<unknown> | undefined {
   return rewinds[name] as Rewind<unknown> | undefined;
 }
 
-/** True if the state can be rewound to a position. */
+/** True if the projection's state can be rewound to a position. */
 export function canRewind<Name extends ProjectionName>(name: Name, now: StateOf<Name>, position: number): boolean {
   return name === "contacts" && canRewindContacts(now as StateOf<"contacts">, position);
 }
@@ -77,6 +89,7 @@ export function canRewind<Name extends ProjectionName>(name: Name, now: StateOf<
 /** Projections whose states hold personal data. */
 export const PERSONAL_PROJECTIONS = [
   "contacts",
+  "conversions",
   "links",
   "results",
   "run",

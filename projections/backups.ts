@@ -1,10 +1,10 @@
 import type { DataOf } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
-/** A backup, and when the log recorded it, ISO 8601. */
+/** Backup that the log records, with the time at which it was recorded, ISO 8601. */
 export type RecordedBackup = DataOf<"BackupMade"> & { readonly time: string };
 
-/** The newest backups that the log knows; null if there is none. */
+/** Newest backup that was made, and newest that was rehearsed; null if there is none. */
 export interface Backups {
   made: RecordedBackup | null;
   rehearsed: RecordedBackup | null;

@@ -7,20 +7,23 @@ export interface LinkClicks extends Recent {
   bots: number;
   first: string;
   last: string;
-  /** Other names that clicks of older versions gave the link, each of which has a stream; absent if there are none. */
+  /**
+   * Other spellings of the link that clicks of older versions used, each with a stream of its own name; absent if there
+   * are none.
+   */
   spellings?: string[];
 }
 
-/** Maximum number of spellings noted for one link. Only a defective caller sends more. */
+/** Maximum number of spellings kept for one link. Only a defective caller sends more. */
 const SPELLINGS_MAX = 20;
 
 /** Clicks of each link, with people and bots counted separately. Links beyond the limit are counted together. */
 export interface Clicks {
   total: number;
   bots: number;
-  /** Link, as `linkKey` writes it -> its clicks. */
+  /** Clicks of each link, by the link as `linkKey` writes it. */
   links: Map<string, LinkClicks>;
-  /** Clicks of links that were dropped from `links`. */
+  /** Clicks of the links that were dropped from `links`, counted together. */
   others: { clicks: number; bots: number };
 }
 
@@ -61,7 +64,7 @@ function noteSpelling(link: LinkClicks, spelling: string): void {
   if (spellings.length < SPELLINGS_MAX && !spellings.includes(spelling)) link.spellings = [...spellings, spelling];
 }
 
-/** The names of the streams that hold the clicks of a link, its own name first. */
+/** Returns the names of the streams that hold the clicks of a link; the first is named by `link` itself. */
 export function spellingsOf({ links }: Clicks, link: string): readonly string[] {
   return [link, ...(links.get(link)?.spellings ?? [])];
 }

@@ -2,14 +2,16 @@ import type { DataOf } from "../events/catalog.ts";
 import type { Basis, Tracking } from "../events/outreach.ts";
 import { DAY_MS, msOf } from "./time.ts";
 
-/** When (ISO 8601), where and to which wording a recipient agreed or objected. */
+/**
+ * Evidence of a recipient's consent or objection: when (ISO 8601), where and to which wording they agreed or objected.
+ */
 export interface Evidence {
   readonly at?: string;
   readonly source?: string;
   readonly text?: string;
 }
 
-/** Evidence for the basis on which the recipient is written to. */
+/** Evidence of consent to messages, and the basis on which the recipient is written to. */
 export interface ConsentEvidence extends Evidence {
   readonly basis: Basis;
 }
@@ -22,12 +24,12 @@ export interface TrackingConsent extends Evidence {
 /** The known consent of a recipient. */
 export interface Consent {
   basis: Basis;
-  /** Evidence from the newest record that gave some for the present basis; null if there is none. */
+  /** Evidence for the present basis, from the newest record that gave some; null if none did. */
   consent: ConsentEvidence | null;
   tracking: TrackingConsent;
-  /** True if they wrote to us before we wrote to them: consent that no import revokes. */
+  /** True if the recipient wrote to us before we wrote to them: consent that no import revokes. */
   inbound: boolean;
-  /** When the earliest of these messages was received, ISO 8601; evidence in itself. */
+  /** Time at which the earliest of these messages was received, ISO 8601; it is evidence in itself. */
   wrote_at?: string;
 }
 
@@ -42,7 +44,7 @@ export function findMissingEvidence({
   basis,
   consent,
   inbound,
-}: Pick<Consent, "basis" | "consent" | "inbound">): readonly ("basis" | "consent_at" | "consent_source")[] {
+}: Consent): readonly ("basis" | "consent_at" | "consent_source")[] {
   if (inbound) return [];
   const evidence = basis === "none" ? null : consent;
   return [
@@ -52,17 +54,17 @@ export function findMissingEvidence({
   ];
 }
 
-/** The consent in a row of an import, or in a record of consent. */
+/** Consent that one row of an import, or one ConsentRecorded event, says. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**
- * The consent of a contact after a record. Anything that the record omits stays. Evidence is replaced whole, since
- * parts of two records prove nothing together; a record without evidence keeps that of the same basis or status.
+ * Returns the consent of a contact after a record. What the record omits stays. Evidence is replaced whole, because
+ * parts of two records prove nothing; a record without evidence keeps that of the same basis or status.
  */
 export function consentAfter(
   { basis, consent, tracking, inbound }: Consent,
   record: ConsentRecord,
-): Pick<Consent, "basis" | "consent" | "tracking"> {
+): Omit<Consent, "inbound"> {
   return {
     basis: inbound ? "dm_first" : (record.basis ?? basis),
     consent: record.basis === undefined ? consent : evidenceAfter(consent, record.basis, record),
@@ -71,8 +73,8 @@ export function consentAfter(
 }
 
 /**
- * An import row, without its tracking consent if the contact denied tracking: a list is often older than the denial.
- * Only a grant with a later date revokes a denial, or a separate record of consent.
+ * Returns an import row, without its consent to tracking if the contact has denied tracking: a list is often older than
+ * the denial. Only a grant with a later date revokes a denial, or a separate record of consent.
  */
 export function withoutStaleTracking({ tracking: { status, at } }: Consent, row: ConsentRecord): ConsentRecord {
   if (status !== "denied" || row.tracking === undefined || row.tracking === "denied") return row;
@@ -85,8 +87,8 @@ export function withoutStaleTracking({ tracking: { status, at } }: Consent, row:
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * When evidence was given, in ms since 1970; -Infinity without a time. A day alone counts from its beginning, a
- * denial's to its end: no grant of the same day revokes the denial.
+ * Returns the time of evidence in ms since 1970; -Infinity if it names none. A day alone counts from its beginning, a
+ * denial's to its end, so that no grant of the same day revokes the denial.
  */
 function timeOf({ at, status }: Evidence & { readonly status?: Tracking }): number {
   if (at === undefined) return -Infinity;
@@ -113,7 +115,7 @@ function trackingAfter(
   return evidence === undefined && before.status === status ? before : { status, ...evidence };
 }
 
-/** Undefined if there is no evidence. */
+/** Builds evidence from its parts; undefined if all parts are absent. */
 function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | undefined }): Evidence | undefined {
   if (at === undefined && source === undefined && text === undefined) return undefined;
   return {
@@ -125,10 +127,13 @@ function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | u
 
 const CONSENT: readonly Basis[] = ["none", "opt_in", "dm_first"];
 
-/** In ascending precedence: an objection that is recorded for either entry applies to the recipient. */
+/**
+ * Statuses of consent to tracking in ascending precedence: if two entries are one recipient, an objection in either
+ * applies.
+ */
 const TRACKING: readonly Tracking[] = ["unknown", "granted", "denied"];
 
-/** Merges the consents of two entries of one recipient, and keeps the newer evidence. */
+/** Merges the consents of two entries that are one recipient, and keeps the newer evidence. */
 export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
   const basis = laterOf(CONSENT, one.basis, other.basis);
   const status = laterOf(TRACKING, one.tracking.status, other.tracking.status);

@@ -10,13 +10,13 @@ export type LetterStatus = "dead" | "in_doubt";
  * a page does not read all of them. Their keys are positions of the dispatched events, the last one at the end.
  */
 export interface DeadLetters extends Record<LetterStatus, Map<number, LetterPlace>> {
-  /** Position of a pending retry -> position of the event whose dispatch it repeats. */
+  /** Retries that are pending: the position of each retry, and the position of the event whose dispatch it repeats. */
   taken_up: Map<number, number>;
 }
 
-/** Where the log holds the details, and the members that a filter needs. */
+/** Place in the log where the details of a dispatch are, and the members of it that a filter needs. */
 export interface LetterPlace {
-  /** Position of the event that gave it up or left it in doubt. */
+  /** Position of the event that gave up the dispatch or left it in doubt. */
   position: number;
   /** Position of the event that requested the dispatch: the dispatched event itself, or the last retry. */
   requested_at: number;
@@ -25,30 +25,33 @@ export interface LetterPlace {
   failure: Failure;
 }
 
-/** How the last attempt failed. */
+/** Description of how the last attempt of a dispatch failed. */
 export interface Failure {
   /** For a dead letter: true if the network refused it, false if the attempts ran out. */
   refused?: boolean;
-  /** True if the last attempt made a request to the network. */
+  /** True if the last attempt to deliver sent a request to the network; false if it failed before that. */
   asked: boolean;
-  /** HTTP status; absent if no answer came. */
+  /** HTTP status of the network's answer; absent if no answer came. */
   status?: number;
-  /** Time of the first attempt that may have arrived; absent if none may have. */
+  /** Time at which the first attempt ended that may have arrived; absent if none may have. */
   doubtful_since?: string;
 }
 
-/** Maximum length of each list: two hundred pages, and two megabytes of a snapshot. */
+/**
+ * Maximum length of each list of dead letters or dispatches in doubt: two hundred pages, and two megabytes of a
+ * snapshot.
+ */
 export const LETTERS_MAX = 10_000;
 
 export const noDeadLetters = (): DeadLetters => ({ dead: new Map(), in_doubt: new Map(), taken_up: new Map() });
 
 export type EndsUndelivered = Folded<"DispatchAbandoned" | "DispatchInDoubt">;
 
-/** Lists the dispatches that `event` ends. */
+/** Adds the dispatches that `event` ends to the dead letters, or to those in doubt. */
 export function listEnded(
   letters: DeadLetters,
   event: EndsUndelivered,
-  /** True if the dispatch requested at that position had not ended before. */
+  /** True if the dispatch that was requested at that position had not ended before. */
   isNews: (requested_at: number) => boolean,
   max = LETTERS_MAX,
 ): void {
@@ -85,7 +88,7 @@ export function takeUp(letters: DeadLetters, { data, position }: Retried): void 
   letters.taken_up.set(position, data.source);
 }
 
-/** The status of the dispatch that a retry repeats. */
+/** Returns the status, dead letter or in doubt, of the dispatch that a retry repeats. */
 export function retriedStatus({ in_doubt }: Retried["data"]): LetterStatus {
   return in_doubt === true ? "in_doubt" : "dead";
 }

@@ -18,7 +18,7 @@ import {
   subscriptionBy,
   type OutcomeType,
   type Subscription,
-} from "../events/dispatches.ts";
+} from "../events/dispatch-rules.ts";
 import { forEachPosition, positionsOf } from "../events/sources.ts";
 import {
   listEnded,
@@ -29,42 +29,46 @@ import {
   type EndsUndelivered,
 } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
+import { quarterAt, type Quarters } from "./quarters.ts";
 import { msOf } from "./time.ts";
 
 /**
- * One lane of one channel. Pending dispatches are read from the log, which is the outbox; this only records how far
- * they are settled. It stays as small as the dispatcher's window, however long the backlog.
+ * State of one lane of a channel. Pending dispatches are read from the log, which is the outbox; this state only
+ * records how far they are settled. It stays as small as the dispatcher's window, however long the backlog.
  */
 export interface LaneState {
   /** Number of dispatches that are requested and have no final outcome. */
   pending: number;
-  /** Everything requested below this position has its final outcome, or is in `retries`. */
+  /** Position below which every requested dispatch has its final outcome, or is in `retries`. */
   low_watermark: number;
-  /** Sources at or above `low_watermark` that already have their final outcome, in the order of these outcomes. */
+  /**
+   * Dispatches requested at or above `low_watermark` that already have their final outcome, in the order of these
+   * outcomes. Each is named by the position of the event that requested it.
+   */
   above: Map<number, true>;
-  /** Sources whose dispatch failed and waits for its next attempt. */
+  /** Dispatches that failed and wait for their next attempt, by the position of the event that requested them. */
   retries: Map<number, Retry>;
   /**
-   * Source whose dispatch may be in flight, or was when its dispatcher ended -> fencing token of that dispatcher's
-   * lease.
+   * Dispatches that may be in flight, or were when their dispatcher ended: the position of the requesting event, and
+   * the fencing token of that dispatcher's lease.
    */
   claims: Map<number, number>;
   /**
-   * The last restore, while a dispatch requested before it is pending: another life of the log may have delivered it.
-   * Null if none is.
+   * Last restore of the log, while a dispatch requested before it is pending, because another copy of the log may have
+   * delivered that. Null if none is pending.
    */
   restored: RestoredLane | null;
   /**
-   * For a webhook's events: its subscriptions in the order of the log, back to the oldest one that requested a pending
-   * dispatch. Empty for all other lanes.
+   * Subscriptions of a webhook in the order of the log, back to the oldest one that requested a pending dispatch. Empty
+   * for lanes other than a webhook's events.
    */
   subscriptions: Subscription[];
 }
 
 export interface RestoredLane {
-  /** Position of the restore. */
+  /** Position of the restore; dispatches requested below it may have been delivered. */
   below: number;
-  /** Number of pending dispatches requested below it. */
+  /** Number of pending dispatches that were requested before the restore. */
   left: number;
 }
 
@@ -72,8 +76,8 @@ export interface Retry {
   attempt: number;
   retry_at: string;
   /**
-   * When the first attempt that may have arrived ended, if that is known: a repeat is safe only while the network knows
-   * the dispatch.
+   * Time at which the first attempt ended that may have arrived, if known: a repeat is safe only while the network
+   * knows the dispatch.
    */
   doubtful_since?: string;
 }
@@ -82,48 +86,60 @@ export interface ChannelState {
   lanes: Record<Lane, LaneState>;
   dispatched: number;
   skipped: number;
-  /** Excludes those retried or settled. */
+  /** Number of dispatches in doubt, without those retried or settled. */
   in_doubt: number;
-  /** Dead letters, excluding those retried or discarded. */
+  /** Number of dead letters, without those retried or discarded. */
   dead: number;
   letters: DeadLetters;
-  /** Set if too many requests in a row failed: nothing is sent before a time. Null if the circuit is closed. */
+  /** Counts of the newest {@link RECENT_QUARTERS} quarters of an hour in which a request of the channel ended. */
+  recent: Quarters<RecentCounts>;
+  /**
+   * Circuit breaker of the channel after too many failed requests in a row: nothing is sent before a time. Null if
+   * requests may be sent.
+   */
   circuit: OpenCircuit | null;
-  /** Set if the network refuses the channel as a whole; its clicks wait. */
+  /**
+   * Suspension of the channel, which the network refuses as a whole, so that its clicks wait. Null if there is none.
+   */
   suspended: Suspended | null;
 }
 
+/** Dispatches that were delivered, and requests that failed, were given up or are in doubt. */
+export interface RecentCounts {
+  delivered: number;
+  failed: number;
+}
+
+/** Quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
+const RECENT_QUARTERS = 97;
+
 export interface OpenCircuit {
   failures: number;
-  /** ISO 8601. */
+  /** Time before which nothing is sent, ISO 8601. */
   until: string;
 }
 
 export interface Suspended {
-  /** ISO 8601. */
+  /** Time at which the network refused the channel, ISO 8601. */
   since: string;
   network: string;
   detail: string;
-  /** Keyed hash of the credential that was refused. */
+  /** Keyed hash of the credential that the network refused. */
   credential: string;
 }
 
-/** A named webhook has a state from the first event about it on. */
+/** States of all channels. One that is not in {@link CHANNELS} has a state from the first event about it on. */
 export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
   name: "deliveries",
-  version: 13,
+  version: 14,
   types: DISPATCHED_TYPES,
-  initial: () => ({
-    ads: emptyChannel(),
-    chat: emptyChannel(),
-    messaging: emptyChannel(),
-    webhook: emptyChannel(),
-  }),
+  initial: () => Object.fromEntries(CHANNELS.map((name) => [name, emptyChannel()])) as Deliveries,
   evolve(state, event) {
     switch (event.type) {
       case "LinkClicked":
+      case "ConversionRecorded":
       case "NotificationRequested":
       case "MessageRequested":
       case "ChannelTestRequested":
@@ -141,18 +157,21 @@ export const deliveries: Projection<Deliveries> = {
       }
       case "DispatchFailed":
         fail(state, event);
+        noteRecent(state, event, "failed", event.data.requests.length);
         break;
-      case "DispatchSucceeded":
-        openChannel(state, event.data.channel).dispatched += settle(state, event);
+      case "DispatchSucceeded": {
+        const delivered = settle(state, event);
+        openChannel(state, event.data.channel).dispatched += delivered;
+        noteRecent(state, event, "delivered", delivered);
         break;
+      }
       case "DispatchSkipped":
         openChannel(state, event.data.channel).skipped += settle(state, event);
         break;
       case "DispatchInDoubt":
-        openChannel(state, event.data.channel).in_doubt += settleUndelivered(state, event);
-        break;
       case "DispatchAbandoned":
-        openChannel(state, event.data.channel).dead += settleUndelivered(state, event);
+        openChannel(state, event.data.channel)[LEFT_AS[event.type]] += settleUndelivered(state, event);
+        noteRecent(state, event, "failed", event.data.requests.length);
         break;
       case "DispatchDiscarded":
       case "DispatchSettled":
@@ -189,7 +208,20 @@ export const deliveries: Projection<Deliveries> = {
   },
 };
 
-/** Removes a dead letter or a dispatch in doubt from those that wait for an operator. */
+const LEFT_AS = { DispatchInDoubt: "in_doubt", DispatchAbandoned: "dead" } as const;
+
+function noteRecent(
+  state: Deliveries,
+  { time, data }: Folded<OutcomeType>,
+  kind: keyof RecentCounts,
+  number: number,
+): void {
+  if (number === 0) return;
+  const none = () => ({ delivered: 0, failed: 0 });
+  quarterAt(openChannel(state, data.channel).recent, msOf(time), none, RECENT_QUARTERS)[kind] += number;
+}
+
+/** Removes a dead letter, or a dispatch in doubt, from those that wait for an operator. */
 function close(channel: ChannelState, { type, data }: Folded<"DispatchDiscarded" | "DispatchSettled">): void {
   const isDead = type === "DispatchDiscarded";
   channel[isDead ? "dead" : "in_doubt"]--;
@@ -227,7 +259,7 @@ function subscribe(state: Deliveries, event: Folded): void {
   advance(lane, subscription.from);
 }
 
-/** Drops the former subscriptions; nothing that they requested is pending any more. */
+/** Drops the former subscriptions of a webhook, because nothing that they requested is pending any more. */
 function forgetFormer(lane: LaneState): void {
   if (lane.subscriptions.length > 1) lane.subscriptions = lane.subscriptions.slice(-1);
 }
@@ -265,7 +297,9 @@ function settleUndelivered(state: Deliveries, event: EndsUndelivered): number {
   return settle(state, event);
 }
 
-/** Returns the number of dispatches that have their first final outcome with this event. */
+/**
+ * Settles the dispatches of an outcome, and returns how many of them have their first final outcome with this event.
+ */
 function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeType, "DispatchFailed">>): number {
   const { channel, low_watermark, requests } = data;
   const { lanes, letters } = openChannel(state, channel);
@@ -310,7 +344,7 @@ export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
 }
 
-/** The types of events that may request dispatches in a lane; possibly none. */
+/** Returns the types of events that may request dispatches in a lane; possibly none. */
 export function requestingTypes(lane: Lane, { subscriptions }: LaneState): readonly string[] {
   return lane === "events" ? [...new Set(subscriptions.flatMap(({ types }) => types))] : REQUESTING[lane];
 }
@@ -324,22 +358,22 @@ export function isRequested(channel: ChannelName, lane: Lane, { subscriptions }:
  * Earliest time, in ms since 1970, at which the dispatch of `event` may have arrived: the end of a recorded attempt, or
  * the event's time if a restored log may have lost attempts. Undefined if it certainly did not. No clock is read.
  */
-export function uncertainSince(
-  { retries, restored }: LaneState,
-  { position, time }: Pick<Folded, "position" | "time">,
-): number | undefined {
+export function uncertainSince({ retries, restored }: LaneState, { position, time }: Folded): number | undefined {
   const known = retries.size === 0 ? undefined : retries.get(position)?.doubtful_since;
   const since = known ?? (isOfBefore(restored, position) ? time : undefined);
   return since === undefined ? undefined : msOf(since);
 }
 
-/** True if a holder of another lease than `token` was about to make the dispatch: it may have arrived. */
+/**
+ * True if a holder of another lease than the one with `token` was about to make the dispatch, which may therefore have
+ * arrived.
+ */
 export function isClaimedByOther({ claims }: LaneState, position: number, token: number): boolean {
   const claim = claims.size === 0 ? undefined : claims.get(position);
   return claim !== undefined && claim !== token;
 }
 
-/** True if the dispatch was requested before the restore. */
+/** True if the dispatch requested at a position was requested before the restore. */
 export function isOfBefore(restored: RestoredLane | null, position: number): boolean {
   return restored !== null && position < restored.below;
 }
@@ -347,7 +381,7 @@ export function isOfBefore(restored: RestoredLane | null, position: number): boo
 function emptyChannel(): ChannelState {
   const lanes = { direct: emptyLane(), clicks: emptyLane(), events: emptyLane() };
   const counts = { dispatched: 0, skipped: 0, in_doubt: 0, dead: 0 };
-  return { lanes, ...counts, letters: noDeadLetters(), circuit: null, suspended: null };
+  return { lanes, ...counts, letters: noDeadLetters(), recent: new Map(), circuit: null, suspended: null };
 }
 
 function emptyLane(): LaneState {
@@ -355,23 +389,26 @@ function emptyLane(): LaneState {
   return { pending: 0, low_watermark: 0, ...maps, restored: null, subscriptions: [] };
 }
 
-/** The state of a channel; for a webhook that the log does not know, the state of a new one. */
+/** Returns the state of a channel. For a webhook that the log does not know, it is the state of a new one. */
 export function findChannel(state: Deliveries, name: ChannelName): ChannelState {
   return state[name] ?? emptyChannel();
 }
 
 /**
- * The channels that every log has, and each webhook that carries events or has dispatches pending, dead or in doubt.
+ * The channels that every log has, each further ads network that was used, and each webhook that carries events or has
+ * dispatches pending, dead or in doubt.
  */
 export function listChannels(state: Deliveries): readonly ChannelName[] {
-  const named = webhooksIn(state).filter((name) => {
+  const named = (Object.keys(state) as ChannelName[]).filter((name) => {
     const channel = findChannel(state, name);
-    return isCarrying(channel) || pendingOf(channel) > 0 || channel.dead > 0 || channel.in_doubt > 0;
+    return (
+      !isWebhook(name) || isCarrying(channel) || pendingOf(channel) > 0 || channel.dead > 0 || channel.in_doubt > 0
+    );
   });
   return sortChannels([...CHANNELS, ...named]);
 }
 
-/** All webhooks that the log knows. */
+/** Returns all webhooks that the log knows. */
 export function webhooksIn(state: Deliveries): readonly WebhookChannel[] {
   return Object.keys(state).filter(isWebhook);
 }
@@ -380,7 +417,7 @@ function isCarrying({ lanes }: ChannelState): boolean {
   return (lanes.events.subscriptions.at(-1)?.types.length ?? 0) > 0;
 }
 
-/** The channels of {@link listChannels} with their states. */
+/** Returns the channels of {@link listChannels} with their states. */
 export function channelsOf(state: Deliveries): readonly [ChannelName, ChannelState][] {
   return listChannels(state).map((name) => [name, findChannel(state, name)]);
 }

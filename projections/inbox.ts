@@ -1,12 +1,15 @@
 import type { Projection } from "./projection.ts";
 
-/** How far the messages to us were read; the network lists them newest first. */
+/** State of reading the messages to our account, which the network lists newest first. */
 export interface Inbox {
-  /** All messages up to this one were read; null before the first reading, and while there was none. */
+  /**
+   * Id of the newest message that was read, with all before it; null before the first reading, and while there was
+   * none.
+   */
   newest_id: string | null;
-  /** Where to continue reading messages older than the first reading; null if none are left. */
+  /** Cursor at which to continue reading messages older than the first reading; null if none are left. */
   backlog: string | null;
-  /** True once the messages were read for the first time. */
+  /** True once the inbox was read for the first time. */
   begun: boolean;
 }
 

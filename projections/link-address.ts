@@ -1,15 +1,18 @@
-/** The address of a link, the same for every spelling that a click may use. */
+/** Address of a link, the same for every spelling that a click may use. */
 export interface LinkAddress {
-  /** Host and path that come before the code, such as `go.example` or `reach.example/l`. */
+  /** Host and path that come before the link's code, such as `go.example` or `reach.example/l`. */
   readonly domain: string;
   readonly shortCode: string;
 }
 
-/** Nearly all clicks name their link in its normalized form: then nothing has to be done. */
+/**
+ * Pattern of a domain that is already normalized. Nearly all clicks name their link so, and then nothing has to be
+ * done.
+ */
 const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::(?!0*(?:80|443)?(?:\/|$))\d+)?(?:\/[a-z0-9_-]+)*$/;
 const PLAIN_CODE = /^[A-Za-z0-9_-]+$/;
 
-/** The code of a domain's first page, if no path is left. */
+/** Code of a domain's first page, for a link without a path. */
 const ROOT = "/";
 
 /**
@@ -27,7 +30,7 @@ export function normalizeLink(domain: string, shortCode: string): LinkAddress {
   return { domain: normalized, shortCode: code.join("/") };
 }
 
-/** Normalizes a code whose domain is known. */
+/** Normalizes the code of a link whose domain is known. */
 export function normalizeCode(shortCode: string): string {
   if (PLAIN_CODE.test(shortCode)) return shortCode;
   // A decoded code may again contain an address or a query.
@@ -35,7 +38,7 @@ export function normalizeCode(shortCode: string): string {
   return segments.length === 0 ? ROOT : segments.join("/");
 }
 
-/** Normalizes a domain, including its path if it has one. */
+/** Normalizes the domain of a link, including its path if it has one. */
 export function normalizeDomain(domain: string): string {
   if (PLAIN_DOMAIN.test(domain)) return domain;
   const [address = ""] = domain
@@ -70,7 +73,7 @@ export function splitLink(link: string): readonly [domain: string, shortCode: st
   return slash === -1 ? [address, ""] : [address.slice(0, slash), address.slice(slash + 1)];
 }
 
-/** Removes the scheme and host of a whole address, the query and the fragment. */
+/** Returns the path of an address: removes scheme, host, query and fragment. */
 function toPath(code: string): string {
   return code.replace(/^\s*https?:\/\/[^/?#]*/i, "").replace(/[?#].*$/su, "");
 }
@@ -83,8 +86,8 @@ function toSegments(path: string): readonly string[] {
 }
 
 /**
- * Escapes that stay: a percent sign, since it would begin another escape, and control characters, which no stream's
- * name may contain.
+ * Escapes of a link's code that stay: a percent sign, since it would begin another escape, and control characters,
+ * which no stream's name may contain.
  */
 const KEPT_ESCAPES = /%(?:25|[01][0-9a-f]|7f|c2%[89][0-9a-f])/gi;
 

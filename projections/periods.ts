@@ -1,22 +1,26 @@
 import type { Quarters } from "./quarters.ts";
 
-/** A calendar day or a clock hour of a time zone. */
+/** Unit of the periods that events are counted by: days of a calendar, or hours of a clock, in a time zone. */
+interface PeriodUnit {
+  readonly unit: "hour" | "day";
+  readonly timezone: string;
+}
+
+/** Counts of a calendar day or a clock hour in a time zone. */
 export interface Period<Counts> {
-  /** ms since 1970. */
+  /** Start of the period in ms since 1970. */
   readonly start: number;
   readonly counts: Counts;
 }
 
-export interface PeriodsQuery {
-  readonly unit: "hour" | "day";
-  /** Number of periods; `until` is in the last one. */
+export interface PeriodsQuery extends PeriodUnit {
+  /** Number of periods to return; `until` is in the last one. */
   readonly count: number;
-  /** ms since 1970. */
+  /** Moment in the last period, in ms since 1970. */
   readonly until: number;
-  readonly timezone: string;
 }
 
-/** The counts of each of the last hours or days, the oldest first, including those without events. */
+/** Returns the counts of each of the last hours or days, the oldest first, including those without events. */
 export function periodsOf<Counts extends Record<keyof Counts, number>>(
   quarters: Quarters<Counts>,
   query: PeriodsQuery,
@@ -34,14 +38,17 @@ export function periodsOf<Counts extends Record<keyof Counts, number>>(
   return periods;
 }
 
-/** The label of a period: `2026-11-20` for a day, `2026-11-20 14:00` for an hour. */
-export function labelOf(start: number, { unit, timezone }: Pick<PeriodsQuery, "unit" | "timezone">): string {
+/** Formats the start of a period: `2026-11-20` for a day, `2026-11-20 14:00` for an hour. */
+export function labelOf(start: number, { unit, timezone }: PeriodUnit): string {
   const zoned = Temporal.Instant.fromEpochMilliseconds(start).toZonedDateTimeISO(timezone);
   const day = zoned.toPlainDate().toString();
   return unit === "day" ? day : `${day} ${zoned.toPlainTime().toString({ smallestUnit: "minute" })}`;
 }
 
-/** Counts by the calendar, because a day may have 23 or 25 hours, and an hour of the clock may come twice. */
+/**
+ * Returns the starts of the periods in ms since 1970. Counts by the calendar, because a day may have 23 or 25 hours,
+ * and an hour of the clock may come twice.
+ */
 function startsOf({ unit, count, until, timezone }: PeriodsQuery): readonly number[] {
   const now = Temporal.Instant.fromEpochMilliseconds(until).toZonedDateTimeISO(timezone);
   const last = unit === "day" ? now.startOfDay() : now.round({ smallestUnit: "hour", roundingMode: "floor" });

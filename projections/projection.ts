@@ -7,13 +7,13 @@ import type { EventType, Folded } from "../events/catalog.ts";
 export interface Projection<State> {
   readonly name: string;
   readonly version: number;
-  /** The events it listens to; all others leave the state as it is. */
+  /** Types of the events that the projection listens to; all others leave its state as it is. */
   readonly types: readonly EventType[];
   initial(): State;
   evolve(state: State, event: Folded): State;
 }
 
-/** Folds events one after the other into `state`. */
+/** Folds events one after the other into `state`, and returns the new state. */
 export function fold<State>(projection: Projection<State>, state: State, events: Iterable<Folded>): State {
   let folded = state;
   for (const event of events) folded = projection.evolve(folded, event);

@@ -1,24 +1,49 @@
+import { DAY_MS, HOUR_MS } from "./time.ts";
+
 /**
- * Counts over time are kept by quarters of an hour, because in every time zone of today hours and days begin with one.
+ * Length of a quarter of an hour in ms. Counts over time are kept by quarters, because in every time zone of today
+ * hours and days begin with one.
  */
 export const QUARTER_MS = 15 * 60_000;
 
-/** Maximum number of quarters kept, of those in which something happened: six weeks without a break. */
+/** Maximum number of quarters of an hour kept, of those in which something happened: six weeks without a break. */
 export const QUARTERS_MAX = 4_000;
 
-/** Start of a quarter (ms since 1970) -> its counts, in the order in which the quarters were first used. */
+/** Counts by quarters of an hour: the start of each quarter (ms since 1970), and its counts. Ordered by first use. */
 export type Quarters<Counts> = Map<number, Counts>;
 
-/** Returns the counts of the quarter that `ms` (since 1970) is in. A new quarter removes the one kept for longest. */
-export function quarterAt<Counts>(quarters: Quarters<Counts>, ms: number, none: () => Counts): Counts {
+/**
+ * Returns the counts of the quarter of an hour that contains `ms` (since 1970). A new quarter beyond `max` removes the
+ * one kept for longest.
+ */
+export function quarterAt<Counts>(
+  quarters: Quarters<Counts>,
+  ms: number,
+  none: () => Counts,
+  max = QUARTERS_MAX,
+): Counts {
   const start = ms - (ms % QUARTER_MS);
   const known = quarters.get(start);
   if (known !== undefined) return known;
   const counts = none();
   quarters.set(start, counts);
   for (const oldest of quarters.keys()) {
-    if (quarters.size <= QUARTERS_MAX) break;
+    if (quarters.size <= max) break;
     quarters.delete(oldest);
   }
+  return counts;
+}
+
+/** For how long details of the news are kept, in ms: three days, one of which may have 25 hours. */
+const RECENT_MS = 3 * DAY_MS + HOUR_MS;
+
+/** As {@link quarterAt}, but a new quarter removes those that began {@link RECENT_MS} before it. */
+export function recentQuarterAt<Counts>(quarters: Quarters<Counts>, ms: number, none: () => Counts): Counts {
+  const start = ms - (ms % QUARTER_MS);
+  const known = quarters.get(start);
+  if (known !== undefined) return known;
+  const counts = none();
+  quarters.set(start, counts);
+  for (const oldest of quarters.keys()) if (start - oldest > RECENT_MS) quarters.delete(oldest);
   return counts;
 }

@@ -2,26 +2,30 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * How many messages count against each day, and against the last 24 hours. An intent takes a place; only a certain
- * refusal by the network gives it back, an unknown outcome does not.
+ * Number of messages that count against each day, and against the last 24 hours. An intent takes a place. Only a
+ * certain refusal by the network gives it back; an unknown outcome does not.
  */
 export interface Quota {
   /**
-   * Calendar day (YYYY-MM-DD in the quota's time zone) -> places taken. No day is dropped: ten years are some 3,650
-   * entries, and a clock that jumps back must find the places used.
+   * Places taken on each calendar day (YYYY-MM-DD in the quota's time zone). No day is dropped: ten years are some
+   * 3,650 entries, and a clock that jumps back must find the places used.
    */
   days: Map<string, number>;
-  /** Intents without a final outcome -> their day. */
+  /** Days of the intents without a final outcome, by the intent's id. */
   open: Map<string, string>;
   /**
-   * Intent that took a place -> latest time at which its message was requested. Covers 24 hours, so two days at most.
+   * Latest time at which the message of an intent was requested, by the id of the intent that took a place. Covers 24
+   * hours, so two days at most.
    */
   recent: Map<string, number>;
   /** Time zone of the newest intent's day; null if no intent has named one yet. */
   timezone: string | null;
-  /** Time of the first intent in that zone; null if there was no other zone before. */
+  /** Time of the first intent in the present time zone; null if there was no other zone before. */
   changed_at: number | null;
-  /** Times up to `recorded` were ahead of the clock, which showed `real` when that was corrected; null if none were. */
+  /**
+   * Correction of event times that were ahead of the clock: those up to `recorded`, when the clock showed `real`. Null
+   * if there was none.
+   */
   corrected: { recorded: number; real: number } | null;
 }
 
@@ -32,17 +36,18 @@ export interface QuotaMoment {
   readonly timezone: string;
 }
 
-/** How long a change of the time zone has an effect. */
+/** Time for which a change of the quota's time zone has an effect, in ms. */
 export const QUOTA_WINDOW_MS = 24 * 3_600_000;
 
 export const quota: Projection<Quota> = {
   name: "quota",
-  version: 4,
+  version: 5,
   types: [
     "DirectMessageAttempted",
     "DirectMessageInDoubt",
     "DirectMessageSent",
     "DirectMessageFailed",
+    "DirectMessageLeft",
     "LogTimeCorrected",
   ],
   initial: () => ({
@@ -67,6 +72,8 @@ export const quota: Projection<Quota> = {
     } else if (event.type === "DirectMessageSent") {
       state.open.delete(event.data.attempt_id);
       if (event.data.settled_by === "answer") postpone(state, event.data.attempt_id, msOf(event.time));
+    } else if (event.type === "DirectMessageLeft") {
+      state.open.delete(event.data.attempt_id);
     } else if (event.type === "DirectMessageFailed") {
       const day = state.open.get(event.data.attempt_id);
       state.open.delete(event.data.attempt_id);
@@ -81,14 +88,15 @@ export const quota: Projection<Quota> = {
   },
 };
 
-/** Places taken on `day`. */
+/** Returns the number of places taken on `day`. */
 export function usedOn(state: Quota, day: string): number {
   return state.days.get(day) ?? 0;
 }
 
 /**
- * Places that count at a moment, which is not before the newest event: those of its day. For 24 hours from the first
- * message in a new time zone on, days may overlap or abut, so those of the last 24 hours count instead.
+ * Returns how many messages count against the quota at a moment that is not before the newest event: those of its day.
+ * Until 24 hours after the first message in a new time zone, days may overlap, so those of the last 24 hours count
+ * instead.
  */
 export function usedAt(state: Quota, moment: QuotaMoment): number {
   if (!isAfterChange(state, moment)) return usedOn(state, moment.day);
@@ -97,7 +105,7 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
   return used;
 }
 
-/** True if the last 24 hours count at a moment, and not its day. */
+/** True if the places of the last 24 hours count at a moment, and not those of its day. */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
   // The next intent will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;
@@ -105,8 +113,8 @@ export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMome
 }
 
 /**
- * When fewer places of the last 24 hours count, or when days count again. Undefined if days count now, or nothing is
- * taken.
+ * Returns the time when fewer places of the last 24 hours count, or when days count again. Undefined if days count now,
+ * or no place is taken.
  */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;
@@ -122,7 +130,10 @@ function noteTimezone(state: Quota, timezone: string, at: number): void {
   state.timezone = timezone;
 }
 
-/** An intent may have waited long for its request, and its outcome was recorded after that. */
+/**
+ * Moves the time of an intent's request, which may have waited long after the intent, to the time at which its outcome
+ * was recorded.
+ */
 function postpone({ recent, corrected }: Quota, attemptId: string, ms: number): void {
   if (corrected !== null && ms <= corrected.recorded) return;
   if (recent.has(attemptId)) recent.set(attemptId, ms);
@@ -155,8 +166,8 @@ export function newestMs({ corrected }: Quota, time: string | undefined): number
 }
 
 /**
- * Drops entries up to `ms`. They are in the order of their intents, so a postponed one keeps a few later ones for a
- * while.
+ * Drops the places of intents up to `ms`. They are in the order of the intents, so one with a later request keeps a few
+ * after it for a while.
  */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {

@@ -5,8 +5,8 @@ export const COUNTED_LINKS_MAX = 10_000;
 const LINKS_DROPPED = COUNTED_LINKS_MAX / 10;
 
 /**
- * The entry of a link. A click marks it instead of moving it to the Map's end: in JavaScriptCore a move among 10,000
- * others costs more than the rest of a click.
+ * Counts of one link, with its last use. A click sets that instead of moving the entry to the Map's end: in
+ * JavaScriptCore a move among 10,000 others costs more than the rest of a click.
  */
 export interface Recent {
   /** Position of the last event about the link, such as a click. */
@@ -25,7 +25,7 @@ export function dropOldest<Link extends Recent>(links: Map<string, Link>, onDrop
   }
 }
 
-/** The links in the order of their last clicks, the latest first. */
+/** Returns the links in the order of their last clicks, the latest first. */
 export function byLastClick<Link extends Recent>(links: ReadonlyMap<string, Link>): (readonly [string, Link])[] {
   return [...links].sort(([, one], [, other]) => other.last_position - one.last_position);
 }

@@ -7,30 +7,30 @@ import { linksOf, toLinkKey } from "./sent-links.ts";
 interface Origin {
   /** Id of the template; empty for messages from before templates were recorded. */
   readonly template: string;
-  /** `A`, `B` … */
+  /** Name of the variant: `A`, `B` … */
   readonly variant: string;
 }
 
-/** The messages that a click on one link may come from. */
+/** Messages that a click on one link may come from. */
 export interface Referrers extends Recent {
-  /** Number of messages that the network accepted. */
+  /** Number of messages with the link that the network accepted. */
   messages: number;
-  /** Number of messages made from each variant, in the order in which the variants were first sent. */
+  /** Number of messages with the link made from each variant, in the order in which the variants were first sent. */
   variants: (Origin & { messages: number })[];
-  /** Positions of the attempts of the newest messages, the oldest first. */
+  /** Positions of the intents of the newest messages with the link, the oldest first. */
   newest: number[];
 }
 
 interface OpenMessage extends Origin {
-  /** Position of its attempt. */
+  /** Position of the message's intent. */
   readonly position: number;
   readonly links: readonly string[];
 }
 
 export interface SentLinks {
-  /** Link, as `linkKey` writes it -> the messages that held it. */
+  /** Messages that held a link, by the link as `linkKey` writes it. */
   links: Map<string, Referrers>;
-  /** Attempt -> its message with links, until it is sent or failed. */
+  /** Messages with links that are neither sent nor failed yet, by the id of their intent. */
   open: Map<string, OpenMessage>;
 }
 
@@ -38,8 +38,8 @@ export interface SentLinks {
 export const NEWEST_MAX = 50;
 
 /**
- * The messages of each of the newest links. A link in only one message is clicked by its recipient, or by people they
- * gave it to. The attempts in `newest` name the recipients, as long as these are not erased.
+ * Projection of the messages that hold each of the newest links. A link in one message only is clicked by its
+ * recipient, or by people they gave it to. The intents in `newest` name the recipients until these are erased.
  */
 export const referrers: Projection<SentLinks> = {
   name: "referrers",

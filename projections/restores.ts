@@ -2,15 +2,15 @@ import type { EventType } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
 /**
- * Records when the log was last restored or lost events. Actions from before that time may have happened although the
- * log does not hold them.
+ * Time of the last restore or loss of events. Actions from before that time may have happened although the log does not
+ * hold them.
  */
 export interface Restores {
-  /** When that last happened, ISO 8601; null if never. */
+  /** Time when the log was last restored or lost events, ISO 8601; null if never. */
   last: string | null;
 }
 
-/** Events after which the log may not know what was done before them. */
+/** Event types after which the log may not know what was done before them. */
 export const RESTORES: readonly EventType[] = ["LogRestored", "LogLossAccepted"];
 
 export const restores: Projection<Restores> = {

@@ -7,37 +7,42 @@ import { msOf } from "./time.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;
 
-/** A number that no message has. */
+/** Number that no message has, for look-ups that find none. */
 const NONE = -1;
 
 /** Properties that messages have in common. */
 export interface MessageGroup {
   /** Id of the template; empty for messages from before templates were recorded. */
   readonly template: string;
-  /** `A`, `B` … */
+  /** Name of the variant: `A`, `B` … */
   readonly variant: string;
   readonly run_id: string;
-  /** Null if unknown: older messages do not say. */
+  /** Source in which the recipient was found; null if unknown, because older messages do not name it. */
   readonly source: NonNullable<Attempted["source"]> | null;
   readonly basis: NonNullable<Attempted["basis"]> | null;
 }
 
-/** A message, and what its recipient has done since. */
+/** Message to a recipient, and the recipient's reactions since. */
 export interface Message {
-  /** Index in `groups`. A number, because there is one for each recipient ever contacted. */
+  /**
+   * Index of the message's group in `groups`. A number saves memory, because there is a message for each recipient ever
+   * contacted.
+   */
   readonly group: number;
-  /** When the intent was recorded, ISO 8601. A message that the recipient wrote before is no reply. */
+  /** Time at which the intent was recorded, ISO 8601. A message that the recipient wrote before it is no reply. */
   readonly at: string;
   /** The recipient's network id. */
   readonly id: string;
   /** The recipient's handle in lower case. */
   readonly username: string;
-  /** The numbers of its links in {@link Results.links}. */
+  /** Numbers of the message's links in {@link Results.links}. */
   readonly links: readonly number[];
   outcome: "open" | "in_doubt" | "sent" | "failed";
+  /** True if the network signalled that the recipient has read it; false if that is unknown. */
+  seen: boolean;
   replied: boolean;
   opted_out: boolean;
-  /** Clicks of its recipient; null if they did not grant tracking, or revoked it. */
+  /** Clicks of the message's recipient; null if the recipient did not grant tracking, or revoked it. */
   tracked: TrackedClicks | null;
 }
 
@@ -45,51 +50,62 @@ interface TrackedClicks {
   /** Codes of the recipient's own links. */
   readonly codes: readonly string[];
   /**
-   * When its intent or its last outcome was recorded, in ms since 1970. The network may fetch its links right after
-   * that.
+   * Time at which the message's intent or its last outcome was recorded, in ms since 1970. The network may fetch the
+   * links right after that.
    */
   recorded: number;
-  /** When the network accepted it, in ms since 1970; if that is not known, when it was attempted. */
+  /** Time at which the network accepted the message, in ms since 1970; if that is unknown, the time of the attempt. */
   sent: number;
   clicks: number;
-  /** Clicks that are likely the network's own, and never counted as the recipient's. */
+  /** Number of clicks that are likely the network's own; they are never counted as the recipient's. */
   suspected: number;
   /** Time of the first click that is not suspected, in ms since 1970; null if there is none. */
   first: number | null;
 }
 
 /** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
-export interface Results {
-  /** In the order of their first use. */
-  groups: MessageGroup[];
-  /** Id of a template -> the operator's last name for it. */
+/** Names that operators gave to templates. */
+export interface TemplateNames {
+  /** Operator's last name for each template, by the template's id. */
   templates: Map<string, string>;
-  /** Link, as `linkKey` writes it -> its number. */
+}
+
+export interface Results extends TemplateNames {
+  /** Groups of messages in the order of their first use. */
+  groups: MessageGroup[];
+  /** Numbers of the links, by the link as `linkKey` writes it. */
   links: Map<string, number>;
-  /** Number -> message, in the order in which they were attempted. */
+  /** Messages by their numbers, in the order in which they were attempted. */
   messages: Map<number, Message>;
-  /** Attempt that is neither sent nor failed -> number of its message. */
+  /** Numbers of the messages that are neither sent nor failed, by the id of their intent. */
   open: Map<string, number>;
-  /** Network id -> number of the message that was last sent to that recipient. */
+  /** Number of the last message sent to each recipient, by the recipient's network id. */
   sent: Map<string, number>;
-  /** Lower-case handle -> numbers of the messages in `sent` that went to it, in the order in which they were sent. */
+  /**
+   * Numbers of the messages in `sent` that went to a handle, by the handle in lower case, in the order in which they
+   * were sent.
+   */
   handles: Map<string, number[]>;
-  /** Code of a recipient's own link -> number of the message that contains it. */
+  /** Number of the message that contains a recipient's own link, by the link's code. */
   codes: Map<string, number>;
-  /** Id, and handle with an @, of each recipient with tracked clicks -> number of the message. */
+  /** Number of the message to each recipient with tracked clicks, by the recipient's id, and by `@` and the handle. */
   tracked: Map<string, number>;
 }
 
-/** The figures of single recipients come only from their own links, and so only from those who granted tracking. */
+/**
+ * Projection of what became known after each message. Figures of single recipients come only from their own links, and
+ * so only from those who granted tracking.
+ */
 export const results: Projection<Results> = {
   name: "results",
-  version: 4,
+  version: 5,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
     "DirectMessageFailed",
     "DirectMessageInDoubt",
     "DirectMessageReceived",
+    "DirectMessagesSeen",
     "RecipientSuppressed",
     "RecipientAdded",
     "ConsentRecorded",
@@ -127,9 +143,12 @@ function evolveResults(state: Results, event: Folded): void {
       const { recipient, received_at } = event.data;
       return react(state, recipient, "replied", received_at);
     }
+    case "DirectMessagesSeen":
+      return react(state, event.data.recipient, "seen", event.data.seen_at);
     case "RecipientSuppressed": {
       const { recipient, reason, suppressed_at = event.time } = event.data;
-      if (recipient !== undefined && reason === "opt_out") react(state, recipient, "opted_out", suppressed_at);
+      const isOwnWish = reason === "opt_out" || reason === "opt_out_page";
+      if (recipient !== undefined && isOwnWish) react(state, recipient, "opted_out", suppressed_at);
       return;
     }
     case "RecipientAdded":
@@ -157,6 +176,7 @@ function attempt(state: Results, data: Attempted, at: string): void {
     username,
     links: linksOf(data).map((link) => linkNumber(state, link)),
     outcome: "open",
+    seen: false,
     replied: false,
     opted_out: false,
     tracked:
@@ -217,7 +237,10 @@ function noteSent({ sent, handles, messages }: Results, { id, username }: Messag
   handles.getOrInsertComputed(username, () => []).push(number);
 }
 
-/** Undefined if the message is already settled, as another instance recorded. */
+/**
+ * Sets the final outcome of a message, and returns the message; undefined if it is already settled, as another instance
+ * recorded.
+ */
 function settle({ messages, open }: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
   const message = messages.get(open.get(attemptId) ?? NONE);
   if (message === undefined) return undefined;
@@ -226,14 +249,17 @@ function settle({ messages, open }: Results, attemptId: string, outcome: "sent" 
   return message;
 }
 
-/** Records a reaction. On a message whose outcome is not known yet, it counts once the message turns out to be sent. */
-function react(state: Results, who: Recipient, reaction: "replied" | "opted_out", time: string): void {
+/**
+ * Records a recipient's reaction to a message. If the message's outcome is not known yet, the reaction counts once the
+ * message turns out to be sent.
+ */
+function react(state: Results, who: Recipient, reaction: "seen" | "replied" | "opted_out", time: string): void {
   const sent = findSent(state, who);
   const open = [...state.open.values()].map((number) => state.messages.get(number)!).filter((one) => isTo(one, who));
   for (const message of sent === undefined ? open : [...open, sent]) if (time >= message.at) message[reaction] = true;
 }
 
-/** The last message sent to a recipient. */
+/** Returns the last message sent to a recipient. */
 function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
   if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
   let found: Message | undefined;
@@ -256,13 +282,16 @@ function revokeTracking(state: Results, who: Recipient): void {
   if (message !== undefined) message.tracked = null;
 }
 
-/** The last message to a recipient that contained links of their own. */
+/** Returns the last message to a recipient that contained links of their own. */
 export function findTracked({ messages, tracked }: Results, { id, username }: Recipient): Message | undefined {
   return messages.get(tracked.get(id ?? `@${username?.toLowerCase()}`) ?? NONE);
 }
 
-/** The name of a template, followed by its id if another template has the same name; the id alone if it has no name. */
-export function formatTemplate({ templates }: Pick<Results, "templates">, id: string): string {
+/**
+ * Returns the name of a template, followed by its id if another template has the same name; the id alone if it has no
+ * name.
+ */
+export function formatTemplate({ templates }: TemplateNames, id: string): string {
   const name = templates.get(id);
   if (name === undefined) return id;
   const isAlone = [...templates].every(([other, called]) => called !== name || other === id);
@@ -273,11 +302,22 @@ function click({ messages, codes }: Results, code: string, at: number): void {
   const message = messages.get(codes.get(code) ?? NONE);
   const tracked = message?.tracked;
   if (message === undefined || tracked == null) return;
-  const isReached = message.outcome === "sent" || message.outcome === "in_doubt";
-  if (!isReached || at - tracked.recorded <= FETCH_MS) {
+  if (isFetch(message, at)) {
     tracked.suspected++;
     return;
   }
   tracked.clicks++;
   tracked.first ??= at;
+}
+
+/** True if a request for a message's links at a time (ms since 1970) is likely the network's own. */
+function isFetch({ outcome, tracked }: Message, at: number): boolean {
+  const isReached = outcome === "sent" || outcome === "in_doubt";
+  return !isReached || at - (tracked?.recorded ?? at) <= FETCH_MS;
+}
+
+/** True if a click on a recipient's own link was likely the network's own. */
+export function isFetchOfOwn({ messages, codes }: Results, code: string, at: number): boolean {
+  const message = messages.get(codes.get(code) ?? NONE);
+  return message !== undefined && isFetch(message, at);
 }

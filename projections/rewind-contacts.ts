@@ -1,6 +1,6 @@
-import { countPeopleAt, type Contact, type Contacts } from "./contacts.ts";
+import { countPeopleAt, type Contact, type Contacts } from "./contact.ts";
 
-/** Entries handled between two steps: some tenths of a millisecond. */
+/** Number of contacts handled between two steps of a rewind: some tenths of a millisecond. */
 const STEP_ENTRIES = 512;
 
 type Entry = readonly [key: string, contact: Contact];
@@ -70,7 +70,7 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   return past;
 }
 
-/** All but the hashes, the people, the counts of them and the indexes that lead to them. */
+/** Rewinds all parts of the state but the hashes, the people, their counts and the indexes that lead to them. */
 function rewindRest(now: Contacts, position: number): Contacts {
   const isAt = ({ at }: { readonly at: number }): boolean => at <= position;
   const later = now.replaced.filter((one) => !isAt(one));
@@ -98,7 +98,10 @@ function rewindRest(now: Contacts, position: number): Contacts {
   };
 }
 
-/** Full blocks stay as they are; the block that contains the position was open then. */
+/**
+ * Returns the changes up to a position. Full blocks stay as they are; the block that contains the position was not full
+ * then.
+ */
 function changedUpTo({ changed: { full, open } }: Contacts, position: number): Contacts["changed"] {
   const before = [...full].filter(([, { at }]) => at.at(-1)! <= position);
   const crossed = full.values().find(({ at }) => at.at(-1)! > position) ?? open;
@@ -107,8 +110,8 @@ function changedUpTo({ changed: { full, open } }: Contacts, position: number): C
 }
 
 /**
- * Entries that this one has absorbed since: each with its key, as it is now and as it was. They had no id, so they had
- * absorbed none themselves.
+ * Yields the contacts that this one has absorbed after the position: each with its key, as it is now and as it was.
+ * They had no id, so they had absorbed none themselves.
  */
 function* absorbedBy({ replaced = [] }: Contact, position: number) {
   for (const { at, absorbed } of replaced) {
@@ -118,15 +121,15 @@ function* absorbedBy({ replaced = [] }: Contact, position: number) {
   }
 }
 
-/** The part of the contacts that a list reads. */
+/** Part of the contacts that a list of recipients reads. */
 export interface People extends Iterable<Entry> {
   readonly size: number;
   get(key: string): Contact | undefined;
 }
 
 /**
- * The people of a position for a list, which does not need their positions, so only changed entries are copied. `get`
- * finds the listed entries.
+ * Returns the people known at a position, for a list. A list does not need the positions of their events, so only
+ * changed contacts are copied. `get` finds the listed contacts.
  */
 export function peopleAt(now: () => Contacts, position: number): People {
   let listed: Contacts | undefined;
@@ -160,7 +163,7 @@ export function peopleAt(now: () => Contacts, position: number): People {
   };
 }
 
-/** Undefined if the entry did not exist yet. */
+/** Returns a contact as it was after the event at a position; undefined if it did not exist yet. */
 function entryAt(contact: Contact, position: number): Contact | undefined {
   const before = putBack(contact, position);
   if (before === undefined) return undefined;
@@ -174,8 +177,9 @@ function entryAt(contact: Contact, position: number): Contact | undefined {
 }
 
 /**
- * The entry as it was, but with the present lists of positions; itself if nothing was replaced since. Undefined if it
- * did not exist yet. An absent member is set to undefined, because deleting it would make the object slow.
+ * Returns the contact with its values at a position, but all its lists of positions uncut; undefined if it was created
+ * later. The same object if no value changed since. Absent members become undefined, as deleting them slows an object
+ * down.
  */
 function putBack(contact: Contact, position: number): Contact | undefined {
   const { replaced = [] } = contact;
@@ -193,7 +197,7 @@ function putBack(contact: Contact, position: number): Contact | undefined {
   return metAt(entry) > position ? undefined : entry;
 }
 
-/** Position of the event that made the entry; entries are in this order. */
+/** Returns the position of the event that created the contact; contacts are in this order. */
 function metAt({ met, positions }: Contact): number {
   return met ?? positions[0] ?? Infinity;
 }
@@ -205,14 +209,17 @@ function place(past: Contacts, [key, contact]: Entry): void {
   for (const field of Object.keys(contact.fields)) fields.set(field, (fields.get(field) ?? 0) + 1);
 }
 
-/** True if other names lead to the entry now than at the position, or more links. */
+/** True if other names led to the contact at the position than now, or fewer personal links. */
 function isRenamed(contact: Contact, position: number): boolean {
   if (metAt(contact) > position) return true;
   const { replaced = [] } = contact;
   return replaced.some(({ at, was }) => at > position && ("id" in was || "username" in was || "personal_links" in was));
 }
 
-/** Removes index entries added since the position. `contact` is the entry now, `then` as it was. */
+/**
+ * Removes the names and links of a contact that were added since the position. `contact` is its state now, `then` that
+ * at the position.
+ */
 function unlink({ ids, handles, links }: Contacts, key: string, contact: Contact, then: Contact | undefined): void {
   for (const { username } of [contact, ...(contact.replaced ?? []).map(({ was }) => was)]) {
     const handle = username?.toLowerCase() ?? "";

@@ -1,19 +1,25 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
-import type { FailureReason, KnownRecipient, PauseReason } from "../events/outreach.ts";
+import type { FailureReason, KnownRecipient, PauseReason, Recipient } from "../events/outreach.ts";
+import { isUnnamed } from "./contact-identity.ts";
 import type { Projection } from "./projection.ts";
 
-/** An intent whose outcome is not final: just attempted, or in doubt. */
+/** Message whose outcome is not final: just attempted, or in doubt. */
 export interface OpenAttempt {
   run_id: string;
   recipient: KnownRecipient;
   text: string;
-  /** When the intent was recorded, ISO 8601. */
+  /** Time at which the intent was recorded, ISO 8601. */
   attempted_at: string;
   in_doubt: boolean;
-  /** The account that sent it; absent in older events. */
+  /** Account that sent the message; absent in older events. */
   account_id?: string;
-  /** When it was found to be in doubt. The request left after the intent, and minutes later if a 429 was waited for. */
+  /**
+   * Time at which the message was found to be in doubt, ISO 8601. Its request left after the intent, and minutes later
+   * if a 429 was waited for.
+   */
   doubted_at?: string;
+  /** True if a caller had requested the recipient. Absent otherwise. */
+  requested?: true;
 }
 
 export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
@@ -24,15 +30,17 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   in_doubt: number;
   /** Messages of this run that it sent, or may have sent. */
   places: number;
-  /** The `failed` messages that the run never asked the network to send. */
+  /** Number of `failed` messages that the run never asked the network to send. */
   withdrawn: number;
-  /** Why the run waits, and until when (ISO 8601); null while it works. */
+  /** Reason why the run waits, and the end of the wait (ISO 8601); null while it works. */
   waiting: { reason: PauseReason; until: string } | null;
-  /** When a stop was requested, ISO 8601; null if none was. */
+  /** Time at which a stop of the run was requested, ISO 8601; null if none was. */
   stop_requested_at: string | null;
+  /** Recipients that callers requested and that have no outcome in this run yet, the earliest first. */
+  requested: Recipient[];
 }
 
-/** The run in progress, and every attempt that still waits for its outcome, including those of earlier runs. */
+/** Run in progress, and every message that still waits for its outcome, including those of earlier runs. */
 export interface Run {
   current: RunState | null;
   open: Map<string, OpenAttempt>;
@@ -40,16 +48,20 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 9,
+  version: 11,
   types: [
     "RunStarted",
     "RunPaused",
     "RunStopRequested",
+    "RecipientRequested",
+    "RecipientNotReached",
+    "DryRunRecipientListed",
     "DirectMessageAttempted",
     "DirectMessageSent",
     "DirectMessageSkipped",
     "DirectMessageFailed",
     "DirectMessageInDoubt",
+    "DirectMessageLeft",
     "RunFinished",
     "RunAbandoned",
     "DryRunFinished",
@@ -71,7 +83,8 @@ function evolveRun(state: Run, event: Folded): void {
     case "RunStarted": {
       const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0, places: 0, withdrawn: 0 };
       const { rules: _rules, ...data } = event.data;
-      state.current = { ...data, started_at: event.time, ...counts, waiting: null, stop_requested_at: null };
+      const rest = { waiting: null, stop_requested_at: null, requested: [] };
+      state.current = { ...data, started_at: event.time, ...counts, ...rest };
       return;
     }
     case "RunPaused": {
@@ -82,14 +95,25 @@ function evolveRun(state: Run, event: Folded): void {
     case "RunStopRequested":
       if (state.current?.run_id === event.data.run_id) state.current.stop_requested_at ??= event.time;
       return;
+    case "RecipientRequested":
+      if (state.current?.run_id !== event.data.run_id || isUnnamed(event.data.recipient)) return;
+      state.current.requested.push(event.data.recipient);
+      return;
+    case "RecipientNotReached":
+    case "DryRunRecipientListed":
+      answerRequests(state, event.data);
+      return;
     case "DirectMessageAttempted": {
       const { attempt_id, run_id, recipient, text, account_id } = event.data;
       const account = account_id === undefined ? {} : { account_id };
-      state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false, ...account });
+      const requested = answerRequests(state, event.data) ? ({ requested: true } as const) : {};
+      const rest = { ...account, ...requested };
+      state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false, ...rest });
       if (state.current?.run_id === run_id) state.current.places++;
       return;
     }
     case "DirectMessageSkipped":
+      answerRequests(state, event.data);
       if (state.current?.run_id === event.data.run_id) state.current.skipped++;
       return;
     case "DirectMessageInDoubt":
@@ -104,6 +128,10 @@ function evolveRun(state: Run, event: Folded): void {
     }
     case "DirectMessageFailed":
       return fail(state, event.data);
+    case "DirectMessageLeft":
+      // Nothing settles it any more, so its run counts it as in doubt for good.
+      state.open.delete(event.data.attempt_id);
+      return;
     case "RunFinished":
     case "RunAbandoned":
     case "DryRunFinished":
@@ -113,9 +141,27 @@ function evolveRun(state: Run, event: Folded): void {
   }
 }
 
-/** Any later event of the run ends its waiting; events that others append do not. */
-function isDoneBy({ run_id }: RunState, { data }: Folded): boolean {
-  return "run_id" in data && data.run_id === run_id;
+/** True if the event ends the run's waiting, as any later event of the run does. Events that others append do not. */
+function isDoneBy({ run_id }: RunState, { type, data }: Folded): boolean {
+  return "run_id" in data && data.run_id === run_id && type !== "RecipientRequested";
+}
+
+/** True if a caller requested the recipient, who has no outcome in the run yet. */
+export function isRequested(current: RunState | null, recipient: Recipient): boolean {
+  return current?.requested.some((requested) => isSameRecipient(requested, recipient)) === true;
+}
+
+/** Removes the requests that an outcome of the run answers. True if there were any. */
+function answerRequests({ current }: Run, { run_id, recipient }: { run_id: string; recipient: Recipient }): boolean {
+  if (current?.run_id !== run_id || !isRequested(current, recipient)) return false;
+  current.requested = current.requested.filter((requested) => !isSameRecipient(requested, recipient));
+  return true;
+}
+
+/** True if two names can mean one recipient: the same id or, if one of them has no id, the same handle. */
+export function isSameRecipient(one: Recipient, other: Recipient): boolean {
+  if (one.id !== undefined && other.id !== undefined) return one.id === other.id;
+  return one.username !== undefined && one.username.toLowerCase() === other.username?.toLowerCase();
 }
 
 function markInDoubt(state: Run, attemptId: string, at: string): void {
@@ -126,12 +172,15 @@ function markInDoubt(state: Run, attemptId: string, at: string): void {
   if (state.current?.run_id === attempt.run_id) state.current.in_doubt++;
 }
 
-/** A message that was certainly not sent gives its place back. */
+/** Counts a failed message. If it was certainly not sent, it gives back its place in the run. */
 function fail(state: Run, { attempt_id, reason, frees_quota }: DataOf<"DirectMessageFailed">): void {
   const { current } = state;
-  if (current !== null && state.open.get(attempt_id)?.run_id === current.run_id) {
+  const attempt = state.open.get(attempt_id);
+  if (current !== null && attempt?.run_id === current.run_id) {
     if (frees_quota) current.places--;
     if (UNTRIED.includes(reason)) current.withdrawn++;
+    // The run never asked the network, and may still come back to the recipient.
+    if (reason === "withdrawn" && attempt.requested === true) current.requested.unshift(attempt.recipient);
   }
   settle(state, attempt_id, "failed");
 }

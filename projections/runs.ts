@@ -1,82 +1,183 @@
-import type { Folded } from "../events/catalog.ts";
-import type { RunEnd } from "../events/outreach.ts";
+import type { DataOf, Folded } from "../events/catalog.ts";
+import type { RunEnd, SkipReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
-/** One run, or dry run. */
+/** Summary of one run or dry run. */
 export interface RunSummary {
-  /** Number of the run in the order in which all runs began, from 1. */
-  readonly number: number;
-  /** ISO 8601. */
+  /** Number of the run in the order in which runs began, from 1. Null for a dry run, which has none. */
+  readonly number: number | null;
+  /** Time at which the run started, ISO 8601. */
   readonly started_at: string;
-  /** Position of the event that started it, which names the caller. */
+  /** Position of the event that started the run, which names its caller. */
   readonly position: number;
   readonly dry_run: boolean;
-  /** Name of its template, or its id; null if an older event does not say. */
+  /** Name of the run's template, or its id; null if an older event names none. */
   readonly template: string | null;
-  /** Null if no end is recorded yet. */
+  /** Most messages that the caller allowed; null if the caller set no limit. */
+  readonly limit: number | null;
+  /** Recipients that the run has skipped so far, by the reason. */
+  readonly skips: Map<SkipReason, number>;
+  /** End of the run; null if none is recorded yet. */
   end: RunOutcome | null;
 }
 
-/** For a dry run, `sent` and `skipped` are what it would have sent and skipped. */
+/**
+ * Outcome of a run. For a dry run, `sent` and `skipped` are what it would have sent and skipped, without those who were
+ * contacted earlier.
+ */
 export interface RunOutcome {
-  /** `abandoned` if its process died. */
+  /** Reason of the run's end; `abandoned` if its process died. */
   readonly reason: RunEnd | "abandoned";
-  readonly sent: number;
+  sent: number;
   readonly skipped: number;
-  readonly failed: number;
+  failed: number;
+  /** Messages that are in doubt still: one that is looked up later counts as sent or failed. */
+  in_doubt: number;
+  /** Time and position of the event that ended the run. */
+  readonly at: string;
+  readonly position: number;
+  /** Most that the run cost, in US dollars; null if no event says it. */
+  readonly usd: number | null;
 }
 
-/** The number of all runs, including dry runs, and the newest of them by id, the oldest first. */
+/** Counts since the last report of outreach, for the next one. */
+export interface SinceReport {
+  /** Time of the last report, ISO 8601; null if there was none. */
+  readonly at: string | null;
+  /** All clicks by people until the last report. */
+  readonly clicks: number;
+  replies: number;
+  opt_outs: number;
+  /** Refused starts of runs, by the reason. */
+  readonly refused: Map<DataOf<"RunRefused">["reason"], number>;
+}
+
+/** Numbers of all runs and all dry runs, and the newest of both by their ids, the oldest first. */
 export interface Runs {
   count: number;
+  dry: number;
   started: Map<string, RunSummary>;
+  since: SinceReport;
 }
 
-/** Maximum number of runs kept: years of a few a day, in a megabyte and a half. */
+/** Maximum number of runs kept: those of years with a few runs a day, in two megabytes. */
 export const RUNS_MAX = 5_000;
 
 export const runs: Projection<Runs> = {
   name: "runs",
-  version: 2,
-  types: ["RunStarted", "RunFinished", "RunAbandoned", "DryRunFinished"],
-  initial: () => ({ count: 0, started: new Map() }),
+  version: 4,
+  types: [
+    "RunStarted",
+    "DirectMessageSent",
+    "DirectMessageSkipped",
+    "DirectMessageFailed",
+    "RunFinished",
+    "RunAbandoned",
+    "DryRunFinished",
+    "RunRefused",
+    "DirectMessageReceived",
+    "RecipientSuppressed",
+    "NotificationRequested",
+  ],
+  initial: () => ({ count: 0, dry: 0, started: new Map(), since: sinceReport(null, 0) }),
   evolve(state, event) {
     evolveRuns(state, event);
+    noteForReport(state, event);
     return state;
   },
 };
+
+function sinceReport(at: string | null, clicks: number): SinceReport {
+  return { at, clicks, replies: 0, opt_outs: 0, refused: new Map() };
+}
+
+/** Counts what the next report says, beside the runs themselves. */
+function noteForReport(state: Runs, { type, data, time }: Folded): void {
+  const { since, started } = state;
+  switch (type) {
+    case "DirectMessageSkipped":
+      return countIn(started.get(data.run_id)?.skips, data.reason);
+    case "RunRefused":
+      return countIn(since.refused, data.reason);
+    case "DirectMessageReceived":
+      since.replies++;
+      return;
+    case "RecipientSuppressed":
+      if (data.reason === "opt_out" || data.reason === "opt_out_page") since.opt_outs++;
+      return;
+    case "NotificationRequested":
+      if (data.report?.clicks !== undefined) state.since = sinceReport(time, data.report.clicks);
+      return;
+    default:
+  }
+}
+
+function countIn<Name>(counts: Map<Name, number> | undefined, name: Name): void {
+  counts?.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+/** Finds a run by its number. Undefined if there is none, or it is older than those that are kept. */
+export function findNumberedRun({ started }: Runs, number: number): string | undefined {
+  for (const [runId, run] of started) if (run.number === number) return runId;
+  return undefined;
+}
 
 function evolveRuns(state: Runs, event: Folded): void {
   switch (event.type) {
     case "RunStarted":
       return start(state, event);
+    case "DirectMessageSent":
+      return settle(state, event.data.run_id, "sent");
+    case "DirectMessageFailed":
+      return settle(state, event.data.run_id, "failed");
     case "RunFinished": {
-      const { run_id, reason, sent, skipped, failed } = event.data;
-      return end(state, run_id, { reason, sent, skipped, failed });
+      const { reason, sent, skipped, failed, in_doubt, usage } = event.data;
+      return end(state, event, { reason, sent, skipped, failed, in_doubt, usd: usage?.usd ?? null });
     }
     case "RunAbandoned": {
-      const { run_id, sent, skipped, failed } = event.data;
-      return end(state, run_id, { reason: "abandoned", sent, skipped, failed });
+      const { sent, skipped, failed, in_doubt } = event.data;
+      return end(state, event, { reason: "abandoned", sent, skipped, failed, in_doubt, usd: null });
     }
     case "DryRunFinished": {
-      const { run_id, reason, would_send, would_skip } = event.data;
-      return end(state, run_id, { reason, sent: would_send, skipped: would_skip, failed: 0 });
+      const { reason, would_send: sent, would_skip, skips = {}, usage } = event.data;
+      const skipped = would_skip - (skips["already_contacted"] ?? 0);
+      return end(state, event, { reason, sent, skipped, failed: 0, in_doubt: 0, usd: usage?.usd ?? null });
     }
     default:
   }
 }
 
 function start(state: Runs, { data, time, position }: Folded<"RunStarted">): void {
-  const { run_id, dry_run, rules } = data;
+  const { run_id, dry_run, limit = null, rules } = data;
   if (state.started.has(run_id)) return;
-  const number = ++state.count;
+  const number = dry_run ? null : ++state.count;
+  if (dry_run) state.dry++;
   const template = rules?.template_name ?? rules?.template ?? null;
-  state.started.set(run_id, { number, started_at: time, position, dry_run, template, end: null });
+  state.started.set(run_id, {
+    number,
+    started_at: time,
+    position,
+    dry_run,
+    template,
+    limit,
+    skips: new Map(),
+    end: null,
+  });
   const [oldest] = state.started.keys();
   if (state.started.size > RUNS_MAX && oldest !== undefined) state.started.delete(oldest);
 }
 
-function end({ started }: Runs, runId: string, outcome: RunOutcome): void {
-  const run = started.get(runId);
-  if (run !== undefined) run.end ??= outcome;
+type Ending = Folded<"RunFinished" | "RunAbandoned" | "DryRunFinished">;
+
+function end({ started }: Runs, { data, time, position }: Ending, outcome: Omit<RunOutcome, "at" | "position">): void {
+  const run = started.get(data.run_id);
+  if (run !== undefined) run.end ??= { ...outcome, at: time, position };
+}
+
+/** Counts a message of a run that has ended: it was in doubt until now. */
+function settle({ started }: Runs, runId: string, outcome: "sent" | "failed"): void {
+  const ended = started.get(runId)?.end;
+  if (ended == null || ended.in_doubt === 0) return;
+  ended.in_doubt--;
+  ended[outcome]++;
 }

@@ -1,18 +1,18 @@
 import { normalizeLink, splitLink } from "./link-address.ts";
 
-/** Maximum number of links looked for in a text; a message is about one link. */
+/** Maximum number of links that are looked for in a text; a message is about one link. */
 const LINKS_PER_TEXT_MAX = 10;
 
-/** The longest link that a click can have: domain and short code at their longest. */
+/** Length of the longest link that a click can have: domain and short code at their longest. */
 export const LINK_CHARACTERS_MAX = 253 + 1 + 128;
 
 const BETWEEN_WORDS = /[\s()<>[\]{}"'`,;|]+/u;
 const SCHEME = /https?:\/\//i;
 
-/** Punctuation that ends the sentence and is not part of the link. */
+/** Punctuation after a link that belongs to the sentence and not to the link. */
 const PUNCTUATION_BEHIND = /[.:!?*…”’»]+$/u;
 
-/** The links that a text contains, with or without a scheme, as {@link linkKey} writes them; each once. */
+/** Returns the links that a text contains, with or without a scheme, as {@link linkKey} writes them; each once. */
 export function linksIn(text: string): readonly string[] {
   const links = new Set<string>();
   for (const word of text.split(BETWEEN_WORDS)) {
@@ -23,19 +23,19 @@ export function linksIn(text: string): readonly string[] {
   return [...links];
 }
 
-/** The name by which a link is counted, for every spelling of its domain and code. */
+/** Returns the name by which a link is counted, the same for every spelling of its domain and code. */
 export function linkKey(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).key;
 }
 
-/** The link as the click spells it; older versions named its stream so. */
+/** Returns a link as the click spells it. Older versions named the stream of the link's clicks so. */
 export function linkSpelling(domain: string, shortCode: string): string {
   return namesOf(domain, shortCode).spelling;
 }
 
 /**
- * The last names made. Clicks on a link come together and several projections name each; making a name costs as much as
- * counting the click.
+ * Names of the link that was named last. Clicks on a link come together and several projections name each; making a
+ * name costs as much as counting the click.
  */
 const last = { domain: "", shortCode: "", key: "//", spelling: "/" };
 
@@ -50,12 +50,12 @@ function namesOf(domain: string, shortCode: string): { readonly key: string; rea
   return last;
 }
 
-/** The name of a link in one piece, with or without a scheme. */
+/** Returns the name by which a link is counted, from the link as one text, with or without a scheme. */
 export function toLinkKey(link: string): string {
   return linkKey(...splitLink(link));
 }
 
-/** The links of a message. Older messages do not list them, or list them in other spellings. */
+/** Returns the links of a message. Older messages do not list them, or list them in other spellings. */
 export function linksOf({ text, links }: { readonly text: string; readonly links?: readonly string[] }) {
   return links === undefined ? linksIn(text) : [...new Set(links.map(toLinkKey))];
 }

@@ -1,21 +1,24 @@
-/** Marks a Map in the JSON of a state. A template field may have this name too, but contains text, never a list. */
+/**
+ * Member name that marks a Map in the JSON of a state. A template field may have this name too, but contains text,
+ * never a list.
+ */
 const MAP = "$map";
 
-/** Marks a Map whose values contain no other Maps, so they need not be walked through again. */
+/** Member name that marks a Map whose values contain no other Maps, so that they need not be walked through again. */
 const PLAIN_MAP = "$plain_map";
 
-/** Marks a Map whose entries follow on separate lines; its value is the number of lines. */
+/** Member name that marks a Map whose entries follow on separate lines; its value is the number of lines. */
 const LINES = "$lines";
 
-/** Maximum number of a Map's entries on one line: less than a millisecond's work. */
+/** Maximum number of a Map's entries on one line of a snapshot: less than a millisecond's work. */
 const LINE_ENTRIES = 256;
 
-/** A state as text: JSON, with Maps as lists of entries in their own order. Equal states give equal texts. */
+/** Encodes a state as text: JSON, with Maps as lists of entries in their own order. Equal states give equal texts. */
 export function encodeState(state: unknown): string {
   return [...encodePieces(state)].join("");
 }
 
-/** The reverse of {@link encodeState}. */
+/** Decodes a state that {@link encodeState} encoded. */
 export function decodeState(text: string): unknown {
   const decoder = createStateDecoder();
   for (const line of text.split("\n")) decoder.add(line);
@@ -46,7 +49,7 @@ function* linesOf(map: ReadonlyMap<unknown, unknown>): Generator<string, void, v
 /** Decodes a state from its lines, in their order. */
 export interface StateDecoder {
   add(line: string): void;
-  /** Called after the last line. Throws if lines are missing. */
+  /** Returns the decoded state; called after the last line. Throws if lines are missing. */
   state(): unknown;
 }
 
@@ -73,7 +76,7 @@ export function createStateDecoder(): StateDecoder {
   };
 }
 
-/** A Map whose entries are still to come, on `lines` lines. */
+/** Map whose entries are still to be read, from `lines` lines. */
 interface LargeMap {
   readonly map: Map<unknown, unknown>;
   lines: number;
@@ -83,7 +86,10 @@ type Entries = Iterable<readonly [unknown, unknown]>;
 
 // Walks the values itself: a replacer or reviver is called for every value, and takes several times as long.
 
-/** Copies only what contains a Map. Large ones are left out and added to `large`, if it is given. */
+/**
+ * Replaces Maps in a state by lists of their entries, and copies only what contains a Map. Large Maps are left out and
+ * added to `large`, if it is given.
+ */
 function withoutMaps(value: unknown, large?: ReadonlyMap<unknown, unknown>[]): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Map) {
@@ -113,7 +119,10 @@ function entriesWithoutMaps(map: Entries, large?: ReadonlyMap<unknown, unknown>[
   return { [isPlain ? PLAIN_MAP : MAP]: entries };
 }
 
-/** Puts the Maps back into parsed JSON; those whose entries follow are added to `large`. */
+/**
+ * Puts the Maps back into the parsed JSON of a state; those whose entries follow on separate lines are added to
+ * `large`.
+ */
 function withMaps(value: unknown, large: LargeMap[] = []): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
@@ -136,7 +145,7 @@ function withMaps(value: unknown, large: LargeMap[] = []): unknown {
   return members;
 }
 
-/** Undefined if it is no Map. */
+/** Returns the entries of a Map in parsed JSON; undefined if the object is no Map. */
 function entriesOf(members: Record<string, unknown>, large?: LargeMap[]): [unknown, unknown][] | undefined {
   const plain = members[PLAIN_MAP];
   if (Array.isArray(plain)) return plain as [unknown, unknown][];

@@ -1,22 +1,23 @@
 import type { PagedSource } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 
-/** Where to continue reading a source. */
+/** Place in a source of recipients where the next reading continues. */
 export interface SourceCursor {
-  /** The page to read next; null to start from the top. */
+  /** Cursor of the page to read next; null to start from the top. */
   next: string | null;
-  /** Newest entries of the pages of the current pass, the first page's first. */
+  /** Newest entries of the pages read in the current pass, the first page's first. */
   newest: string[];
   /** Newest entries of the completed passes, the newest first: everything older than any of them was processed. */
   since: string[];
 }
 
 /**
- * Maximum number of newest entries that mark where a pass began: people leave the list, but hardly ever all of these.
+ * Maximum number of newest entries that mark where a pass over the source began: people leave the list, but hardly ever
+ * all of these.
  */
 const LANDMARKS_MAX = 20;
 
-/** The paged sources by {@link sourceKey}. */
+/** Cursors of the sources that are read page by page. */
 export interface Sources {
   cursors: Map<string, SourceCursor>;
 }
@@ -42,14 +43,14 @@ export const sources: Projection<Sources> = {
   },
 };
 
-/** Returns a copy of a source's cursor. */
+/** Returns a copy of a source's cursor; the cursor of a new source if it was never read. */
 export function cursorOf(state: Sources, source: PagedSource, scope: string): SourceCursor {
   const cursor = state.cursors.get(sourceKey(source, scope));
   if (cursor === undefined) return { next: null, newest: [], since: [] };
   return { next: cursor.next, newest: [...cursor.newest], since: [...cursor.since] };
 }
 
-/** `scope` is the query, the list or the account that is read. */
+/** Returns the name of a source's cursor. `scope` is the query, the list or the account that is read. */
 function sourceKey(source: PagedSource, scope: string): string {
   return `${source} ${scope}`;
 }

@@ -1,25 +1,28 @@
 import type { EventType, Folded } from "../events/catalog.ts";
-import { projectionOf, type ProjectionName, type StateOf, type States } from "./all.ts";
+import { projectionOf, type ProjectionName, type StateOf, type SomeStates } from "./all.ts";
 import type { Projection } from "./projection.ts";
 
 /** Folds events into some states. */
 export interface Folding {
   readonly names: readonly ProjectionName[];
-  /** Passes the event only to the projections that listen to its type. */
+  /** Folds an event into the states of the projections that listen to its type. */
   evolve(event: Folded): void;
 }
 
-/** The states of several projections, folded together in one pass over the log. */
+/** States of several projections, folded together in one pass over the log. */
 export interface FoldedStates<Name extends ProjectionName = ProjectionName> extends Folding {
   readonly names: readonly Name[];
-  /** The state as of the last event. `evolve` may change it in place, so read it again after each event. */
+  /**
+   * Returns a projection's state as of the last event. `evolve` may change it in place, so read it again after each
+   * event.
+   */
   get<One extends Name>(name: One): StateOf<One>;
   replace(name: Name, state: unknown): void;
-  /** Number of events that this projection has folded so far. */
+  /** Returns how many events the projection has folded so far. */
   foldedBy(name: Name): number;
-  /** All states, by name. */
-  all(): Pick<States, Name>;
-  /** Returns a folding that advances only these states. */
+  /** Returns all states by the names of their projections. */
+  all(): SomeStates<Name>;
+  /** Returns a folding that advances only the states of these projections. */
   part(names: readonly Name[]): Folding;
 }
 
@@ -29,7 +32,7 @@ interface Slot {
   folded: number;
 }
 
-/** Starts with the initial states, except for those in `from`. */
+/** Creates the states of projections: those given in `from`, and the initial ones of all others. */
 export function createStates<Name extends ProjectionName>(
   names: readonly Name[],
   from: ReadonlyMap<ProjectionName, unknown> = new Map(),
@@ -53,12 +56,15 @@ export function createStates<Name extends ProjectionName>(
       slotOf(name).state = state;
     },
     foldedBy: (name) => slotOf(name).folded,
-    all: () => Object.fromEntries(names.map((name) => [name, slotOf(name).state])) as Pick<States, Name>,
+    all: () => Object.fromEntries(names.map((name) => [name, slotOf(name).state])) as SomeStates<Name>,
     part,
   };
 }
 
-/** Needs one lookup per event: most types concern two or three projections of ten, and some none. */
+/**
+ * Creates the function that passes an event to the projections that listen to its type. One lookup per event: most
+ * types concern two or three projections of ten, and some none.
+ */
 function dispatch(slots: readonly Slot[]): (event: Folded) => void {
   const listening = new Map<EventType, Slot[]>();
   for (const slot of slots) {

@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 
-/** All-time counts of outreach messages. Dry runs append none of these events, so they never count. */
+/** Counts of all outreach messages so far. Dry runs append none of these events, so they never count. */
 export interface Stats {
   sent: number;
   skipped: number;

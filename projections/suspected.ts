@@ -1,81 +1,128 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, type Quarters } from "./quarters.ts";
+import { quarterAt, recentQuarterAt, type Quarters } from "./quarters.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
 import { linkKey, linksOf } from "./sent-links.ts";
 import { msOf } from "./time.ts";
 
-/** `clicks` excludes those of bots and includes `suspected` ones. */
+/**
+ * Counts of clicks. `clicks` excludes those of bots and includes `suspected` ones, which are likely the network's own.
+ */
 export interface SuspectedCounts {
   clicks: number;
   bots: number;
   suspected: number;
 }
 
-/** One message of ours that holds links. */
+/** Message of ours that holds links. */
 interface Send {
   /**
-   * When it was attempted and, once the network has accepted it, when that was recorded; ms since 1970. The latter is
-   * unknown for a message that a look-up found.
+   * Times at which the message was attempted and at which its acceptance was recorded, in ms since 1970. The latter is
+   * absent for a message that a look-up found.
    */
   at: number[];
-  /** True while its outcome is unknown. */
+  /** True while the outcome of the message is unknown. */
   open: boolean;
-  /** Link -> how many more clicks may be taken for the network's. */
+  /** Number of further clicks that may be taken for the network's, for each link of the message. */
   left: Map<string, number>;
 }
 
-/** A click that is judged at once, or with a later event. */
+/** Click that is judged at once, or with a later event: a person's, or suspected to be the network's. */
 export interface JudgedClick {
-  /** The name by which the projection counts the link. */
+  /** Name by which the projection counts the link that was clicked. */
   name: string;
-  /** ms since 1970. */
+  /** Time of the click in ms since 1970. */
   at: number;
-  /** `visitor` of the event. */
+  /** Member `visitor` of the click's event. */
   visitor?: number;
 }
 
-/** The last request for a link that was sent recently. */
+/** Last request for a link that a message held recently. */
 interface Burst {
-  /** ms since 1970. */
+  /** Time of the request in ms since 1970. */
   at: number;
-  /** The click that is suspected if another one follows; null if it is already judged. */
+  /** Click that is suspected if another request follows it soon; null if it is already judged. */
   waiting: JudgedClick | null;
 }
 
-/** The messages and requests that the rule looks back at. */
+/** Link of the messages that clicks may be due to. */
+interface SentLink {
+  /** Number of the messages that hold the link. */
+  sends: number;
+  /** Time at which one of the messages was last attempted or accepted by the network, in ms since 1970. */
+  at: number;
+  /**
+   * Ids of the intents of the messages that still have fewer than {@link SUSPECTED_PER_SEND} suspected clicks of the
+   * link, the oldest first. {@link suspect} counts the next suspected click for one of them.
+   */
+  open: string[];
+}
+
+/** Messages and requests that the rule about suspected clicks looks back at. */
 export interface Fetches {
-  /** Attempt -> its message, while clicks may be due to it. */
+  /** Messages that clicks may be due to, by the id of their intent. */
   sends: Map<string, Send>;
-  /** Link -> number of `sends` that contain it; most clicks are on a link that is in none. */
-  sent: Map<string, number>;
-  /** Link -> its last request, the oldest first. */
+  /**
+   * Links of the messages in `sends`, so that a click need not look at each message; most clicked links are in none.
+   */
+  sent: Map<string, SentLink>;
+  /** Last request for each link, the oldest first. */
   bursts: Map<string, Burst>;
 }
 
-/** Receives the verdicts on clicks; one that is not suspected is cleared. */
-export interface Verdicts {
-  onSuspected(click: JudgedClick): void;
-  onCleared?(click: JudgedClick): void;
+/** Records in a state how clicks were judged. A click that is not suspected is cleared. */
+export interface Verdicts<State extends Fetches> {
+  onSuspected(state: State, click: JudgedClick): void;
+  onCleared?(state: State, click: JudgedClick): void;
 }
 
 export interface Suspected extends Fetches {
   all: SuspectedCounts;
-  /** The counts by the time of the clicks. */
+  /** Counts of clicks by the quarter of an hour of the click. */
   quarters: Quarters<SuspectedCounts>;
-  /** Link, as `linkKey` writes it -> its clicks. */
+  /** Counts of each link's clicks, by the link as `linkKey` writes it. */
   links: Map<string, SuspectedCounts & Recent>;
-  /** Clicks of links that were dropped from `links`. */
+  /** Counts of the links that were dropped from `links`, together. */
+  others: SuspectedCounts;
+  /** Counts of each link's clicks in the last days, by the quarter of an hour of the click. */
+  recent: Quarters<RecentClicks>;
+}
+
+/** Clicks within a quarter of an hour, by link. */
+export interface RecentClicks {
+  /** Times of the first and the last click, in ms since 1970. */
+  readonly first: number;
+  last: number;
+  links: Map<string, RecentLink>;
+  /** Counts of the links beyond {@link RECENT_LINKS_MAX}, together. */
   others: SuspectedCounts;
 }
 
-/** X's fetchers come within seconds of a message; people take longer to notice it, open it, read it and tap. */
+export interface RecentLink extends SuspectedCounts {
+  /** Times of the first and the last click by a bot, in ms since 1970; 0 if there is none. */
+  bots_first: number;
+  bots_last: number;
+}
+
+/** Maximum number of links counted separately in one quarter of an hour. */
+export const RECENT_LINKS_MAX = 100;
+
+/**
+ * Time after a message in which X's fetchers request its links, in ms. They come within seconds; people take longer to
+ * notice the message, open it, read it and tap.
+ */
 export const FETCH_MS = 10_000;
 
-/** The fetchers start together, so their requests come close to each other; one person taps once. */
+/**
+ * Longest time between two requests of X's fetchers, in ms. They start together, so their requests come close to each
+ * other; one person taps once.
+ */
 export const BURST_GAP_MS = 2_000;
 
-/** X was seen to make "several" requests a link: further clicks are taken for people's. */
+/**
+ * Maximum number of suspected clicks on a link for one message. X was seen to make "several" requests a link; further
+ * clicks are taken for people's.
+ */
 export const SUSPECTED_PER_SEND = 5;
 
 /** Maximum number of messages remembered. One is in flight at a time, so only a defect could leave more. */
@@ -87,13 +134,14 @@ export const SENDS_MAX = 100;
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",
-  version: 6,
+  version: 9,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
     all: noClicks(),
     quarters: new Map(),
     links: new Map(),
     others: noClicks(),
+    recent: new Map(),
     ...noFetches(),
   }),
   evolve(state, event) {
@@ -103,27 +151,24 @@ export const suspected: Projection<Suspected> = {
 };
 
 function evolveSuspected(state: Suspected, event: Folded): void {
-  if (event.type === "LinkClicked") click(state, event.data, event);
-  else noteMessage(state, event, createVerdicts(state));
+  if (event.type === "LinkClicked") click(state, event);
+  else noteMessage(state, event, VERDICTS);
 }
 
-function createVerdicts({ links, all, quarters }: Suspected): Verdicts {
-  return {
-    onSuspected({ name, at }) {
-      const counts = links.get(name);
-      if (counts === undefined) return;
-      counts.suspected++;
-      all.suspected++;
-      quarterAt(quarters, at, noClicks).suspected++;
-    },
-  };
-}
+const VERDICTS: Verdicts<Suspected> = {
+  onSuspected({ links, all, quarters, recent }, { name, at }) {
+    const counts = links.get(name);
+    if (counts === undefined) return;
+    counts.suspected++;
+    all.suspected++;
+    quarterAt(quarters, at, noClicks).suspected++;
+    const quarter = recentQuarterAt(recent, at, () => noRecentClicks(at));
+    (quarter.links.get(name) ?? quarter.others).suspected++;
+  },
+};
 
-function click(
-  state: Suspected,
-  { bot, domain, short_code }: DataOf<"LinkClicked">,
-  { position, time }: Pick<Folded, "position" | "time">,
-): void {
+function click(state: Suspected, { position, time, data }: Folded<"LinkClicked">): void {
+  const { bot, domain, short_code } = data;
   const link = linkKey(domain, short_code);
   const known = state.links.get(link);
   const counts = known ?? { ...noClicks(), last_position: 0 };
@@ -132,31 +177,55 @@ function click(
   counts[kind]++;
   state.all[kind]++;
   quarterAt(state.quarters, at, noClicks)[kind]++;
+  countRecent(state.recent, link, kind, at);
   counts.last_position = position;
   if (known === undefined) state.links.set(link, counts);
-  if (state.sent.has(link)) judgeRequest(state, { link, bot, click: { name: link, at } }, createVerdicts(state));
+  if (state.sent.has(link)) judgeRequest(state, { link, bot, click: { name: link, at } }, VERDICTS);
   if (known === undefined) dropOldLinks(state);
+}
+
+function countRecent(recent: Suspected["recent"], name: string, kind: "bots" | "clicks", at: number): void {
+  const quarter = recentQuarterAt(recent, at, () => noRecentClicks(at));
+  quarter.last = at;
+  let link = quarter.links.get(name);
+  if (link === undefined) {
+    if (quarter.links.size === RECENT_LINKS_MAX) {
+      quarter.others[kind]++;
+      return;
+    }
+    link = { ...noClicks(), bots_first: 0, bots_last: 0 };
+    quarter.links.set(name, link);
+  }
+  link[kind]++;
+  if (kind === "clicks") return;
+  if (link.bots_first === 0) link.bots_first = at;
+  link.bots_last = at;
+}
+
+function noRecentClicks(at: number): RecentClicks {
+  return { first: at, last: at, links: new Map(), others: noClicks() };
 }
 
 export function noFetches(): Fetches {
   return { sends: new Map(), sent: new Map(), bursts: new Map() };
 }
 
-/** Notes a message that is attempted, and its outcome; all other events leave `fetches` unchanged. */
-export function noteMessage(fetches: Fetches, event: Folded, verdicts: Verdicts): void {
+/** Records a message that is attempted, and its outcome; all other events leave `state` unchanged. */
+export function noteMessage<State extends Fetches>(state: State, event: Folded, verdicts: Verdicts<State>): void {
   switch (event.type) {
     case "DirectMessageAttempted":
-      forget(fetches, msOf(event.time), verdicts);
-      return attempt(fetches, event.data, msOf(event.time));
+      forgetRequests(state, msOf(event.time), verdicts);
+      forgetMessages(state, msOf(event.time));
+      return attempt(state, event.data, msOf(event.time));
     case "DirectMessageSent": {
       const { attempt_id, settled_by } = event.data;
-      const send = fetches.sends.get(attempt_id);
-      if (send?.open === true && settled_by === "answer") send.at.push(msOf(event.time));
+      const send = state.sends.get(attempt_id);
+      if (send?.open === true && settled_by === "answer") accept(state, send, msOf(event.time));
       return close(send);
     }
     case "DirectMessageFailed":
     case "DirectMessageInDoubt":
-      return close(fetches.sends.get(event.data.attempt_id));
+      return close(state.sends.get(event.data.attempt_id));
     default:
   }
 }
@@ -168,50 +237,71 @@ function attempt(fetches: Fetches, data: DataOf<"DirectMessageAttempted">, now: 
   const left = new Map(links.map((link) => [link, SUSPECTED_PER_SEND]));
   drop(fetches, attempt_id);
   fetches.sends.set(attempt_id, { at: [now], open: true, left });
-  for (const link of left.keys()) fetches.sent.set(link, (fetches.sent.get(link) ?? 0) + 1);
+  for (const name of left.keys()) {
+    const link = fetches.sent.getOrInsertComputed(name, () => ({ sends: 0, at: now, open: [] }));
+    link.sends++;
+    link.at = now;
+    link.open.push(attempt_id);
+  }
   for (const oldest of fetches.sends.keys()) {
     if (fetches.sends.size <= SENDS_MAX) break;
     drop(fetches, oldest);
   }
 }
 
+/** Records that the network accepted a message. */
+function accept({ sent }: Fetches, send: Send, at: number): void {
+  send.at.push(at);
+  for (const link of send.left.keys()) sent.get(link)!.at = at;
+}
+
 function drop({ sends, sent }: Fetches, id: string): void {
-  for (const link of sends.get(id)?.left.keys() ?? []) {
-    const others = (sent.get(link) ?? 0) - 1;
-    if (others > 0) sent.set(link, others);
-    else sent.delete(link);
+  for (const name of sends.get(id)?.left.keys() ?? []) {
+    const link = sent.get(name)!;
+    link.sends--;
+    if (link.sends === 0) sent.delete(name);
+    else removeOpen(link, id);
   }
   sends.delete(id);
 }
 
-/** Also closes a message in doubt: its final outcome may come at any time. */
+function removeOpen({ open }: SentLink, id: string): void {
+  const at = open.indexOf(id);
+  if (at !== -1) open.splice(at, 1);
+}
+
+/** Records that a message has its final outcome, also if it was in doubt: that outcome may come at any time. */
 function close(send: Send | undefined): void {
   if (send !== undefined) send.open = false;
 }
 
 interface LinkRequest {
-  /** The link as `linkKey` writes it. */
+  /** Name of the requested link, as `linkKey` writes it. */
   readonly link: string;
   readonly bot: boolean;
   readonly click: JudgedClick;
 }
 
 /**
- * Judges a request, and the click that waited for it. A click that is no bot's is suspected if the previous or next
- * request for its link, of a bot or not, is {@link BURST_GAP_MS} away at most and {@link sendsBefore} finds messages
- * for both.
+ * Judges a request, and the click that waited for it. A person's click is suspected if the previous or next request for
+ * its link is {@link BURST_GAP_MS} away at most, and {@link isSoonAfter} holds for both.
  */
-export function judgeRequest(fetches: Fetches, { link, bot, click }: LinkRequest, verdicts: Verdicts): void {
-  const { bursts } = fetches;
-  forget(fetches, click.at, verdicts);
-  if (sendsBefore(fetches, link, click.at).length === 0) {
-    if (!bot) verdicts.onCleared?.(click);
+export function judgeRequest<State extends Fetches>(
+  state: State,
+  { link, bot, click }: LinkRequest,
+  verdicts: Verdicts<State>,
+): void {
+  const { bursts, sent } = state;
+  forgetRequests(state, click.at, verdicts);
+  const { at: sentAt = -Infinity } = sent.get(link) ?? {};
+  if (!isSoonAfter(sentAt, click.at)) {
+    if (!bot) verdicts.onCleared?.(state, click);
     return;
   }
   const before = bursts.get(link);
   const isBurst = before !== undefined && click.at - before.at <= BURST_GAP_MS;
-  if (isBurst && before.waiting !== null) suspect(fetches, link, before.waiting, verdicts);
-  if (isBurst && !bot) suspect(fetches, link, click, verdicts);
+  if (isBurst && before.waiting !== null) suspect(state, link, before.waiting, verdicts);
+  if (isBurst && !bot) suspect(state, link, click, verdicts);
   // Keeps `bursts` in the order of the last request. Few links are requested so soon after a message that the move is
   // cheap.
   bursts.delete(link);
@@ -219,37 +309,44 @@ export function judgeRequest(fetches: Fetches, { link, bot, click }: LinkRequest
 }
 
 /**
- * The oldest message with fewer than {@link SUSPECTED_PER_SEND} suspected clicks of the link counts the click; if there
- * is none, the click is cleared.
+ * Counts the click as suspected for the oldest message with fewer than {@link SUSPECTED_PER_SEND} suspected clicks of
+ * the link; if there is none, clears the click.
  */
-function suspect(fetches: Fetches, link: string, click: JudgedClick, verdicts: Verdicts): void {
-  const send = sendsBefore(fetches, link, click.at).find(({ left }) => (left.get(link) ?? 0) > 0);
-  if (send === undefined) return verdicts.onCleared?.(click);
-  send.left.set(link, (send.left.get(link) ?? 0) - 1);
-  verdicts.onSuspected(click);
+function suspect<State extends Fetches>(state: State, name: string, click: JudgedClick, verdicts: Verdicts<State>) {
+  const link = state.sent.get(name);
+  for (const id of link?.open ?? []) {
+    const { at, left } = state.sends.get(id)!;
+    if (!at.some((time) => isSoonAfter(time, click.at))) continue;
+    const rest = left.get(name)! - 1;
+    left.set(name, rest);
+    if (rest === 0) removeOpen(link!, id);
+    return verdicts.onSuspected(state, click);
+  }
+  verdicts.onCleared?.(state, click);
 }
 
 /**
- * The messages attempted or accepted by the network at most {@link FETCH_MS} before a time, the oldest first. Both
- * moments count: X is asked between the two, and a message may wait long for its turn.
+ * True if a click comes at most {@link FETCH_MS} after a message was attempted or accepted. Both moments count: X is
+ * asked between the two, and a message may wait long for its turn.
  */
-function sendsBefore({ sends, sent }: Fetches, link: string, at: number): readonly Send[] {
-  if (!sent.has(link)) return [];
-  return [...sends.values()].filter(
-    (send) => send.left.has(link) && send.at.some((time) => time <= at && at - time <= FETCH_MS),
-  );
+function isSoonAfter(time: number, at: number): boolean {
+  return time <= at && at - time <= FETCH_MS;
 }
 
-/** Forgets what no longer matters. A click that still waits after {@link BURST_GAP_MS} is cleared. */
-function forget(fetches: Fetches, now: number, verdicts: Verdicts): void {
-  const { sends, bursts } = fetches;
-  for (const [id, { at, open }] of sends) {
+/** Forgets the messages that no later click may be due to. */
+function forgetMessages(fetches: Fetches, now: number): void {
+  for (const [id, { at, open }] of fetches.sends) {
     if (!open && now - (at.at(-1) ?? 0) > FETCH_MS + BURST_GAP_MS) drop(fetches, id);
   }
-  for (const [link, { at, waiting }] of bursts) {
+}
+
+/** Drops old requests. A click that still waits for another request after {@link BURST_GAP_MS} is cleared. */
+function forgetRequests<State extends Fetches>(state: State, now: number, verdicts: Verdicts<State>): void {
+  if (state.bursts.size === 0) return;
+  for (const [link, { at, waiting }] of state.bursts) {
     if (now - at <= BURST_GAP_MS) break;
-    bursts.delete(link);
-    if (waiting !== null) verdicts.onCleared?.(waiting);
+    state.bursts.delete(link);
+    if (waiting !== null) verdicts.onCleared?.(state, waiting);
   }
 }
 

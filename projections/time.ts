@@ -2,12 +2,12 @@
 const USUAL_CHARACTERS = 24;
 
 /**
- * The last time read: neighbours in the log are of the same day, and reading a date costs ten times as much as reading
- * a time of day.
+ * Last time that was read. Neighbours in the log are of the same day, and reading a date costs ten times as much as
+ * reading a time of day.
  */
 const last = { day: "", dayMs: 0, time: "", ms: 0 };
 
-/** Length of YYYY-MM-DD. */
+/** Length of a day as text, YYYY-MM-DD. */
 export const DAY_CHARACTERS = 10;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;
@@ -15,8 +15,8 @@ export const DAY_MS = 86_400_000;
 const lastDay = { number: Number.NaN, text: "" };
 
 /**
- * The UTC day of a moment in ms since 1970. The last one is cached, since each click needs it and neighbours are of the
- * same day.
+ * Returns the UTC day of a moment in ms since 1970. The last one is cached, since each click needs it and neighbours
+ * are of the same day.
  */
 export function toDay(ms: number): string {
   const number = Math.floor(ms / DAY_MS);
@@ -27,7 +27,7 @@ export function toDay(ms: number): string {
   return lastDay.text;
 }
 
-/** Converts a time of the log to ms since 1970. No clock is read. */
+/** Converts a time as the log writes it to ms since 1970. No clock is read. */
 export function msOf(time: string): number {
   // Events of one batch have one time, and several projections read it.
   if (time === last.time) return last.ms;

@@ -3,7 +3,10 @@ import { quarterAt, type Quarters } from "./quarters.ts";
 import type { Stats } from "./stats.ts";
 import { msOf } from "./time.ts";
 
-/** When messages were sent, skipped and failed. Its sums over all time are {@link Stats}. */
+/**
+ * Counts by quarters of an hour of the messages that were sent, skipped and failed. Their sums over all time are {@link
+ * Stats}.
+ */
 export interface Timeline {
   quarters: Quarters<Stats>;
 }

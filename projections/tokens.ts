@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 
-/** Token id -> the last UTC day on which the token was used. */
+/** Last UTC day on which each API token was used, by the token's id. */
 export interface Tokens {
   readonly usedOn: Map<string, string>;
 }

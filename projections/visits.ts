@@ -1,44 +1,48 @@
-import type { DataOf, Folded } from "../events/catalog.ts";
+import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { dropOldest, COUNTED_LINKS_MAX, type Recent } from "./recent-links.ts";
 import { linkKey, linksOf } from "./sent-links.ts";
 import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected.ts";
 import { DAY_CHARACTERS, msOf, toDay } from "./time.ts";
-import { addVisitor, estimateVisitors } from "./visitors.ts";
+import { addVisitor, estimateVisitors } from "./visitor-estimate.ts";
 
 export interface VisitCounts {
-  /** Clicks of visitors, including anonymous ones and those suspected to be X's own. */
+  /** Clicks of visitors, including anonymous clicks and those suspected to be the network's own. */
   clicks: number;
   suspected: number;
   /** Clicks of visitors who asked not to be tracked. */
   anonymous: number;
   bots: number;
-  /** HEAD requests and prefetches: no visitor made them, and they do not count as bots. */
+  /** HEAD requests and prefetches of a link: no visitor made them, and they do not count as bots' clicks. */
   probes: number;
   /**
-   * Different visitors who are not suspected, each once a day: an estimate. Not yet computed for {@link Visits.today}.
+   * Different visitors who are not suspected, each once a day: an estimate. Not yet computed for the day of {@link
+   * Visits.today}.
    */
   visitors: number;
 }
 
 interface VisitedLink extends Recent {
-  /** Its clicks on days that are no longer kept separately; null if there are none. */
+  /** Clicks of the link on days that are no longer kept separately; null if there are none. */
   earlier: VisitCounts | null;
 }
 
-/** Clicks on the links that messages hold, or that operators added, per UTC day. */
+/** Clicks per UTC day on the links that messages hold, or that operators added. */
 export interface Visits extends Fetches {
-  /** Link, as `linkKey` writes it -> its entry. */
+  /** Links by their names, as `linkKey` writes them. */
   links: Map<string, VisitedLink>;
-  /** Day (YYYY-MM-DD, UTC) -> link -> its clicks. */
+  /** Clicks of each day, by the day (YYYY-MM-DD, UTC) and the link. */
   days: Map<string, Map<string, VisitCounts>>;
-  /** Number of entries of all days. */
+  /** Number of entries of all days together: one for each day and link. */
   entries: number;
-  /** The last day that is part of {@link VisitedLink.earlier}; empty if none is. */
+  /** Last day whose clicks are part of {@link VisitedLink.earlier}; empty if none are. */
   merged_to: string;
-  /** The day of `sketches`. The salts of earlier visitors are deleted, so none of them can be recognised. */
+  /** UTC day of `sketches`. The salts of earlier visitors are deleted, so none of them can be recognised. */
   today: string;
-  /** Link -> the sketch of its visitors. */
+  /**
+   * Sketches of each link's visitors of `today`: a short HyperLogLog text that estimates how many there are, and lists
+   * none.
+   */
   sketches: Map<string, string>;
 }
 
@@ -53,7 +57,7 @@ export const LINK_DAYS_MAX = 100_000;
  */
 export const visits: Projection<Visits> = {
   name: "visits",
-  version: 3,
+  version: 4,
   types: [
     "LinkClicked",
     "LinkAdded",
@@ -80,7 +84,7 @@ export const visits: Projection<Visits> = {
 function evolveVisits(state: Visits, event: Folded): void {
   switch (event.type) {
     case "LinkClicked":
-      return click(state, event.data, event);
+      return click(state, event);
     case "LinkAdded": {
       const { domain, code, template } = event.data;
       // Tens of thousands may be imported at once: they must not push out links that are in messages.
@@ -90,10 +94,10 @@ function evolveVisits(state: Visits, event: Folded): void {
     }
     case "DirectMessageAttempted": {
       for (const link of linksOf(event.data)) meet(state, link, event.position);
-      return noteMessage(state, event, createVerdicts(state));
+      return noteMessage(state, event, VERDICTS);
     }
     default:
-      return noteMessage(state, event, createVerdicts(state));
+      return noteMessage(state, event, VERDICTS);
   }
 }
 
@@ -107,11 +111,8 @@ function meet({ links }: Visits, link: string, position: number): void {
   dropOldest(links, () => {});
 }
 
-function click(
-  state: Visits,
-  { domain, short_code, bot, probe, anonymous, visitor }: DataOf<"LinkClicked">,
-  { position, time }: Pick<Folded, "position" | "time">,
-): void {
+function click(state: Visits, { position, time, data }: Folded<"LinkClicked">): void {
+  const { domain, short_code, bot, probe, anonymous, visitor } = data;
   const link = linkKey(domain, short_code);
   const known = state.links.get(link);
   if (known === undefined) return;
@@ -127,21 +128,18 @@ function click(
   }
   const isOfPerson = probe === undefined && !bot;
   const found = { name: link, at: msOf(time), ...(visitor === undefined ? {} : { visitor }) };
-  judgeRequest(state, { link, bot: !isOfPerson, click: found }, createVerdicts(state));
+  judgeRequest(state, { link, bot: !isOfPerson, click: found }, VERDICTS);
 }
 
-function createVerdicts(state: Visits): Verdicts {
-  return {
-    onSuspected({ name, at }) {
-      const counts = state.days.get(toDay(at))?.get(name);
-      if (counts !== undefined) counts.suspected++;
-    },
-    onCleared({ name, at, visitor }) {
-      if (visitor !== undefined && toDay(at) === state.today)
-        state.sketches.set(name, addVisitor(state.sketches.get(name), visitor));
-    },
-  };
-}
+const VERDICTS: Verdicts<Visits> = {
+  onSuspected({ days }, { name, at }) {
+    const counts = days.get(toDay(at))?.get(name);
+    if (counts !== undefined) counts.suspected++;
+  },
+  onCleared({ sketches, today }, { name, at, visitor }) {
+    if (visitor !== undefined && toDay(at) === today) sketches.set(name, addVisitor(sketches.get(name), visitor));
+  },
+};
 
 /** Estimates the visitors of the day that ended, and deletes their sketches. */
 function beginDay(state: Visits, day: string): void {
@@ -162,6 +160,12 @@ export function countVisitors({ days, today, sketches, bursts }: Visits, day: st
   return whole === undefined ? 0 : estimateVisitors(whole);
 }
 
+/** True if all clicks of visitors on a link that day are suspected to be the network's own. */
+export function isSuspectedDay({ days }: Visits, day: string, link: string): boolean {
+  const counts = days.get(day)?.get(link);
+  return counts !== undefined && counts.suspected > 0 && counts.suspected >= counts.clicks;
+}
+
 function countsOn(state: Visits, day: string, link: string): VisitCounts {
   let links = state.days.get(day);
   if (links === undefined) state.days.set(day, (links = new Map()));
@@ -174,7 +178,7 @@ function countsOn(state: Visits, day: string, link: string): VisitCounts {
   return counts;
 }
 
-/** Adds the counts of the oldest day to those of the links, and drops the day. */
+/** Adds the clicks of the oldest day to those of the links, and drops the day. */
 function dropOldestDay(state: Visits, today: string): void {
   for (const [day, links] of state.days) {
     if (day === today) continue;
@@ -193,7 +197,7 @@ export function noVisits(): VisitCounts {
   return { clicks: 0, suspected: 0, anonymous: 0, bots: 0, probes: 0, visitors: 0 };
 }
 
-/** Adds `more` to `counts`, which it returns. */
+/** Adds the counts of `more` to `counts`, and returns `counts`. */
 export function addVisits(counts: VisitCounts, more: VisitCounts): VisitCounts {
   for (const kind of Object.keys(counts) as (keyof VisitCounts)[]) counts[kind] += more[kind];
   return counts;

@@ -7,30 +7,36 @@ import { createRecorded } from "./recorded.ts";
 import { isJson, jsonOf, membersOf } from "./request.ts";
 
 export interface DiscordMessage extends Rendered {
-  /** The text as sent, with its escapes. */
+  /** Text of the message as the service sent it, with its escapes. */
   readonly content: string;
-  /** True if it notified a person. */
+  /** True if the message notified a person. */
   readonly pings: boolean;
   readonly embeds: boolean;
   readonly at: number;
 }
 
-/** The limit in a webhook's headers, the same for years. Discord says "Do not hard-code limits". */
+/**
+ * Number of requests that the simulated Discord accepts in 2 seconds unless a test sets another limit. Real Discord's
+ * response headers have stated this limit for years, but its documentation tells clients not to hard-code it.
+ */
 const DEFAULT_LIMIT = 5;
 const WINDOW_MS = 2_000;
 
-/** https://docs.discord.com/developers/resources/webhook#execute-webhook */
+/** Maximum length of a message: https://docs.discord.com/developers/resources/webhook#execute-webhook */
 const CONTENT_CHARS_MAX = 2_000;
 
 const SUPPRESS_EMBEDS = 4;
 
-/** The first id of a message. */
+/** Id of the first message; later ones count up from it. */
 const FIRST_ID = 1_440_000_000_000_000_000n;
 
-/** https://docs.discord.com/developers/resources/webhook#webhook-object */
+/**
+ * Description of the webhook, which Discord returns to a GET:
+ * https://docs.discord.com/developers/resources/webhook#webhook-object
+ */
 const ABOUT = { type: 1, name: "Sandbox", avatar: null, channel_id: "77", guild_id: "76", application_id: null };
 
-/** One webhook. */
+/** Creates the state of a Discord with one webhook. */
 export function createDiscordState(clock: SandboxClock) {
   return {
     clock,
@@ -38,14 +44,14 @@ export function createDiscordState(clock: SandboxClock) {
     webhookToken: "sandboxWebhookToken_0123456789-abcdefghijklmnopqrstuvwxyzABCDEFGHIJK",
     messages: createRecorded<DiscordMessage>(),
     windows: createWindows(),
-    /** Messages in 2 seconds. */
+    /** Maximum of messages in 2 seconds. */
     limit: DEFAULT_LIMIT,
   };
 }
 
 export type DiscordState = ReturnType<typeof createDiscordState>;
 
-/** An address without a version means the API's first version. */
+/** Handles requests to Discord's webhooks. An address without a version means the API's first version. */
 export function discordHandlers(state: DiscordState) {
   const webhook = /^https:\/\/discord\.com\/api(?:\/v\d+)?\/webhooks\/([^/]+)\/([^/?]+)(?:\?|$)/;
   const guarded = async (request: Request, handle: () => Response | Promise<Response>): Promise<Response> => {
@@ -89,7 +95,7 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
 }
 
 /**
- * Fixed fields of each message, regardless of its text:
+ * Message fields that have the same value for each message here:
  * https://docs.discord.com/developers/resources/message#message-object
  */
 const NOTHING_MORE = {
@@ -106,7 +112,7 @@ const NOTHING_MORE = {
   edited_timestamp: null,
 };
 
-/** Answers with the message if `wait` is set, otherwise with an empty body. */
+/** Answers a message that Discord accepted: with the message if the query has `wait`, otherwise with an empty body. */
 function answer(
   { messages, webhookId, clock }: DiscordState,
   request: Request,
@@ -126,7 +132,7 @@ function answer(
   return HttpResponse.json({ ...NOTHING_MORE, ...sent, id, webhook_id: webhookId, author, timestamp }, { headers });
 }
 
-/** True if `allowed_mentions` allows no mentions. */
+/** True if the message's `allowed_mentions` forbids all notifications by mentions. */
 function isSilent(allowed: unknown): boolean {
   const { parse, users, roles } = membersOf(allowed);
   const isNone = (list: unknown): boolean => list === undefined || (Array.isArray(list) && list.length === 0);
@@ -134,21 +140,24 @@ function isSilent(allowed: unknown): boolean {
 }
 
 /**
- * API versions that Discord supports; an address without a version means the first.
+ * First and last version of the API that Discord supports. An address without a version means the first one.
  * https://docs.discord.com/developers/reference#api-versioning
  */
 const VERSIONS = { first: 6, last: 10 } as const;
 
-/** The first version with pauses in seconds: https://docs.discord.com/developers/change-log#api-and-gateway-v8 */
+/**
+ * First version of the API whose `retry_after` is in seconds instead of ms:
+ * https://docs.discord.com/developers/change-log#api-and-gateway-v8
+ */
 const PAUSES_IN_SECONDS = 8;
 
-/** The API version in an address; undefined if it is not supported. */
+/** Returns the version of the API in an address; undefined if Discord does not support it. */
 function versionOf(path: string): number | undefined {
   const version = Number(/\/api\/v(\d+)\//.exec(path)?.[1] ?? VERSIONS.first);
   return version >= VERSIONS.first && version <= VERSIONS.last ? version : undefined;
 }
 
-/** https://docs.discord.com/developers/reference#error-messages */
+/** Answers with an error of Discord's API: https://docs.discord.com/developers/reference#error-messages */
 export function discordError(status: number, code: number, message: string): Response {
   return HttpResponse.json({ message, code }, { status });
 }
@@ -157,13 +166,16 @@ const unknownWebhook = () => discordError(404, 10_015, "Unknown Webhook");
 
 const wrongToken = () => discordError(401, 50_027, "Invalid Webhook Token");
 
-/** Rejects one field: https://docs.discord.com/developers/reference#error-messages */
+/** Refuses a message because of one field: https://docs.discord.com/developers/reference#error-messages */
 function invalidForm(field: string, code: string, message: string): Response {
   const errors = { [field]: { _errors: [{ code, message }] } };
   return HttpResponse.json({ message: "Invalid Form Body", code: 50_035, errors }, { status: 400 });
 }
 
-/** The body has fractions of a second, the header whole seconds; the first versions use milliseconds in both. */
+/**
+ * Answers 429. The wait has fractions of a second in the body and whole seconds in the header; versions before 8 use
+ * milliseconds in both.
+ */
 function rateLimited(seconds: number, version = VERSIONS.last as number): Response {
   const retry_after = version < PAUSES_IN_SECONDS ? Math.ceil(seconds * 1000) : seconds;
   const headers = { "retry-after": String(Math.ceil(retry_after)), "x-ratelimit-scope": "user" };
@@ -171,7 +183,7 @@ function rateLimited(seconds: number, version = VERSIONS.last as number): Respon
   return HttpResponse.json(body, { status: 429, headers });
 }
 
-/** The answer of the proxy in front of Discord to an address with too many requests. */
+/** Answers 429 as the proxy in front of Discord does to an address with too many requests. */
 function banned(): Response {
   return new Response("error code: 1015", { status: 429, headers: { "content-type": "text/plain" } });
 }

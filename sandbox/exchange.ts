@@ -1,19 +1,22 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { getResponse } from "msw";
-import type { Fault } from "./faults.ts";
+import { isStreamFault, type Fault } from "./faults.ts";
 import { networkOf, ORIGINS, type Origin } from "./network.ts";
 import { countAnswer } from "./recorded.ts";
 import { refusalsOf, UNKNOWN_PATH, type RefusalKind } from "./refusals.ts";
 import { cutOff, isSpoiled, SPOILED, tooLarge, toRequest, writeAnswer, writeHead } from "./transport.ts";
+import { isStream, openStream } from "./x/activity.ts";
 import type { Handlers, World } from "./world.ts";
 import { ledBack } from "./x/page.ts";
 
-/** Passes one request to its network's handlers, or applies a fault to it, and counts it. */
+/**
+ * Passes a request to the handlers of its network and counts it. A fault that is on may change or replace the answer.
+ */
 export async function exchange(
   incoming: IncomingMessage,
   response: ServerResponse,
   origin: Origin,
-  { faults, tally, clock }: World,
+  { faults, tally, clock, x }: World,
   handlers: Handlers,
 ): Promise<void> {
   const path = incoming.url ?? "/";
@@ -29,26 +32,30 @@ export async function exchange(
   // Faults affect only the API, not the consent page for people.
   const fault = origin === "x-web" ? undefined : faults.take(network, path);
   const now = clock.now();
+  if (fault === undefined && request !== undefined && isStream(path)) return openStream(x, request, response);
   if (fault === undefined) return writeAnswer(response, await handle(), now);
   const hold = (end: () => void): void => void response.once("close", faults.hold(fault, end));
   return suffer(fault, { incoming, response, path, now, handle, hold });
 }
 
-/** One request to a network. */
+/** A request to a network, with the means to answer it. */
 interface Exchange {
   readonly incoming: IncomingMessage;
   readonly response: ServerResponse;
   readonly path: string;
   /** The sandbox's time, ms since the epoch. */
   readonly now: number;
-  /** Performs the request as the network would. */
+  /** Performs the request as the network would, without a fault, and returns the answer. */
   handle(): Promise<Response>;
-  /** Sets how the fault's wait ends if the fault is switched off before the client gives up. */
+  /**
+   * Registers how to end a wait that the fault imposes, in case the fault is switched off before the client gives up.
+   */
   hold(end: () => void): void;
 }
 
 async function suffer(fault: Fault, { incoming, response, path, now, handle, hold }: Exchange): Promise<void> {
   const { network, kind } = fault;
+  if (isStreamFault(kind)) throw new Error("a fault of signals changes no answer");
   if (isSpoiled(kind)) {
     const answer = await handle();
     writeHead(response, answer, now);
@@ -77,7 +84,9 @@ async function suffer(fault: Fault, { incoming, response, path, now, handle, hol
   }
 }
 
-/** The network's answer for the fault, with `Retry-After` in the format that the fault demands. */
+/**
+ * Returns the refusal that the fault demands, in the network's form, with `Retry-After` as a date if the fault says so.
+ */
 function refusal({ network, retryAfter, asDate }: Fault, kind: RefusalKind, path: string, now: number): Response {
   const answer = refusalsOf(network)[kind]?.({ retryAfter, path, now });
   if (answer === undefined) throw new Error(`${network} does not refuse so: ${kind}`);

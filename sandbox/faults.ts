@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { NETWORKS, type Network } from "./network.ts";
 import { refusalsOf, type RefusalKind } from "./refusals.ts";
 
-/** Faults that any network may have in transport: of the connection, or of the answer's bytes. */
+/** Faults of the transport, which any network may have: of the connection, or of the answer's bytes. */
 const TRANSPORT_FAULTS = [
   "timeout_before",
   "timeout_after_delivery",
@@ -18,28 +18,41 @@ const TRANSPORT_FAULTS = [
 
 type TransportFault = (typeof TRANSPORT_FAULTS)[number];
 
-export type FaultKind = TransportFault | "repeated_cursor" | RefusalKind;
+/** Faults of X's stream of signals, each of one signal. */
+const STREAM_FAULTS = ["stream_drop", "stream_repeat", "stream_reorder", "stream_cut", "stream_disconnect"] as const;
+
+type StreamFault = (typeof STREAM_FAULTS)[number];
+
+/** Faults that only X can have. */
+const X_FAULTS = ["repeated_cursor", ...STREAM_FAULTS] as const;
+
+export type FaultKind = TransportFault | (typeof X_FAULTS)[number] | RefusalKind;
 
 export function faultKindsOf(network: Network): readonly FaultKind[] {
   const refusals = Object.keys(refusalsOf(network)) as RefusalKind[];
-  return [...TRANSPORT_FAULTS, ...refusals, ...(network === "x" ? (["repeated_cursor"] as const) : [])];
+  return [...TRANSPORT_FAULTS, ...refusals, ...(network === "x" ? X_FAULTS : [])];
 }
 
-/** True if the fault is in transport, not an answer of the network. */
+/** True if the fault is one of the transport, and no answer in the network's own form. */
 export function isTransportFault(kind: FaultKind): kind is TransportFault {
   return TRANSPORT_FAULTS.some((known) => known === kind);
+}
+
+/** True if the fault changes a signal of the stream, and no answer. */
+export function isStreamFault(kind: FaultKind): kind is StreamFault {
+  return STREAM_FAULTS.some((known) => known === kind);
 }
 
 const FAULT = Type.Object({
   network: Type.Unsafe<Network>(Type.Union(NETWORKS.map((network) => Type.Literal(network)))),
   kind: Type.Unsafe<FaultKind>(Type.String()),
-  /** Number of further requests that it affects; if absent, all until it is switched off. */
+  /** Number of requests that the fault still affects; if absent, all until it is switched off. */
   count: Type.Optional(Type.Integer({ minimum: 1 })),
-  /** Affects only requests whose path contains this. */
+  /** Text in the path of the requests that the fault affects; if absent, it affects all. */
   path: Type.Optional(Type.String()),
-  /** Seconds in the `Retry-After` of a 429; if absent, the header is missing. */
+  /** Seconds in the `Retry-After` of a 429; if absent, the answer has no such header. */
   retryAfter: Type.Optional(Type.Number()),
-  /** Sends `Retry-After` as a date, as some proxies do. */
+  /** True to send `Retry-After` as a date, as some proxies do. */
   asDate: Type.Optional(Type.Literal(true)),
 });
 
@@ -50,22 +63,25 @@ export function parseFault(value: unknown): Fault | undefined {
   return Value.Check(FAULT, value) && faultKindsOf(value.network).includes(value.kind) ? value : undefined;
 }
 
-/** The faults that are switched on. */
+/** The faults that are switched on, and the requests that they keep waiting. */
 export interface FaultBoard {
-  /** Throws a RangeError for a fault that the network cannot have. */
+  /** Switches a fault on. Throws a RangeError for a fault that the network cannot have. */
   add(fault: Fault): void;
-  /** Switches off the given faults; without arguments, all. */
+  /** Switches off the faults of this network and kind; without arguments, all. */
   clear(network?: Network, kind?: string): void;
   list(): readonly Fault[];
-  /** Takes the oldest fault that applies to this request, and counts it down. */
-  take(network: Network, path: string): Fault | undefined;
+  /**
+   * Returns the oldest fault that applies to this request, and uses up one of its `count`. Faults of signals apply to no
+   * request, unless `isKind` asks for them.
+   */
+  take(network: Network, path: string, isKind?: (kind: FaultKind) => boolean): Fault | undefined;
   /** Remembers a request that `fault` keeps waiting, and how to end the wait. Returns a function that forgets it. */
   hold(fault: Fault, end: () => void): () => void;
-  /** Ends waits of the given faults; without arguments, all. */
+  /** Ends the waits that faults of this network and kind impose; without arguments, all. */
   release(network?: Network, kind?: string): void;
 }
 
-/** Selects faults; without both fields, all. */
+/** Selects faults by network and kind; an undefined field selects all. */
 interface Chosen {
   readonly network: Network | undefined;
   readonly kind: string | undefined;
@@ -87,8 +103,8 @@ export function createFaultBoard(): FaultBoard {
       faults = faults.filter((fault) => !isChosen(fault, { network, kind }));
     },
     list: () => faults,
-    take(network, path) {
-      const at = faults.findIndex((fault) => fault.network === network && hits(fault, path));
+    take(network, path, isKind = (kind) => !isStreamFault(kind)) {
+      const at = faults.findIndex((fault) => fault.network === network && isKind(fault.kind) && hits(fault, path));
       const fault = faults[at];
       if (fault?.count === undefined) return fault;
       if (fault.count > 1) faults[at] = { ...fault, count: fault.count - 1 };
@@ -112,7 +128,10 @@ export function createFaultBoard(): FaultBoard {
 
 const OUTSIDE_OAUTH = /^(?!\/x\/2\/oauth2\/)/;
 
-/** Paths on which a state of X's account shows: tokens are still issued, and a restriction only affects messages. */
+/**
+ * Fault of X -> the paths where it shows: these faults do not affect the issue of tokens, and `sender_restricted` only
+ * affects messages.
+ */
 const SHOWS_AT: Partial<Record<FaultKind, RegExp>> = {
   sender_restricted: /\/messages$/,
   credits_depleted: OUTSIDE_OAUTH,

@@ -6,17 +6,17 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { membersOf, parseJson, withRetryAfter } from "./request.ts";
 
-/** The limit of a space, shared by all its senders: https://developers.google.com/workspace/chat/limits */
+/** Messages per minute to a space, shared by all its senders: https://developers.google.com/workspace/chat/limits */
 const DEFAULT_LIMIT = 60;
 const PERIOD_MS = 60_000;
 
 /**
- * Maximum size of a whole message:
+ * Maximum size of a request body, which is one message:
  * https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
  */
 const MESSAGE_BYTES_MAX = 32_000;
 
-/** A single webhook in a single space. */
+/** Creates the state of a Google Chat with one webhook in one space. */
 export function createGoogleChatState(clock: SandboxClock) {
   return {
     clock,
@@ -25,7 +25,7 @@ export function createGoogleChatState(clock: SandboxClock) {
     token: "sandboxToken_0123456789-abcdefghijk=",
     messages: createRecorded<Rendered & { readonly at: number }>(),
     bucket: createBucket(),
-    /** Messages per minute, at once or spread. */
+    /** Maximum of messages per minute, at once or spread. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -56,7 +56,7 @@ function create(state: GoogleChatState, body: string): Response {
   return HttpResponse.json({ name: `spaces/${space}/messages/t.${messages.total}`, text, thread });
 }
 
-/** Google's objection to the message; undefined if there is none. */
+/** Returns the reason why Google refuses the message; undefined if it accepts it. */
 function faultOf(body: string): string | undefined {
   const message = parseJson(body);
   if (typeof message !== "object" || message === null) return "Invalid JSON payload received. Unexpected token.";
@@ -70,7 +70,7 @@ function faultOf(body: string): string | undefined {
   return Buffer.byteLength(body) > MESSAGE_BYTES_MAX ? "Message is too long." : undefined;
 }
 
-/** An error of Google's APIs: https://cloud.google.com/apis/design/errors#http_mapping */
+/** Answers with an error of Google's APIs: https://cloud.google.com/apis/design/errors#http_mapping */
 export function googleError(code: number, status: string, message: string, reason?: string): Response {
   const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "googleapis.com" }];
   const error = { code, message, status, ...(reason === undefined ? {} : { details }) };
@@ -84,7 +84,7 @@ const wrongToken = () => googleError(403, "PERMISSION_DENIED", "The API is calle
 
 const noSpace = () => googleError(404, "NOT_FOUND", "Space not found.");
 
-/** Google's 429 names no time to wait. */
+/** Answers 429. Google does not say how long to wait. */
 const rateLimited = () => googleError(429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).");
 
 export const googleChatRefusals = {

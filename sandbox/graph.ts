@@ -1,6 +1,6 @@
 import { HttpResponse } from "msw";
 
-/** An error of the Graph API. https://developers.facebook.com/docs/graph-api/guides/error-handling */
+/** Answers with an error of Meta's Graph API: https://developers.facebook.com/docs/graph-api/guides/error-handling */
 export function graphError(status: number, code: number, message: string, more: Record<string, unknown> = {}) {
   const error = { message, type: "OAuthException", code, is_transient: false, fbtrace_id: "ASandboxTrace", ...more };
   return HttpResponse.json({ error }, { status });
@@ -10,11 +10,17 @@ export function unknownPath(path: string): Response {
   return graphError(400, 2500, `Unknown path components: ${path}`);
 }
 
-/** Oldest supported version. v21 expires on 2027-01-21; https://developers.facebook.com/docs/graph-api/changelog */
+/**
+ * Oldest version of the Graph API that Meta supports. v21 expires on 2027-01-21;
+ * https://developers.facebook.com/docs/graph-api/changelog
+ */
 const VERSION_MIN = 22;
 const VERSION_MAX = 27;
 
-/** Checks version, token and object, in this order, of a request about an object, e.g. `/v27.0/1234/events`. */
+/**
+ * Checks the version, the token and the object's id in a request, e.g. to `/v27.0/1234/events`. Returns the refusal;
+ * undefined if all three are valid.
+ */
 export function graphRefusal(
   { method, url }: Request,
   { isKnownToken, object, refuseToken }: { isKnownToken: boolean; object: string; refuseToken(): Response },

@@ -4,12 +4,12 @@ import { renderToString } from "preact-render-to-string";
 
 interface HtmlPageProps {
   readonly title: string;
-  /** Path of one of the sandbox's scripts. */
+  /** Path of the sandbox's script for this page, if it has one. */
   readonly script?: string;
   readonly children: ComponentChildren;
 }
 
-/** The frame of each page for people. */
+/** Frame of an HTML page. */
 export function HtmlPage({ title, script, children }: HtmlPageProps): VNode {
   return (
     <html lang="en">
@@ -27,13 +27,16 @@ export function HtmlPage({ title, script, children }: HtmlPageProps): VNode {
   );
 }
 
-/** Allows only the sandbox's own files and no inline scripts, because a page shows messages that services sent. */
+/**
+ * Content security policy. It allows only the sandbox's own files and no inline scripts, because a page shows messages
+ * that services sent.
+ */
 const OWN_FILES =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 interface AnswerOptions {
   readonly status?: number;
-  /** Allowed targets of the page's forms, including redirects; if absent, any. */
+  /** Allowed targets of the page's forms, including redirects; if absent, all. */
   readonly formAction?: "'self'";
 }
 

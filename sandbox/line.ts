@@ -5,25 +5,29 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-/** An accepted push request. */
+/** A push request that LINE accepted, kept to recognize a retry. */
 interface Accepted {
   readonly requestId: string;
   readonly sentMessages: readonly { readonly id: string; readonly quoteToken: string }[];
   readonly at: number;
 }
 
-/** https://developers.line.biz/en/reference/messaging-api/#rate-limits */
+/** Requests per second: https://developers.line.biz/en/reference/messaging-api/#rate-limits */
 const DEFAULT_LIMIT = 2_000;
 const PERIOD_MS = 1_000;
 
 /**
- * Time for which LINE remembers a retry key; https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
+ * Time for which LINE remembers a request's retry key:
+ * https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
  */
 const KEY_KNOWN_MS = 24 * 3_600_000;
 
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** https://developers.line.biz/en/reference/messaging-api/#get-bot-info */
+/**
+ * Description of the account, which LINE returns to a GET:
+ * https://developers.line.biz/en/reference/messaging-api/#get-bot-info
+ */
 const ABOUT = {
   userId: "Ufedcba9876543210fedcba9876543210",
   basicId: "@sandbox",
@@ -32,20 +36,20 @@ const ABOUT = {
   markAsReadMode: "auto",
 };
 
-/** One official account, and the one user who is its friend. */
+/** Creates the state of a LINE with one official account, and one user who is its friend. */
 export function createLineState(clock: SandboxClock) {
   return {
     clock,
     accessToken: "SandboxLineChannelAccessToken0123456789",
-    /** Id of the only user. */
+    /** Id of the only user, who receives all messages. */
     to: "U0123456789abcdef0123456789abcdef",
     messages: createRecorded<{ readonly to: string; readonly text: string; readonly at: number }>(),
-    /** Accepted pushes by retry key. */
+    /** Retry key -> the push request that LINE accepted with this key. */
     accepted: new Map<string, Accepted>(),
     bucket: createBucket(),
-    /** Requests per second. */
+    /** Maximum of requests per second. */
     limit: DEFAULT_LIMIT,
-    /** Messages left in the month. */
+    /** Number of messages that the account may still send this month. */
     quota: Infinity,
   };
 }
@@ -88,13 +92,16 @@ async function push(state: LineState, request: Request): Promise<Response> {
   return accept(200, accepted);
 }
 
-/** The push accepted under this key, if LINE still remembers it. */
+/**
+ * Returns the push request that LINE accepted with this retry key; undefined if there is none or LINE has forgotten the
+ * key.
+ */
 function acceptedBefore({ accepted, clock }: LineState, key: string): Accepted | undefined {
   const before = accepted.get(key);
   return before !== undefined && clock.now() - before.at < KEY_KNOWN_MS ? before : undefined;
 }
 
-/** The answer to a retry repeats the outcome of the first request. */
+/** Answers an accepted push request. The answer to a retry (409) repeats the outcome of the first request. */
 function accept(status: 200 | 409, { requestId, sentMessages }: Accepted): Response {
   if (status === 200) return HttpResponse.json({ sentMessages }, { headers: { "x-line-request-id": requestId } });
   return HttpResponse.json(
@@ -108,13 +115,15 @@ interface Detail {
   readonly property: string;
 }
 
-/** https://developers.line.biz/en/reference/messaging-api/#send-push-message */
+/** Maximum of messages in a push request: https://developers.line.biz/en/reference/messaging-api/#send-push-message */
 const MESSAGES_MAX = 5;
 
-/** Maximum in UTF-16 units: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
+/**
+ * Maximum length of a text, in UTF-16 units: https://developers.line.biz/en/docs/messaging-api/text-character-count/
+ */
 const TEXT_UNITS_MAX = 5_000;
 
-/** LINE's objection to a push; undefined if there is none. Accepts only texts. */
+/** Returns the reason why LINE refuses a push request; undefined if it accepts it. The sandbox accepts only texts. */
 function pushFault(body: unknown): Detail | undefined {
   const { to, messages } = membersOf(body);
   if (typeof to !== "string" || to === "") return { message: "May not be empty", property: "to" };
@@ -135,7 +144,7 @@ function messageFault(message: unknown, at: number): Detail | undefined {
   return { message: `Length must be between 0 and ${TEXT_UNITS_MAX}`, property };
 }
 
-/** https://developers.line.biz/en/reference/messaging-api/#error-responses */
+/** Answers with an error of LINE: https://developers.line.biz/en/reference/messaging-api/#error-responses */
 export function lineError(status: number, message: string, details?: readonly Detail[]): Response {
   return HttpResponse.json({ message, ...(details === undefined ? {} : { details }) }, { status });
 }
@@ -149,7 +158,7 @@ const tooMany = () => lineError(429, "The API rate limit has been exceeded. Try 
 
 const monthlyLimit = () => lineError(429, "You have reached your monthly limit.");
 
-/** LINE itself sends no `Retry-After`. */
+/** LINE's refusals while a fault is on. The real LINE sends no `Retry-After`. */
 export const lineRefusals = {
   "429": ({ retryAfter }) => withRetryAfter(tooMany(), retryAfter),
   "500": () => lineError(500, "Internal Server Error"),

@@ -1,11 +1,11 @@
 /** A message as readers see it. */
 export interface Rendered {
   readonly text: string;
-  /** Kinds of its parts that are not plain text: mentions, masked links, formatting. A bare address is plain text. */
+  /** Kinds of formatting in the message, such as mentions, masked links or bold text. A bare address is plain text. */
   readonly marks: readonly string[];
 }
 
-/** A text as sent, and as readers see it. */
+/** A message's text as the service sent it (`text`) and as readers see it (`shown`). */
 export interface ShownText {
   readonly text: string;
   readonly shown: string;
@@ -13,21 +13,26 @@ export interface ShownText {
   readonly at: number;
 }
 
-/** One construct of a network's syntax. */
+/** A construct of a network's markup, such as bold text. */
 export interface Rule {
-  /** Name of the construct in `marks`; undefined if it leaves none. */
+  /** Name of the construct, to be listed in `marks`; undefined if readers see it as plain text. */
   readonly mark?: string;
-  /** A sticky pattern. */
+  /** Regular expression of the construct, with the sticky flag. */
   readonly pattern: RegExp;
-  /** True if it occurs only at the beginning of a line. */
+  /** True if the construct occurs only at the beginning of a line. */
   readonly lineStart?: true;
-  /** Returns the inner text, to which the rules apply again; if absent, no part of it is. */
+  /** Returns the text within the construct, in which all rules apply again. If absent, `shows` is used. */
   readonly inner?: (match: RegExpExecArray) => string;
-  /** Returns the visible text. */
+  /**
+   * Returns what readers of the message see in place of the construct, if no other markup works within it: for inline
+   * code, the text between the backticks.
+   */
   readonly shows?: (match: RegExpExecArray) => string;
 }
 
-/** Applies the first matching rule at each place of `text`; other characters show unchanged. */
+/**
+ * Converts a text to what readers see. At each place the first matching rule applies; other characters stay unchanged.
+ */
 export function render(text: string, rules: readonly Rule[]): Rendered {
   const marks: string[] = [];
   let shown = "";
@@ -59,7 +64,7 @@ function ruleAt(text: string, at: number, lineStart: boolean, rules: readonly Ru
   return undefined;
 }
 
-/** Joins several parts with a separator. */
+/** Joins several messages into one, with a separator between their texts. */
 export function joined(parts: readonly Rendered[], separator: string): Rendered {
   return { text: parts.map(({ text }) => text).join(separator), marks: parts.flatMap(({ marks }) => marks) };
 }
@@ -70,7 +75,9 @@ const first = (match: RegExpExecArray): string => match[1] ?? "";
 const CODE_BLOCK: Rule = { mark: "code block", pattern: /```([^]+?)```/y, shows: first };
 const CODE: Rule = { mark: "code", pattern: /`([^`\n]+)`/y, shows: first };
 
-/** Discord's markdown, as its clients read it: https://docs.discord.com/developers/reference#message-formatting */
+/**
+ * Rules of Discord's markdown, as its clients show it: https://docs.discord.com/developers/reference#message-formatting
+ */
 const DISCORD: readonly Rule[] = [
   { pattern: /\\([^\dA-Za-z\s])/y, shows: first },
   CODE_BLOCK,
@@ -98,7 +105,8 @@ export function renderDiscord(content: string): Rendered {
 }
 
 /**
- * Markers of Slack, Google Chat and WhatsApp. Stricter than their clients, which require a word boundary around them.
+ * Rules for paired markers that Slack, Google Chat and WhatsApp share. Their clients also require a word boundary
+ * around a marker; the sandbox does not.
  */
 const PAIRED: readonly Rule[] = [
   { mark: "bold", pattern: /\*([^*\n]+)\*/y, inner: first },
@@ -106,7 +114,7 @@ const PAIRED: readonly Rule[] = [
   { mark: "struck", pattern: /~([^~\n]+)~/y, inner: first },
 ];
 
-/** https://developers.google.com/workspace/chat/format-messages */
+/** Rules of Google Chat's markup: https://developers.google.com/workspace/chat/format-messages */
 const GOOGLE_CHAT: readonly Rule[] = [
   { pattern: /https?:\/\/[^\s<>|]+/iy, shows: whole },
   { mark: "mention", pattern: /<users\/[^>|\s]+>/y, shows: whole },
@@ -124,7 +132,7 @@ export function renderGoogleChat(text: string): Rendered {
   return render(text, GOOGLE_CHAT);
 }
 
-/** https://faq.whatsapp.com/539178204879377 */
+/** Rules of WhatsApp's markup: https://faq.whatsapp.com/539178204879377 */
 const WHATSAPP: readonly Rule[] = [
   { pattern: /https?:\/\/\S+/iy, shows: whole },
   { ...CODE_BLOCK, mark: "monospace" },
@@ -144,7 +152,10 @@ const SLACK_ESCAPES: readonly Rule[] = [
   { pattern: /&(lt|gt|amp);/y, shows: (match) => SLACK_ENTITIES[first(match)] ?? whole(match) },
 ];
 
-/** Syntax of all texts except plain-text blocks: https://docs.slack.dev/messaging/formatting-message-text */
+/**
+ * Rules that apply in all of Slack's texts except plain-text blocks:
+ * https://docs.slack.dev/messaging/formatting-message-text
+ */
 const SLACK_CONTROLS: readonly Rule[] = [
   { mark: "mention", pattern: /<[!@#][^>]*>/y, shows: whole },
   { mark: "masked link", pattern: /<[^|>\s]+\|([^>]+)>/y, shows: first },
@@ -171,7 +182,10 @@ interface SlackPayload {
   readonly blocks?: readonly { readonly text?: SlackText }[];
 }
 
-/** The visible text: the blocks, or the text if there are none. Marks of both count. */
+/**
+ * Returns what readers see of a Slack message: its blocks, or its text if it has none. Formatting in either is listed
+ * in `marks`.
+ */
 export function renderSlack({ text = "", mrkdwn = true, blocks = [] }: SlackPayload): Rendered {
   const fallback = render(text, mrkdwn ? SLACK_FORMATTING : SLACK_CONTROLS);
   if (blocks.length === 0) return fallback;
@@ -181,12 +195,15 @@ export function renderSlack({ text = "", mrkdwn = true, blocks = [] }: SlackPayl
   return { text: joined(shown, "\n").text, marks: joined([fallback, ...shown], "").marks };
 }
 
-/** Invisible characters. */
+/** Zero-width characters, which readers do not see. */
 const INVISIBLE = /[\u200b-\u200d\u2060]/g;
 
 const ADDRESS = /https?:\/\/[\w-]+(?:\.[\w-]+)+(?:[/?#:]\S*)?/gi;
 
-/** Detected without a parse mode, but not inside addresses: https://core.telegram.org/bots/api#messageentity */
+/**
+ * Entities that Telegram detects in a text without a parse mode, but not inside addresses:
+ * https://core.telegram.org/bots/api#messageentity
+ */
 const TELEGRAM_ENTITIES = [
   { mark: "mention", pattern: /(?<![\p{L}\p{N}_])@[A-Za-z0-9_]{2,32}(?![\p{L}\p{N}_])/gu },
   {
@@ -195,7 +212,7 @@ const TELEGRAM_ENTITIES = [
   },
 ];
 
-/** A text without parse mode as the chat's members see it. */
+/** Returns what members of a Telegram chat see of a text that was sent without a parse mode. */
 export function renderTelegram(text: string): Rendered {
   const outside = text.replace(ADDRESS, (address) => " ".repeat(address.length));
   const marks = TELEGRAM_ENTITIES.flatMap(({ mark, pattern }) => (outside.match(pattern) ?? []).map(() => mark));

@@ -8,39 +8,46 @@ import { bearerOf, isRecord, jsonOf, membersOf, withRetryAfter } from "./request
 export interface MetaEvent {
   readonly event_name: string;
   readonly event_id?: string;
-  /** Unix seconds. */
+  /** Time of the event, in seconds since the epoch. */
   readonly event_time: number;
   readonly event_source_url?: string;
   readonly action_source: string;
   readonly user_data: Record<string, unknown>;
+  readonly custom_data?: Record<string, unknown>;
   readonly test_event_code?: string;
 }
 
 const BATCH_MAX = 1_000;
 
-/** https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/server-event */
+/**
+ * Time in which Meta counts an event with the same name and id only once:
+ * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/server-event
+ */
 const DEDUPLICATED_MS = 48 * 3_600_000;
 
-/** One pixel of the Conversions API. */
+/** Creates the state of Meta's Conversions API with one pixel. */
 export function createMetaState(clock: SandboxClock) {
   return {
     clock,
     pixelId: "1234567890123456",
     accessToken: "EAASandboxMetaToken0123456789",
-    /** All request bodies, accepted or not. */
+    /** Bodies of the newest requests, accepted or not. */
     requests: createRecorded<unknown>(BODIES_KEPT),
-    /** Number of accepted events, including repeats. */
+    /** Number of events that Meta accepted, including repeats. */
     accepted: 0,
     /** Events that Meta counts: one for each event_name and event_id within 48 hours. */
     events: createRecorded<MetaEvent>(),
-    /** `event_name event_id` -> time of the first. Complete, so that nothing counts twice. */
+    /**
+     * `event_name event_id` of each event -> the time of the first one. It is never shortened, so no repeat counts as
+     * new.
+     */
     seen: new Map<string, number>(),
   };
 }
 
 export type MetaState = ReturnType<typeof createMetaState>;
 
-/** Receives events, and looks up the pixel, which lets a caller test a token without an event. */
+/** Handles events, and reads of the pixel's description: by such a read, a caller tests its token without an event. */
 export function metaHandlers(state: MetaState) {
   const pixel = `${ORIGINS.meta}/:version/:pixel`;
   return [
@@ -82,7 +89,10 @@ function accept(state: MetaState, { data, test_event_code }: Readonly<Record<str
   return HttpResponse.json({ events_received: data.length, messages: [], fbtrace_id: "ASandboxTrace" });
 }
 
-/** Counts an event unless it is a repeat. Meta cannot recognise repeats without an id. */
+/**
+ * Counts an event unless it is a repeat. An event without an id always counts, because Meta cannot recognize its
+ * repeats.
+ */
 function countEvent(state: MetaState, event: MetaEvent): void {
   state.accepted++;
   const now = state.clock.now();
@@ -95,9 +105,17 @@ function countEvent(state: MetaState, event: MetaEvent): void {
   state.events.add(event);
 }
 
+/** Counts an event of the pixel in a page, by the members of its address; returns the pixel's empty content. */
+export function countPixel(state: MetaState, members: URLSearchParams): string {
+  const [event_name, event_id] = [members.get("ev") ?? "PageView", members.get("eid") ?? ""];
+  const event_time = Math.floor(state.clock.now() / 1000);
+  countEvent(state, { event_name, event_id, event_time, action_source: "website", user_data: {} });
+  return "";
+}
+
 /**
- * Cookies: a version, a subdomain index, a time in ms, and a click id or random number. Meta's libraries append a part.
- * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
+ * Forms of the cookies `_fbc` and `_fbp`: version, subdomain index, ms, click id or random number. Meta's libraries
+ * append a part. https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
  */
 const FBC = /^fb\.\d\.(\d{13})\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?$/;
 const FBP = /^fb\.\d\.(\d{13})\.\d+(?:\.[A-Za-z0-9_-]+)?$/;
@@ -107,7 +125,7 @@ function isCookie(form: RegExp, value: unknown, now: number): boolean {
   return madeAt !== undefined && Number(madeAt) <= now + FUTURE_S_MAX * 1000;
 }
 
-/** Meta's answer, as seen in https://github.com/PostHog/posthog/pull/73897 */
+/** Answers as Meta does if it refuses an event's click id, seen in https://github.com/PostHog/posthog/pull/73897 */
 function clickIdRefused(): Response {
   return graphError(400, 100, "Invalid parameter", {
     error_subcode: 2_804_001,
@@ -122,19 +140,19 @@ function isTestCode(code: unknown): boolean {
 
 const AGE_S_MAX = 7 * 24 * 3600;
 
-/** Tolerated difference of clocks; later times are "in the future". */
+/** Tolerance for clocks that differ, in seconds. Meta refuses an event whose time is later as "in the future". */
 const FUTURE_S_MAX = 60;
 
 const ACTION_SOURCES =
   "app business_messaging chat email other phone_call physical_store system_generated website".split(" ");
 
 /**
- * Meta's objection to an event; undefined if there is none.
+ * Returns the reason why Meta refuses an event; undefined if it accepts it.
  * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters
  */
 function faultOf(event: unknown, nowS: number): string | undefined {
   if (!isRecord(event)) return "an event wants to be an object";
-  const { event_name, event_id, event_time, action_source, user_data } = event;
+  const { event_name, event_id, event_time, action_source, user_data, custom_data = {} } = event;
   if (typeof event_name !== "string" || event_name === "") return "event_name is missing";
   if (event_id !== undefined && (typeof event_id !== "string" || event_id === "")) return "event_id wants a string";
   if (typeof event_time !== "number" || !Number.isInteger(event_time)) return "event_time wants unix seconds";
@@ -142,12 +160,24 @@ function faultOf(event: unknown, nowS: number): string | undefined {
   if (event_time - nowS > FUTURE_S_MAX) return "event_time is in the future";
   if (typeof action_source !== "string" || !ACTION_SOURCES.includes(action_source)) return "action_source is missing";
   if (!isRecord(user_data)) return "user_data is missing";
+  const purchase = event_name === "Purchase" ? purchaseFault(custom_data) : undefined;
+  if (purchase !== undefined) return purchase;
   return action_source === "website"
     ? websiteFault(event["event_source_url"], user_data["client_user_agent"])
     : undefined;
 }
 
-/** A website's event requires more fields. */
+/** Meta requires value and currency of a Purchase; a value below 0 is documented nowhere, so it is refused here. */
+function purchaseFault(data: unknown): string | undefined {
+  if (!isRecord(data)) return "custom_data wants to be an object";
+  const { value, currency } = data;
+  if (typeof value !== "number" || value < 0) return "a Purchase wants a value";
+  return typeof currency === "string" && /^[A-Z]{3}$/.test(currency) ? undefined : "a Purchase wants a currency";
+}
+
+/**
+ * Returns the reason why Meta refuses an event of a website, which requires more fields; undefined if it accepts it.
+ */
 function websiteFault(url: unknown, userAgent: unknown): string | undefined {
   if (typeof url !== "string" || !/^https?:\/\/./.test(url)) return "event_source_url is missing for a website event";
   const hasAgent = typeof userAgent === "string" && userAgent !== "";

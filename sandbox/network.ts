@@ -1,8 +1,10 @@
-/** The networks, and the origin for which each one's handlers are written. */
+/** Origin of each network's API, for which its handlers are written. X has a second one, for its web pages. */
 export const ORIGINS = {
   x: "https://api.x.com",
   "x-web": "https://x.com",
   meta: "https://graph.facebook.com",
+  openai: "https://bzr.openai.com",
+  snap: "https://tr.snapchat.com",
   slack: "https://hooks.slack.com",
   discord: "https://discord.com",
   google_chat: "https://chat.googleapis.com",
@@ -21,12 +23,12 @@ export function isOrigin(name: string): name is Origin {
   return Object.hasOwn(ORIGINS, name);
 }
 
-/** The network of an origin; X's web pages and API are one network. */
+/** Returns the network of an origin. X's web pages and its API are one network. */
 export function networkOf(origin: Origin): Network {
   return origin === "x-web" ? "x" : origin;
 }
 
-/** A request that a fault refuses. */
+/** A request that the network refuses because a fault is on. */
 export interface Refused {
   /** Seconds in the `Retry-After` of a 429; undefined if it has none. */
   readonly retryAfter: number | undefined;
@@ -37,5 +39,5 @@ export interface Refused {
 
 type Refusal = (refused: Refused) => Response;
 
-/** Answers of a network while a fault is on: for faults common to all networks, and for its own. */
+/** Refusals of a network by kind of fault: the kinds that all networks have, and its own. */
 export type Refusals = Readonly<Record<"429" | "500" | "token_revoked", Refusal> & Record<string, Refusal>>;

@@ -1,12 +1,12 @@
-/** A limit per period, as a burst or spread; used capacity returns evenly. */
+/** Rate limit: `limit` requests in each period, at once or spread. Used capacity returns evenly. */
 export interface Rate {
   readonly limit: number;
   readonly periodMs: number;
 }
 
-/** A token bucket (as GCRA, https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm). Times in ms. */
+/** Token bucket for a rate limit (as GCRA, https://en.wikipedia.org/wiki/Generic_cell_rate_algorithm). Times in ms. */
 export interface Bucket {
-  /** Returns the wait until one more is allowed, in ms; 0 if it is allowed now. */
+  /** Returns the wait until one more request is allowed, in ms; 0 if it is allowed now. */
   waitMs(now: number, rate: Rate): number;
   take(now: number, rate: Rate): void;
 }
@@ -26,8 +26,8 @@ export function createBucket(): Bucket {
 }
 
 /**
- * Counts one request in each bucket. If any of them is exhausted, counts nothing and returns the wait in ms; otherwise
- * 0.
+ * Counts one request in each bucket and returns 0. If one of them is exhausted, counts nothing and returns the wait in
+ * ms.
  */
 export function takeTurn(now: number, ...turns: readonly (Rate & { readonly bucket: Bucket })[]): number {
   const wait = Math.max(...turns.map(({ bucket, ...rate }) => bucket.waitMs(now, rate)));
@@ -35,9 +35,12 @@ export function takeTurn(now: number, ...turns: readonly (Rate & { readonly buck
   return wait;
 }
 
-/** Fixed windows of requests, as X and Discord count them. Times in ms. */
+/** Fixed windows in which X and Discord count requests, one for each key. Times in ms. */
 export interface Windows {
-  /** Counts `cost` requests, or only checks if 0. `allowed` is false if the window was already exhausted. */
+  /**
+   * Counts a request in the window of this key; a `cost` of 0 only reads it. `allowed` is false if the window was
+   * already exhausted.
+   */
   take(key: string, limit: number, lengthMs: number, now: number, cost?: 0 | 1): WindowState;
 }
 

@@ -1,17 +1,17 @@
 import { NETWORKS, type Network } from "./network.ts";
 
-/** A record of arrivals that counts all of them and keeps the newest. */
+/** Record of what a network received: counts all and keeps the newest. */
 export interface Recorded<T> {
   add(item: T): void;
   readonly total: number;
-  /** Oldest first; at least the last `keptMax`, at most twice as many. */
+  /** The newest items, oldest first: at least the last `keptMax`, at most twice as many. */
   readonly kept: readonly T[];
 }
 
-/** Many, because texts and events are short and tests look for each of them. */
+/** Number of messages or events to keep. It is large, because they are short and tests look for each of them. */
 const TEXTS_KEPT = 10_000;
 
-/** Few, because one request of Meta's may contain 1,000 events. */
+/** Number of request bodies to keep. It is small, because one request to Meta may contain 1,000 events. */
 export const BODIES_KEPT = 50;
 
 export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
@@ -31,10 +31,13 @@ export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
   };
 }
 
-/** Requests to one network, and their outcomes. */
+/** Counts of the requests to one network, and of its answers. */
 export interface NetworkTally {
   requests: number;
-  /** Number of requests answered with each status. Requests that a fault cut off or left hanging have none. */
+  /**
+   * HTTP status -> number of requests that were answered with it. Requests that a fault cut off or left hanging have
+   * none.
+   */
   readonly answers: Record<number, number>;
 }
 

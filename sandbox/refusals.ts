@@ -4,7 +4,9 @@ import { unknownPath } from "./graph.ts";
 import { lineError, lineRefusals } from "./line.ts";
 import { metaRefusals } from "./meta.ts";
 import type { Network, Refusals, Refused } from "./network.ts";
+import { openAiError, openAiRefusals } from "./openai.ts";
 import { plain, slackRefusals } from "./slack.ts";
+import { snapError, snapRefusals } from "./snap.ts";
 import { teamsError, teamsRefusals } from "./teams.ts";
 import { telegramError, telegramRefusals } from "./telegram.ts";
 import { whatsappRefusals } from "./whatsapp.ts";
@@ -13,6 +15,8 @@ import { notFound, xRefusals } from "./x/answers.ts";
 const REFUSALS = {
   x: xRefusals,
   meta: metaRefusals,
+  openai: openAiRefusals,
+  snap: snapRefusals,
   slack: slackRefusals,
   discord: discordRefusals,
   google_chat: googleChatRefusals,
@@ -24,24 +28,29 @@ const REFUSALS = {
 
 type KindsOf<R> = R extends unknown ? keyof R : never;
 
-/** A refusal that a network may send instead of its normal answer. */
+/** Kind of refusal that a fault makes a network send instead of its normal answer. */
 export type RefusalKind = "502_html" | KindsOf<(typeof REFUSALS)[Network]>;
 
-/** Refusals by kind, for the kinds that the network can have. */
+/**
+ * Returns a network's refusals: kind -> function that answers a request with it. A network lacks the kinds that it
+ * cannot have.
+ */
 export function refusalsOf(network: Network): Partial<Record<RefusalKind, (refused: Refused) => Response>> {
   return { "502_html": badGateway, ...REFUSALS[network] };
 }
 
-/** The answer of a proxy in front of a network that is down. Not JSON, although the caller expects JSON. */
+/** Answers as a proxy in front of a network that is down: in HTML, although the caller expects JSON. */
 function badGateway(): Response {
   const page = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>";
   return new Response(page, { status: 502, headers: { "content-type": "text/html" } });
 }
 
-/** Each network's answer to an unknown path. */
+/** Network -> its answer to a request for an unknown path. */
 export const UNKNOWN_PATH: Readonly<Record<Network, (path: string) => Response>> = {
   x: notFound,
   meta: unknownPath,
+  openai: () => openAiError(404, "Not found"),
+  snap: () => snapError(404, "Not found"),
   slack: () => plain(404, "no_service"),
   discord: () => discordError(404, 0, "404: Not Found"),
   google_chat: () => googleError(404, "NOT_FOUND", "Requested entity was not found."),

@@ -1,14 +1,14 @@
-/** The token in `Authorization: Bearer`; empty without one. */
+/** Returns the token in a request's `Authorization: Bearer`; empty if there is none. */
 export function bearerOf({ headers }: Request): string {
   return /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1] ?? "";
 }
 
-/** The body, regardless of its declared type; undefined if it is not JSON. */
+/** Parses a request's body as JSON, whatever its declared type; undefined if it is not JSON. */
 export async function jsonOf(request: Request): Promise<unknown> {
   return parseJson(await request.text());
 }
 
-/** Undefined if the text is not JSON. */
+/** Parses a text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -21,7 +21,7 @@ export function isJson({ headers }: Request): boolean {
   return /^application\/json\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** Returns a value whose members can be read; for anything but an object, an empty one. */
+/** Returns the value as an object whose members can be read; an empty one if it is no object. */
 export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }

@@ -9,19 +9,19 @@ import { tooLarge, toRequest, writeAnswer } from "./transport.ts";
 import { createWorld, handlersOf, removeObstacles, type ControlledWorld, type WorldOptions } from "./world.ts";
 
 export interface SandboxOptions extends WorldOptions {
-  /** Port to listen on; default 0: any free one. */
+  /** Port to listen on; default 0, which means any free one. */
   readonly port?: number;
   readonly hostname?: string;
-  /** Real time in ms since the epoch, at which the sandbox's clock starts. */
+  /** Source of the real time, in ms since the epoch. The sandbox's clock starts at it. */
   readonly clock?: () => number;
 }
 
 /**
- * Substitutes for X, Meta and the chat and messaging networks over real HTTP, as strict as the real ones. Their memory
- * can be read and changed here, and by other processes through `/_sandbox/`.
+ * Substitutes for X, Meta and the chat and messaging networks over real HTTP, as strict as the real ones. Tests read
+ * and change their state here, other processes through `/_sandbox/`.
  */
 export interface Sandbox extends AsyncDisposable, ControlledWorld {
-  /** Addresses for a service's configuration, in place of the networks' real ones. */
+  /** Addresses to put into a service's settings in place of the real networks' addresses. */
   readonly urls: Urls;
   readonly credentials: Credentials;
 }
@@ -56,6 +56,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     allOff: () => removeObstacles(sandbox, options),
     reset() {
       sandbox.faults.release();
+      for (const connection of sandbox.x.activity.connections) connection.end("cut");
       Object.assign(sandbox, createWorld(clock, options));
       handlers = handlersOf(sandbox);
     },
@@ -67,7 +68,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return sandbox;
 }
 
-/** Shows that the sandbox itself failed, so that its defect does not look like a network's fault. */
+/** Answers 500 in plain text, so that a defect of the sandbox itself does not look like a network's fault. */
 function failOpenly(response: ServerResponse, fault: unknown): void {
   if (response.headersSent) return void response.destroy();
   response.writeHead(500, { "content-type": "text/plain" });

@@ -1,7 +1,7 @@
 import { createClock } from "./clock.ts";
 import { createWorld, type World } from "./world.ts";
 
-/** The networks' addresses for a service's configuration. */
+/** Returns the addresses of the simulated networks, for a service's settings. */
 export function urlsOf(url: string, { slack, discord, googleChat, teams }: World) {
   const { space, key, token } = googleChat;
   const invoke = `workflows/${teams.workflow}/triggers/manual/paths/invoke`;
@@ -10,6 +10,8 @@ export function urlsOf(url: string, { slack, discord, googleChat, teams }: World
     xApi: `${url}/x`,
     xAuthorize: `${url}/x-web/i/oauth2/authorize`,
     meta: `${url}/meta`,
+    openai: `${url}/openai`,
+    snap: `${url}/snap`,
     slackWebhook: `${url}/slack${slack.path}`,
     discordWebhook: `${url}/discord/api/webhooks/${discord.webhookId}/${discord.webhookToken}`,
     googleChatWebhook: `${url}/google_chat/v1/spaces/${space}/messages?${new URLSearchParams({ key, token }).toString()}`,
@@ -22,13 +24,19 @@ export function urlsOf(url: string, { slack, discord, googleChat, teams }: World
 
 export type Urls = ReturnType<typeof urlsOf>;
 
-export function credentialsOf({ x, meta, telegram, line, whatsapp }: World) {
+export function credentialsOf({ x, meta, openai, snap, telegram, line, whatsapp }: World) {
   return {
     xClientId: x.clientId,
-    /** Undefined for a public client. */
+    /** Client secret of the app at X; undefined for a public client, which has none. */
     xClientSecret: x.app.publicClient === true ? undefined : x.clientSecret,
+    /** The app's own token, which opens the stream of signals. Settings have it only on request. */
+    xAppBearer: x.appBearer,
     metaPixelId: meta.pixelId,
     metaAccessToken: meta.accessToken,
+    openAiPixelId: openai.pixelId,
+    openAiAccessToken: openai.accessToken,
+    snapPixelId: snap.pixelId,
+    snapAccessToken: snap.accessToken,
     telegramBotToken: telegram.botToken,
     telegramChatId: telegram.chatId,
     lineAccessToken: line.accessToken,
@@ -48,7 +56,7 @@ interface Place {
   readonly credentials: Credentials;
 }
 
-/** Networks of which a service uses one at a time, with each one's settings. */
+/** Chat networks, of which a service uses one at a time -> the settings that connect it. */
 const CHATS = {
   slack: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.slackWebhook }),
   discord: ({ urls }: Place): Settings => ({ CHAT_WEBHOOK_URL: urls.discordWebhook }),
@@ -74,13 +82,29 @@ const MESSENGERS = {
   }),
 };
 
+/** Further ads networks, of which a service may use all at once -> the settings that connect it. */
+const ADS = {
+  openai: ({ urls, credentials }: Place): Settings => ({
+    OPENAI_ADS_PIXEL_ID: credentials.openAiPixelId,
+    OPENAI_ADS_API_KEY: credentials.openAiAccessToken,
+    OPENAI_ADS_API_URL: urls.openai,
+  }),
+  snap: ({ urls, credentials }: Place): Settings => ({
+    SNAP_PIXEL_ID: credentials.snapPixelId,
+    SNAP_ACCESS_TOKEN: credentials.snapAccessToken,
+    SNAP_API_URL: urls.snap,
+  }),
+};
+
 export interface Choice {
+  /** Ads networks besides Meta. */
+  readonly ads?: readonly (keyof typeof ADS)[];
   readonly chat?: keyof typeof CHATS;
   readonly messaging?: keyof typeof MESSENGERS;
 }
 
-/** The environment that connects a service to a sandbox. */
-export function settingsOf(place: Place, { chat = "slack", messaging = "telegram" }: Choice = {}): Settings {
+/** Returns the environment variables that connect a service to a sandbox. */
+export function settingsOf(place: Place, { ads = [], chat = "slack", messaging = "telegram" }: Choice = {}): Settings {
   const { urls, credentials } = place;
   return {
     X_CLIENT_ID: credentials.xClientId,
@@ -90,6 +114,7 @@ export function settingsOf(place: Place, { chat = "slack", messaging = "telegram
     META_PIXEL_ID: credentials.metaPixelId,
     META_ACCESS_TOKEN: credentials.metaAccessToken,
     META_API_URL: urls.meta,
+    ...Object.assign({}, ...ads.map((name) => ADS[name](place))),
     CHAT_PROVIDER: chat,
     ...CHATS[chat](place),
     MESSAGING_PROVIDER: messaging,
@@ -97,7 +122,10 @@ export function settingsOf(place: Place, { chat = "slack", messaging = "telegram
   };
 }
 
-/** The same for a sandbox at `url`, running or not, since its credentials are always the same. */
+/**
+ * Returns the environment variables that connect a service to a sandbox at `url`. The sandbox need not run, since its
+ * credentials are always the same.
+ */
 export function settingsAt(url: string, choice?: Choice): Settings {
   const world = createWorld(createClock(Date.now), {});
   return settingsOf({ urls: urlsOf(url, world), credentials: credentialsOf(world) }, choice);

@@ -6,19 +6,21 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { isJson, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-/** "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits */
+/**
+ * Messages in 5 seconds. Slack documents "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits
+ */
 const DEFAULT_LIMIT = 5;
 const PERIOD_MS = 5_000;
 
-/** One incoming webhook. */
+/** Creates the state of a Slack with one incoming webhook. */
 export function createSlackState(clock: SandboxClock) {
   return {
     clock,
-    /** The webhook's path, which is secret. */
+    /** Path of the webhook, which is a secret. */
     path: "/services/T0SANDBOX/B0SANDBOX/sandboxWebhookSecret",
     messages: createRecorded<ShownText>(),
     bucket: createBucket(),
-    /** Messages per 5 seconds, at once or spread. */
+    /** Maximum of messages in 5 seconds, at once or spread. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -50,7 +52,7 @@ async function post(state: SlackState, request: Request): Promise<Response> {
   return plain(200, "ok");
 }
 
-/** https://docs.slack.dev/reference/block-kit/blocks */
+/** Maximum of blocks in a message: https://docs.slack.dev/reference/block-kit/blocks */
 const BLOCKS_MAX = 50;
 const SECTION_CHARS_MAX = 3_000;
 const TEXT_CHARS_MAX = 40_000;
@@ -60,7 +62,7 @@ interface Block {
   readonly text?: { readonly type?: unknown; readonly text?: unknown };
 }
 
-/** Slack's error word for a body; undefined if it accepts it. */
+/** Returns the error code with which Slack refuses a body; undefined if it accepts it. */
 function faultOf(body: unknown): string | undefined {
   if (!isRecord(body)) return "invalid_payload";
   const { text, blocks } = body;
@@ -79,14 +81,17 @@ function isBlock({ type, text }: Block): boolean {
   return typeof text.text === "string" && text.text !== "" && text.text.length <= SECTION_CHARS_MAX;
 }
 
-/** All text that a reader would see. */
+/** Returns the text of the message and of all its blocks. */
 function textOf(body: unknown): string {
   const { text, blocks = [] } = membersOf(body) as { text?: string; blocks?: Block[] };
   const words = blocks.map((block) => block.text?.text).filter((words) => typeof words === "string");
   return [text ?? "", ...words].join("\n");
 }
 
-/** Webhooks answer in plain text. https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks */
+/**
+ * Answers in plain text, as Slack's webhooks do:
+ * https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
+ */
 export function plain(status: number, text: string): Response {
   return new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
 }

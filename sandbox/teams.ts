@@ -6,21 +6,29 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { isRecord, membersOf, parseJson, withRetryAfter } from "./request.ts";
 
-/** https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using#rate-limiting-for-connectors */
+/**
+ * Requests per second:
+ * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using#rate-limiting-for-connectors
+ */
 const DEFAULT_LIMIT = 4;
 const PERIOD_MS = 1_000;
 
-/** The trigger of a workflow made from the template "post to a channel when a webhook request is received". */
+/**
+ * Creates the state of a Teams with one workflow, made from the template "post to a channel when a webhook request is
+ * received".
+ */
 export function createTeamsState(clock: SandboxClock) {
   return {
     clock,
     workflow: "0123456789abcdef0123456789abcdef",
     signature: "sandboxSignature0123456789-abcdefghijklmnop",
     messages: createRecorded<Rendered & { readonly at: number }>(),
-    /** Requests that were accepted but that the workflow failed to post; the sender does not learn of it. */
+    /**
+     * Requests that the trigger accepted but the workflow failed to post. The sender does not learn of such a failure.
+     */
     failures: createRecorded<{ readonly text: string; readonly at: number }>(),
     bucket: createBucket(),
-    /** Requests per second. */
+    /** Maximum of requests per second. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -39,7 +47,7 @@ export function teamsHandlers(state: TeamsState) {
   ];
 }
 
-/** Accepts a request. The workflow's result shows only in its run history. */
+/** Accepts a request, which starts the workflow. Only the workflow's run history shows if it posted the message. */
 function trigger({ clock, messages, failures }: TeamsState, body: string): Response {
   const why = mismatchOf(body);
   if (why !== undefined) {
@@ -64,7 +72,7 @@ function mismatchOf(body: string): string | undefined {
 }
 
 /**
- * Approximate size that Teams accepts:
+ * Approximate maximum size of a message that Teams accepts, in bytes:
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
  */
 const CARD_BYTES_MAX = 28 * 1024;
@@ -72,14 +80,17 @@ const CARD_BYTES_MAX = 28 * 1024;
 const first = (match: RegExpExecArray): string => match[1] ?? match[2] ?? "";
 
 /**
- * In any text, times are shown in the reader's language:
+ * Rules for the date macros in any text, which Teams shows in the reader's language:
  * https://learn.microsoft.com/adaptive-cards/authoring-cards/text-features
  */
 const TEAMS_MACROS: readonly Rule[] = [
   { mark: "date", pattern: /\{\{(?:DATE|TIME)\([^)}]*\)\}\}/y, shows: () => "a date in words" },
 ];
 
-/** The markdown of a TextBlock: https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format */
+/**
+ * Rules of the markdown in a TextBlock:
+ * https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format
+ */
 const TEAMS_MARKDOWN: readonly Rule[] = [
   ...TEAMS_MACROS,
   { pattern: /\\([^\dA-Za-z\s])/y, shows: first },
@@ -95,7 +106,7 @@ interface CardElement {
   readonly inlines?: unknown;
 }
 
-/** The visible part of a posted body, or the reason why the workflow fails to post it. */
+/** Returns what readers see of a posted card, or the reason why the workflow fails to post it. */
 export function renderTeams(body: string): Rendered | { readonly failure: string } {
   if (Buffer.byteLength(body) > CARD_BYTES_MAX) return { failure: "RequestEntityTooLarge" };
   const { attachments } = parseJson(body) as { attachments: readonly { contentType?: unknown; content?: unknown }[] };
@@ -117,7 +128,7 @@ function renderElement({ type, text, inlines }: CardElement): Rendered | undefin
   return runs.length === inlines.length ? joined(runs, "") : undefined;
 }
 
-/** An error of the service that runs workflows. */
+/** Answers with an error of the Microsoft service that runs workflows. */
 export function teamsError(status: number, code: string, message: string): Response {
   return HttpResponse.json({ error: { code, message } }, { status });
 }

@@ -8,18 +8,22 @@ import { jsonOf, membersOf } from "./request.ts";
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** Maximum in UTF-16 code units, which Telegram counts: https://core.telegram.org/bots/api#sendmessage */
+/**
+ * Maximum length of a message, in UTF-16 code units, which Telegram counts:
+ * https://core.telegram.org/bots/api#sendmessage
+ */
 const TEXT_UNITS_MAX = 4_096;
 
 /**
- * About one message a second per chat, with short bursts, and 20 a minute per group: https://core.telegram.org/bots/faq
+ * Messages to a chat in 5 seconds. Telegram documents about one a second with short bursts, and 20 a minute per group:
+ * https://core.telegram.org/bots/faq
  */
 const DEFAULT_LIMIT = 5;
 const CHAT_PERIOD_MS = 5_000;
 const GROUP_PERIOD_MS = 60_000;
 const GROUP_FACTOR = 4;
 
-/** One bot, and the one chat that it is in. */
+/** Creates the state of a Telegram with one bot, and one chat that the bot is in. */
 export function createTelegramState(clock: SandboxClock) {
   return {
     clock,
@@ -28,9 +32,9 @@ export function createTelegramState(clock: SandboxClock) {
     messages: createRecorded<ShownText & { readonly chat_id: string }>(),
     chatBucket: createBucket(),
     groupBucket: createBucket(),
-    /** Messages to one chat per 5 seconds, at once or spread; a group accepts four times as many per minute. */
+    /** Maximum of messages to a chat in 5 seconds, at once or spread. A group accepts four times as many per minute. */
     limit: DEFAULT_LIMIT,
-    /** Id of the supergroup that the group became, if any; the old id is refused then. */
+    /** Id of the supergroup that the group became, if it did. Telegram then refuses the group's old id. */
     migratedTo: undefined as string | undefined,
   };
 }
@@ -48,7 +52,7 @@ export function telegramHandlers(state: TelegramState) {
   ];
 }
 
-/** Reads parameters from the query, a form or JSON: https://core.telegram.org/bots/api#making-requests */
+/** Reads a call's parameters from the query, a form or JSON: https://core.telegram.org/bots/api#making-requests */
 async function parametersOf(request: Request): Promise<Parameters> {
   const query = Object.fromEntries(new URL(request.url).searchParams);
   const type = request.headers.get("content-type") ?? "";
@@ -72,7 +76,7 @@ function call(state: TelegramState, method: string, parameters: Parameters): Res
 
 const CHAT = { type: "supergroup", title: "Sandbox" };
 
-/** Fixed fields of each chat: https://core.telegram.org/bots/api#chatfullinfo */
+/** Fields of a chat that are always the same here: https://core.telegram.org/bots/api#chatfullinfo */
 const ABOUT_CHAT = {
   ...CHAT,
   accent_color_id: 0,
@@ -86,7 +90,7 @@ const ABOUT_CHAT = {
   },
 };
 
-/** A chat's id is a number or a text of digits. */
+/** Returns the chat's id in a call's parameters, a number or text; empty if there is none. */
 function chatOf({ chat_id }: Parameters): string {
   return typeof chat_id === "string" || typeof chat_id === "number" ? String(chat_id) : "";
 }
@@ -121,7 +125,7 @@ function sendMessage(state: TelegramState, parameters: Parameters): Response {
   });
 }
 
-/** Counts one message to the chat. If it exceeds the limit, returns the wait in ms, otherwise 0. */
+/** Counts one message to the chat and returns 0. If a limit is exhausted, counts nothing and returns the wait in ms. */
 function waitMs({ chatBucket, groupBucket, limit }: TelegramState, chatId: string, now: number): number {
   const ofChat = { bucket: chatBucket, limit, periodMs: CHAT_PERIOD_MS };
   const ofGroup = { bucket: groupBucket, limit: GROUP_FACTOR * limit, periodMs: GROUP_PERIOD_MS };
@@ -129,12 +133,15 @@ function waitMs({ chatBucket, groupBucket, limit }: TelegramState, chatId: strin
   return chatId.startsWith("-") ? takeTurn(now, ofChat, ofGroup) : takeTurn(now, ofChat);
 }
 
-/** Characters that have to be escaped everywhere in MarkdownV2: https://core.telegram.org/bots/api#markdownv2-style */
+/** Matches an unescaped character that MarkdownV2 reserves: https://core.telegram.org/bots/api#markdownv2-style */
 const UNESCAPED_MARKDOWN = /(?<!\\)(?:\\\\)*[_*[\]()~`>#+\-=|{}.!]/;
 
 const UNKNOWN_TAG = /<(?!\/?(?:b|strong|i|em|u|ins|s|strike|del|code|pre|a|tg-spoiler|blockquote)[\s>])/i;
 
-/** Telegram's objection to a text with a parse mode. Stricter than the real one, which accepts balanced markup. */
+/**
+ * Returns the reason why Telegram refuses a text with a parse mode; undefined if it accepts it. Stricter than the real
+ * Telegram, which accepts balanced markup.
+ */
 function markupFault(text: string, parseMode: unknown): string | undefined {
   if (parseMode === undefined || parseMode === "") return undefined;
   const mode = typeof parseMode === "string" ? parseMode.toLowerCase() : "";
@@ -148,7 +155,9 @@ function done(result: Parameters): Response {
   return HttpResponse.json({ ok: true, result });
 }
 
-/** Telegram's error, whose code is the HTTP status: https://core.telegram.org/bots/api#making-requests */
+/**
+ * Answers with an error of Telegram, whose code is the HTTP status: https://core.telegram.org/bots/api#making-requests
+ */
 export function telegramError(error_code: number, description: string, parameters?: Parameters): Response {
   return HttpResponse.json({ ok: false, error_code, description, parameters }, { status: error_code });
 }

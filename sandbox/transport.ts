@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** More than any of the networks accepts here; a thousand events for Meta are under 1 MiB. */
+/** Maximum size of a request: more than any network accepts here. A thousand events for Meta are under 1 MiB. */
 const REQUEST_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Converts a request of node:http for the handlers, as if sent to `url`. Undefined if it is too large. */
+/**
+ * Converts a request of node:http to one for the handlers, as if it was sent to `url`. Undefined if its body is too
+ * large.
+ */
 export async function toRequest(incoming: IncomingMessage, url: string): Promise<Request | undefined> {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
@@ -26,8 +29,7 @@ export function tooLarge(): Response {
 }
 
 /**
- * Writes the answer's head with a `Date` of the sandbox's clock, from which clients learn how far their own clock is
- * off.
+ * Writes an answer's head with a `Date` by the sandbox's clock. Clients learn from it how far their own clock is off.
  */
 export function writeHead(response: ServerResponse, { status, headers }: Response, now: number): void {
   const all: Record<string, string | string[]> = Object.fromEntries(headers);
@@ -40,18 +42,18 @@ export async function writeAnswer(response: ServerResponse, answer: Response, no
   response.end(Buffer.from(await answer.arrayBuffer()));
 }
 
-/** Duration of a slow body: longer than any sensible deadline. */
+/** Time that a slow answer takes: longer than any sensible deadline of a client. */
 const SLOW_BODY_MS = 60_000;
 const SLOW_CHUNKS = 60;
 
 const HUGE_CHUNK = Buffer.alloc(64 * 1024, "x");
 
-/** 256 MiB in total, so that it ends even if a client reads without limit. */
+/** Chunks in a huge answer, 256 MiB in total. The answer ends even if a client reads without limit. */
 const HUGE_CHUNKS = 4_096;
 
-/** Writers of spoiled bodies; the head is already written. */
+/** Kind of fault -> writes an answer's body with this fault. The head is already written. */
 export const SPOILED = {
-  /** Sends a few bytes at a time; sends the rest at once when the wait ends. */
+  /** Sends the body a few bytes at a time. Sends the rest at once when the fault is switched off. */
   slow_body(response: ServerResponse, body: Buffer, hold: (end: () => void) => void): void {
     const size = Math.max(1, Math.ceil(body.length / SLOW_CHUNKS));
     let sent = 0;
@@ -66,7 +68,7 @@ export const SPOILED = {
     drip();
   },
 
-  /** Sends more than a client should hold in memory. */
+  /** Sends a body larger than a client should hold in memory. */
   huge_body(response: ServerResponse): void {
     let chunks = 0;
     const pour = (): void => {
@@ -77,12 +79,12 @@ export const SPOILED = {
     pour();
   },
 
-  /** Ends within a JSON value, but correctly by HTTP. */
+  /** Sends a body that ends within a JSON value, although it is complete for HTTP. */
   invalid_json(response: ServerResponse, body: Buffer): void {
     response.end(`${half(body).toString()}{`);
   },
 
-  /** Ends the connection in the middle of the body. */
+  /** Closes the connection in the middle of the body. */
   cut_body(response: ServerResponse, body: Buffer): void {
     response.write(half(body), () => response.socket?.destroy());
   },
@@ -98,7 +100,7 @@ function half(body: Buffer): Buffer {
   return body.subarray(0, Math.ceil(body.length / 2));
 }
 
-/** Ends the connection without an answer; the client sees ECONNRESET. */
+/** Closes a request's connection without an answer. The client sees ECONNRESET. */
 export function cutOff(incoming: IncomingMessage): void {
   incoming.socket.destroy();
 }

@@ -7,39 +7,45 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-/** https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput */
+/**
+ * Messages per second from a number:
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
+ */
 const DEFAULT_LIMIT = 80;
 const PERIOD_MS = 1_000;
 
-/** Messages to one person: one per 6 seconds, in bursts of 45 that are paid back by waiting. */
+/**
+ * Maximum of messages to one person in a burst. On average WhatsApp allows one per 6 seconds, so a burst is followed by
+ * a longer wait.
+ */
 const PAIR_BURST = 45;
 const PAIR_PERIOD_MS = PAIR_BURST * 6_000;
 
 /**
- * Maximum in UTF-16 units. WhatsApp counts characters, which are never more.
+ * Maximum length of a message, in UTF-16 units. WhatsApp counts characters, which are never more.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/messages/text-messages
  */
 const BODY_UNITS_MAX = 4_096;
 
-/** Time after a person's message in which text is accepted. */
+/** Time after a person's message to the number in which the number may send them a text. */
 const WINDOW_MS = 24 * 3_600_000;
 
-/** One business number, and the one person that it can reach. */
+/** Creates the state of a WhatsApp with one business number, and one person that it can reach. */
 export function createWhatsappState(clock: SandboxClock) {
   return {
     clock,
     phoneNumberId: "106540352242922",
     accessToken: "EAASandboxWhatsappToken0123456789",
-    /** Number of the only person on WhatsApp, digits only. */
+    /** Phone number of the only person on this WhatsApp, digits only. */
     to: "15550783881",
-    /** The same person's business-scoped id. */
+    /** Id of the same person for this business, which can replace the phone number. */
     userId: "BR.15550783881407",
     messages: createRecorded<ShownText & { readonly to: string }>(),
     numberBucket: createBucket(),
     pairBucket: createBucket(),
-    /** Messages from the number per second. */
+    /** Maximum of messages per second from the business number. */
     limit: DEFAULT_LIMIT,
-    /** Messages to the person per 4.5 minutes, at once or spread. */
+    /** Maximum of messages to the person in 4.5 minutes, at once or spread. */
     pairLimit: PAIR_BURST,
     /** Time of the person's last message to the number, ms since the epoch; text is accepted for 24 hours after it. */
     wroteAt: clock.now(),
@@ -86,7 +92,7 @@ function send(state: WhatsappState, request: unknown): Response {
   return HttpResponse.json({ messaging_product: "whatsapp", contacts, messages: [{ id }] });
 }
 
-/** Counts one message. Returns the limit's error code if it is exceeded. */
+/** Counts one message. If a limit is exhausted, counts nothing and returns the error code of that limit. */
 function limitReached(state: WhatsappState, now: number): 130_429 | 131_056 | undefined {
   const ofNumber = { bucket: state.numberBucket, limit: state.limit, periodMs: PERIOD_MS };
   const ofPair = { bucket: state.pairBucket, limit: state.pairLimit, periodMs: PAIR_PERIOD_MS };
@@ -94,7 +100,10 @@ function limitReached(state: WhatsappState, now: number): 130_429 | 131_056 | un
   return takeTurn(now, ofNumber, ofPair) > 0 ? 131_056 : undefined;
 }
 
-/** https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes */
+/**
+ * Error code of WhatsApp -> its title:
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
+ */
 const TITLES = {
   100: "Invalid parameter",
   130_429: "Rate limit hit",
@@ -104,7 +113,7 @@ const TITLES = {
   131_056: "(Business Account, Consumer Account) pair rate limit hit",
 } as const;
 
-/** An error of the Cloud API: a Graph API error with additional details. */
+/** Answers with an error of WhatsApp's Cloud API: a Graph API error with additional details. */
 function cloudError(status: number, code: keyof typeof TITLES, details: string): Response {
   const error_data = { messaging_product: "whatsapp", details };
   return graphError(status, code, `(#${code}) ${TITLES[code]}`, { error_data });
@@ -118,7 +127,7 @@ const windowClosed = () => cloudError(400, 131_047, "More than 24 hours have pas
 
 const refuseToken = () => graphError(401, 190, "Invalid OAuth access token - Cannot parse access token");
 
-/** WhatsApp itself sends no `Retry-After`. */
+/** WhatsApp's refusals while a fault is on. The real WhatsApp sends no `Retry-After`. */
 export const whatsappRefusals = {
   "429": ({ retryAfter }) => withRetryAfter(rateLimited(130_429), retryAfter),
   "500": () => graphError(500, 131_000, "(#131000) Something went wrong"),

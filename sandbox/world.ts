@@ -1,18 +1,21 @@
 import type { RequestHandler } from "msw";
 import type { SandboxClock } from "./clock.ts";
 import { createDiscordState, discordHandlers } from "./discord.ts";
-import { createFaultBoard } from "./faults.ts";
+import { createFaultBoard, isStreamFault } from "./faults.ts";
 import { createGoogleChatState, googleChatHandlers } from "./google-chat.ts";
 import type { Instances } from "./instances.ts";
 import { createLineState, lineHandlers } from "./line.ts";
 import { createMetaState, metaHandlers } from "./meta.ts";
 import type { Origin } from "./network.ts";
 import { createTally } from "./recorded.ts";
+import { createOpenAiState, openAiHandlers } from "./openai.ts";
 import { createSlackState, slackHandlers } from "./slack.ts";
+import { createSnapState, snapHandlers } from "./snap.ts";
 import { createTeamsState, teamsHandlers } from "./teams.ts";
 import { createTelegramState, telegramHandlers } from "./telegram.ts";
 import { createWhatsappState, whatsappHandlers } from "./whatsapp.ts";
 import { consentHandlers } from "./x/consent.ts";
+import { activityHandlers } from "./x/activity.ts";
 import { conversationHandlers } from "./x/conversations.ts";
 import { messageHandlers } from "./x/messages.ts";
 import { searchHandlers } from "./x/search.ts";
@@ -21,22 +24,25 @@ import { tokenHandlers } from "./x/tokens.ts";
 import { userHandlers } from "./x/users.ts";
 
 export interface WorldOptions {
-  /** Limits of X that differ from the documented ones. */
+  /** Limits of X that replace the documented ones. */
   readonly x?: Partial<XLimits>;
   readonly xApp?: XApp;
-  /** Undefined if the sandbox knows no services. */
+  /** Instances that the sandbox's pages can kill and restart; undefined if there are none. */
   readonly instances?: Instances | undefined;
 }
 
-/** The whole memory of the sandbox: the present state of the networks. */
+/** Creates the whole state of the sandbox: its clock, its faults and each simulated network. */
 export function createWorld(clock: SandboxClock, { x = {}, xApp = {}, instances }: WorldOptions) {
+  const faults = createFaultBoard();
   return {
     clock,
     instances,
-    faults: createFaultBoard(),
+    faults,
     tally: createTally(),
-    x: createXState(clock, x, xApp),
+    x: createXState(clock, x, xApp, () => faults.take("x", "", isStreamFault)?.kind),
     meta: createMetaState(clock),
+    openai: createOpenAiState(clock),
+    snap: createSnapState(clock),
     slack: createSlackState(clock),
     discord: createDiscordState(clock),
     googleChat: createGoogleChatState(clock),
@@ -50,8 +56,8 @@ export function createWorld(clock: SandboxClock, { x = {}, xApp = {}, instances 
 export type World = Readonly<ReturnType<typeof createWorld>>;
 
 /**
- * Removes all obstacles: ends all faults and their waits, and resets limits, with none of them used. Keeps arrivals and
- * the permissions to write to people.
+ * Removes all that keeps a service from its networks: ends faults and their waits, and resets limits. Keeps received
+ * messages; the person on WhatsApp counts as having written just now.
  */
 export function removeObstacles(world: World, options: WorldOptions): void {
   world.faults.clear();
@@ -69,27 +75,13 @@ export function removeObstacles(world: World, options: WorldOptions): void {
   Object.assign(world.whatsapp, { limit: whatsapp.limit, numberBucket, pairBucket, pairLimit, wroteAt });
 }
 
-/** The chat and messaging networks, with the unit of each limit. */
-export function channelsOf(world: World) {
-  return [
-    { network: "slack", title: "Slack", counts: "messages in 5 s", state: world.slack },
-    { network: "discord", title: "Discord", counts: "messages in 2 s", state: world.discord },
-    { network: "google_chat", title: "Google Chat", counts: "messages in a minute", state: world.googleChat },
-    { network: "teams", title: "Teams", counts: "requests in a second", state: world.teams },
-    // A group accepts four times as many per minute.
-    { network: "telegram", title: "Telegram", counts: "messages in 5 s", state: world.telegram },
-    { network: "line", title: "LINE", counts: "requests in a second", state: world.line },
-    { network: "whatsapp", title: "WhatsApp", counts: "messages in a second", state: world.whatsapp },
-  ] as const;
-}
-
-/** The world with the controls of its pages. */
+/** State of the sandbox, with the controls that its pages and tests use. */
 export interface ControlledWorld extends World {
-  /** The origin, without a trailing slash. */
+  /** Origin of the sandbox, such as `http://127.0.0.1:8090`. */
   readonly url: string;
-  /** Resets everything as after a start, except the clock. */
+  /** Resets the whole state as after a start, except the clock. */
   reset(): void;
-  /** Removes all obstacles between a service and the networks; keeps arrivals. */
+  /** Ends all faults and resets all limits; keeps the messages and events that the networks received. */
   allOff(): void;
 }
 
@@ -104,9 +96,12 @@ export function handlersOf(world: World): Handlers {
       ...searchHandlers(x),
       ...messageHandlers(x),
       ...conversationHandlers(x),
+      ...activityHandlers(x),
     ],
     "x-web": consentHandlers(x),
     meta: metaHandlers(world.meta),
+    openai: openAiHandlers(world.openai),
+    snap: snapHandlers(world.snap),
     slack: slackHandlers(world.slack),
     discord: discordHandlers(world.discord),
     google_chat: googleChatHandlers(world.googleChat),

@@ -12,11 +12,15 @@ const FILES = {
   preview: () => import("./outreach/preview.operations.ts"),
   privacy: () => import("./privacy/privacy.operations.ts"),
   recipients: () => import("./recipients/recipients.operations.ts"),
+  report: () => import("./outreach/report/report.operations.ts"),
   results: () => import("./history/results.operations.ts"),
   tokens: () => import("./privacy/tokens.operations.ts"),
 } as const;
 
-/** The files of operations by the first word of an operation's name. */
+/**
+ * First word of an operation's name -> keys in `FILES` of the files that define operations with this word. A command
+ * loads only the files of its own word.
+ */
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],
   results: ["results"],
@@ -24,6 +28,7 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   outreach: ["outreach", "preview"],
   quota: ["outreach"],
   runs: ["outreach"],
+  report: ["report"],
   clicks: ["history", "privacy"],
   links: ["links"],
   audit: ["audit"],

@@ -58,17 +58,18 @@ const INPUTS: Readonly<
     [
       {},
       {
-        count: 2,
+        count: 1,
+        dry_runs: 1,
         next: null,
         runs: [
-          { number: 2, dry_run: true, caller: "tester" },
+          { number: null, dry_run: true, caller: "tester" },
           { number: 1, sent: 1, end: "completed" },
         ],
       },
     ],
-    [{ limit: "1" }, { runs: [{ number: 2 }], next: 2 }],
+    [{ limit: "1" }, { runs: [{ number: null }], next: expect.any(Number) }],
     [
-      { limit: "1", after: "2" },
+      { limit: "1", after: "46" },
       { runs: [{ number: 1, failed: 0 }], next: null },
     ],
     [{ as_of: "1" }, { runs: [], count: 0 }],
@@ -165,7 +166,7 @@ const INPUTS: Readonly<
     [{}, { count: 4, next: null, dispatches: [{ status: "dead", http_status: 503, link: null }, {}, {}, {}] }],
     [
       { status: "in_doubt", channel: "chat" },
-      { count: 1, dispatches: [{ channel: "chat", refused: null }] },
+      { count: 2, dispatches: [{ channel: "chat", refused: null }, {}] },
     ],
     [
       { error: "4xx", limit: "1" },
@@ -177,7 +178,15 @@ const INPUTS: Readonly<
     ],
   ],
   "outreach preview": [
-    [{}, { variants: [{ variant: "A", recipients: 0 }], requested: null, skips: expect.any(Array), notes: [] }],
+    [
+      {},
+      {
+        variants: [{ variant: "A", recipients: 0 }],
+        requested: null,
+        skips: expect.any(Array),
+        notes: [expect.stringContaining("way to opt out: A")],
+      },
+    ],
     [{ recipient: "@cid_erased", limit: "0" }, { requested: { verdict: "skip", reason: "no_consent" } }],
     [{ variant: "Z" }, "the variant is not one of the template's variants: A"],
   ],
@@ -187,7 +196,7 @@ const INPUTS: Readonly<
     [{ channel: "chat" }, { channels: [{ channel: "chat", configured: true, drained_in_seconds: 0 }] }],
   ],
   "deliveries channels": [
-    [{}, { channels: expect.arrayContaining([expect.objectContaining({ channel: "chat", dead: 2, in_doubt: 1 })]) }],
+    [{}, { channels: expect.arrayContaining([expect.objectContaining({ channel: "chat", dead: 2, in_doubt: 2 })]) }],
     [{ as_of: "1" }, { channels: [{ channel: "ads", pending: 0, suspended: null }, {}, {}, {}] }],
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
@@ -219,6 +228,11 @@ const ERASED = {
 const ALL = { all: "true", channel: "chat" };
 const DECIDED = { done: 1, left: [], left_count: 0, until_position: expect.any(Number) };
 
+/** Inputs of `deliveries decide`. The dispatch is added once its position is known. */
+const DECIDED_OVER_HTTP: Record<string, string> = { channel: "chat", why: "seen" };
+const DECIDED_BY_COMMAND: Record<string, string> = { channel: "messaging", why: "seen" };
+const NONE_DECIDED = { done: 0, left: [] };
+
 /** Inputs of writing operations over HTTP, the equivalent on the command line, and the answer to both. */
 const WRITES: Readonly<
   Record<
@@ -228,6 +242,7 @@ const WRITES: Readonly<
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
   "outreach stop": [{}, {}, { run_id: expect.any(String), status: "stopping" }],
+  report: [{}, {}, { id: expect.any(String), report: expect.stringMatching(/^Run \d+ of /) }],
   "account unlink": [{}, {}, { unlinked: true, revoked: true }],
   "recipients retry": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { status: "open" }],
   "recipients release": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { held: false }],
@@ -253,6 +268,16 @@ const WRITES: Readonly<
     { ...ALL, channel: "messaging", as: "left", why: "unknown" },
     DECIDED,
   ],
+  "deliveries decide": [
+    DECIDED_OVER_HTTP,
+    DECIDED_BY_COMMAND,
+    { arrived: NONE_DECIDED, leave: { done: 1, left: [] }, again: NONE_DECIDED },
+  ],
+  "outreach settle": [
+    { recipients: "ada_builds", as: "left", why: "old" },
+    { recipients: "@ada_builds", as: "arrived", why: "seen" },
+    { done: 1 },
+  ],
   "links add": [
     { code: "three", target: "https://shop.example/3" },
     { code: "four", target: "https://shop.example/4" },
@@ -265,13 +290,24 @@ const WRITES: Readonly<
   ],
 };
 
-/** Prepares each call of an action that would find nothing to do after an earlier call. */
+/**
+ * Functions that give an action something to do again, by its name. They run before each call, because an earlier call
+ * left nothing to do.
+ */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   "outreach stop": () => {
     const started: NewEvent = { type: "RunStarted", data: { run_id: makeId(), dry_run: false } };
     return withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, [started], {}));
   },
   "account unlink": () => authorize(service, world.sandbox),
+  "outreach settle": () => {
+    const data = { attempt_id: makeId(), run_id: makeId(), recipient: { id: "9009", username: "ada_builds" } };
+    const inDoubt: NewEvent[] = [
+      { type: "DirectMessageAttempted", data: { ...data, text: "Hi", variant: "A", day: "2026-03-01" } },
+      { type: "DirectMessageInDoubt", data: { ...data, detail: "no answer" } },
+    ];
+    return withLog(world.env, (log) => createEventLog(log, makeId).append(STREAMS.outreach, inDoubt, {}));
+  },
 };
 
 /** Inputs that an operation refuses with a named problem: its slug, and the values in its sentence. */
@@ -287,6 +323,19 @@ const REFUSED: readonly (readonly [
   ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],
   ["recipients show", { recipient: "never_met" }, "unknown-recipient"],
   ["outreach stop", { run_id: "another" }, "no-run-in-progress"],
+  [
+    "outreach settle",
+    { recipients: "never_met", as: "left", why: "old" },
+    "no-message-in-doubt",
+    { recipient: "@never_met" },
+  ],
+  [
+    "outreach settle",
+    { all: "true", expected: "7", as: "left", why: "old" },
+    "number-changed",
+    { number: "0", expected: "7" },
+  ],
+  ["deliveries decide", { channel: "chat", why: "seen" }, "nothing-chosen"],
   ["recipients retry", { recipient: "never_met" }, "unknown-recipient"],
   ["recipients retry", { recipient: "stranger" }, "suppressed"],
   ["recipients retry", { recipient: "ada_builds" }, "nothing-to-retry"],
@@ -342,6 +391,9 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["recipients show", { recipient: "no handle" }],
   ["recipients suppress", { recipient: "no handle" }],
   ["outreach stop", { run_id: "no id" }],
+  ["outreach settle", { recipients: "ada_builds", as: "lost", why: "old" }],
+  ["outreach settle", { as: "left", why: "old" }],
+  ["deliveries decide", { channel: "fax", leave: "1", why: "seen" }],
   ["recipients retry", { recipient: "a".repeat(16) }],
   ["recipients release", { recipient: "Ä" }],
   ["recipients consent", { recipient: "ada_builds", basis: "sure" }],
@@ -400,7 +452,7 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-/** Adds two dead letters and one dispatch in doubt to each of chat and messaging, and two suspended webhooks. */
+/** Adds two dead letters and two dispatches in doubt to each of chat and messaging, and two suspended webhooks. */
 async function writeDispatches(log: LogStore): Promise<void> {
   const { append } = createEventLog(log, makeId);
   const requests = {
@@ -409,12 +461,18 @@ async function writeDispatches(log: LogStore): Promise<void> {
   } as const;
   for (const channel of ["chat", "messaging"] as const) {
     const request: NewEvent = requests[channel];
-    const { first } = await append(STREAMS.requests, [request, request, request], {});
+    const { first } = await append(STREAMS.requests, [request, request, request, request], {});
+    (channel === "chat" ? DECIDED_OVER_HTTP : DECIDED_BY_COMMAND)["leave"] = String(first + 3);
     const about = (at: number) =>
       ({ source: first + at, channel, lane: "direct", mode: "single", detail: "no" }) as const;
     const refused = (at: number, status: number) =>
       outcomeOf("DispatchAbandoned", { ...about(at), status, refused: true });
-    const outcomes = [refused(0, 400), refused(1, 503), outcomeOf("DispatchInDoubt", about(2))];
+    const outcomes = [
+      refused(0, 400),
+      refused(1, 503),
+      outcomeOf("DispatchInDoubt", about(2)),
+      outcomeOf("DispatchInDoubt", about(3)),
+    ];
     await append(STREAMS.delivery(channel), outcomes, {});
   }
   for (const channel of ["webhook-one", "webhook-two"] as const) {
@@ -479,16 +537,17 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
   return { text, isError };
 }
 
-/** Returns the input as an assistant sends it, with numbers instead of texts. */
+/** Returns the input as an assistant sends it in JSON, with numbers instead of texts. */
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
       if (["limit", "after", "expected"].includes(name) && /^\d+$/.test(value)) return [name, Number(value)];
+      if (["recipients", "arrived", "leave", "again"].includes(name)) return [name, [value]];
       return [name, value === "true" ? true : value];
     }),
   );
 
-test("each operation has inputs here, and a command and an endpoint", () => {
+test("each operation has test inputs, a command and an endpoint", () => {
   expect([...Object.keys(INPUTS), ...Object.keys(WRITES)].toSorted()).toEqual(
     OPERATIONS.map(({ name }) => name).toSorted(),
   );
@@ -496,7 +555,7 @@ test("each operation has inputs here, and a command and an endpoint", () => {
     expect([isOperationWord(name.split(" ")[0]), pathOf(id)]).toEqual([true, expect.any(String)]);
 });
 
-test("an assistant is offered what reads, and nothing that writes", async () => {
+test("an assistant is offered exactly the operations that read", async () => {
   const { tools } = await assistant.listTools();
   const offered = OPERATIONS.filter(({ name }) => tools.some((tool) => tool.name === name.replaceAll(" ", "_")));
   expect(offered).toEqual(READING);
@@ -534,7 +593,7 @@ describe.each(READING)("$name", (described) => {
     },
   );
 
-  test("has a text for people that is no JSON", async () => {
+  test("prints a text that is not JSON", async () => {
     const { code, out } = await world.command(...asWords(described, anyInput(name)));
     const text = "as_of" in described.output ? /\(.*as of position \d+, .*\)\n$/ : /^[^{].*\n$/s;
     expect([code, out]).toEqual([0, expect.stringMatching(text)]);
@@ -542,7 +601,7 @@ describe.each(READING)("$name", (described) => {
 });
 
 test.each(READING.filter(({ list }) => list !== undefined))(
-  "$name writes each row of all pages as a line of JSON, unless there is a limit",
+  "$name prints all rows as lines of JSON if there is no limit",
   async (described) => {
     const { name, list = "", id } = described;
     const pages: Record<string, unknown>[] = [];
@@ -568,7 +627,7 @@ describe.each(WRITING)("$name", (described) => {
     const before = (await readCallers()).length;
     const response = await overHttp(described, sent);
     const answered = (await response.json()) as Record<string, unknown>;
-    expect(response.status).toBe(described.name === "outreach stop" ? 202 : 200);
+    expect(response.status).toBe(["outreach stop", "report"].includes(described.name) ? 202 : 200);
     expect(answered).toEqual(answer);
     await prepare?.();
     const command = await world.command(...asWords(described, typed), "--json");
@@ -579,13 +638,13 @@ describe.each(WRITING)("$name", (described) => {
     expect((await readCallers()).slice(before)).toEqual(["tester", "command-line"]);
   });
 
-  test("asks before what cannot be undone: without a terminal it needs --yes", async () => {
+  test("requires --yes without a terminal if it cannot be undone", async () => {
     if (described.confirm === undefined) return;
     const words = asWords(described, sent).filter((word) => word !== "--yes");
     const { code, err } = await world.command(...words);
     expect([code, err]).toEqual([
       2,
-      expect.stringContaining(`${described.name} asks first: without a terminal it needs --yes`),
+      expect.stringContaining(`${described.name} asks for confirmation: add --yes, or run it on a terminal`),
     ]);
   });
 });

@@ -9,7 +9,7 @@ import { testsOf } from "./structure/tests-of.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 
-/** Always run, because a limit may be in a text that no test of its file reads. */
+/** Tests that always run, because a limit may be in a text that no test of a changed file reads. */
 const TEXTS = ["test/structure/figures.test.ts", "test/structure/generated.test.ts"];
 
 const gates = [

@@ -9,16 +9,16 @@ export interface Totals {
 }
 
 export interface Reported extends Totals {
-  /** Also false if the runner ended with an error outside of any test. */
+  /** True if no test failed and the runner ended without an error outside of a test. */
   readonly ok: boolean;
-  /** The output if it was kept; otherwise empty. */
+  /** Output of the runner if it was kept; otherwise empty. */
   readonly printed: string;
 }
 
 export interface RunOptions {
-  /** A command that runs another one. */
+  /** Words of a command that runs another one, put before `bun test`. */
   readonly wrapper?: readonly string[];
-  /** Keeps the output instead of printing it, for parallel runs. */
+  /** True to keep the output instead of printing it, for parallel runs. */
   readonly keepsPrinted?: boolean;
 }
 
@@ -53,7 +53,7 @@ export function summaryOf({ passed, failed, skipped }: Totals): string {
   return `${passed} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}`;
 }
 
-/** The totals of a JUnit report. */
+/** Reads the totals of a JUnit report. */
 function count(xml: string): Totals {
   const totals = /<testsuites\b[^>]*>/.exec(xml)?.[0] ?? "";
   const total = (name: string): number => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);

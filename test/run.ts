@@ -11,8 +11,8 @@ import { LONGEST } from "./longest.ts";
 import { runReported, summaryOf } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
-/** Three per core: a file that waits for a timer or a process leaves its core to others. */
-const PROCESSES = 3 * availableParallelism();
+/** Four per core: files wait for timers, processes and disks for half of their time, and leave their core to others. */
+const PROCESSES = 4 * availableParallelism();
 
 /** Only stops tests that hang. The parallel processes read no other setting of the time-out. */
 const TEST_TIMEOUT_MS = 1_200_000;

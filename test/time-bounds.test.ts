@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
 
-const FOLDERS = ["test", "events/eventstore-lite/test", "events/eventstore-lite/src/contract"];
+const FOLDERS = ["test", "events/eventstore-lite/test", "events/eventstore-lite/src/testing/contract"];
 
 /** Folders that may measure time; they run on a quiet machine. */
 const NOT_STANDARD = /^(?:bench|faults)\//;
@@ -13,7 +13,7 @@ const NOT_STANDARD = /^(?:bench|faults)\//;
 /** A time-limited run proves less on a busy machine, and its unfinished work disturbs the next file. */
 const BOUND = /\b(?:interrupt|skipAll)AfterTimeLimit:|expect\([^;]*performance\.now\(\)[^;]*\)\.toBe/;
 
-test("no test of the standard suite depends on how fast the machine is", () => {
+test("no test of the standard suite depends on the machine's speed", () => {
   const standard = FOLDERS.flatMap((folder) =>
     [...new Bun.Glob("**/*.ts").scanSync(join(ROOT, folder))]
       .filter((file) => !NOT_STANDARD.test(file))

@@ -42,7 +42,7 @@ const breaches: readonly Breach[] = [
   { file: "src/networks/breach.ts", code: 'import "msw";' },
   { file: "sandbox/breach.ts", code: 'import "../src/networks/x.ts";' },
   { file: "sandbox/control/breach-page.tsx", code: 'import "../../src/console/document.tsx";' },
-  { file: "src/vault/breach.ts", code: 'import "eventstore-lite/testing/postgres-server";' },
+  { file: "src/vault/breach.ts", code: 'import "eventstore-lite/testing";' },
   { file: "src/breach-test.ts", code: 'import "../test/run.ts";' },
 ];
 

@@ -1,48 +1,47 @@
 import { parseFault } from "../faults.ts";
-import { NETWORKS } from "../network.ts";
-import { isRecord, membersOf } from "../request.ts";
-import { channelsOf, type ControlledWorld } from "../world.ts";
+import { NETWORKS, type Network } from "../network.ts";
+import type { Recorded } from "../recorded.ts";
+import { membersOf } from "../request.ts";
+import type { ControlledWorld } from "../world.ts";
+import { signalChat, signalRead } from "../x/activity.ts";
 import { deliver } from "../x/messages.ts";
 import type { Person } from "../x/people.ts";
-import { publish } from "../x/posts.ts";
 import { findById, findByUsername, type XState } from "../x/state.ts";
 import { revokeAll } from "../x/tokens.ts";
 
-/** The control API rejects a request; the message says why. */
+/** Thrown if a request to the sandbox's control API is invalid. The message says why. */
 export class Misuse extends Error {
   override readonly name = "Misuse";
 }
 
-/** Performs one action and returns its result. Throws {@link Misuse}. */
+/** Performs one action of the control API and returns its result. Throws {@link Misuse}. */
 type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
 
 export const ACTIONS: Readonly<Record<string, Action>> = {
   "GET /_sandbox/arrived": arrived,
   "GET /_sandbox/faults": ({ faults }) => faults.list(),
   "POST /_sandbox/faults": addFault,
-  "DELETE /_sandbox/faults": clearFaults,
   "POST /_sandbox/faults/clear": clearFaults,
   "POST /_sandbox/all-off": (sandbox) => sandbox.allOff(),
-  "POST /_sandbox/limits": setLimits,
-  "POST /_sandbox/people": putPeople,
   "POST /_sandbox/inbound": receive,
-  "POST /_sandbox/post": post,
-  "POST /_sandbox/clock": moveClock,
-  "POST /_sandbox/telegram/migrate": migrate,
-  "POST /_sandbox/x/revoke": ({ x }) => revokeAll(x),
   "POST /_sandbox/instances/kill": ({ instances }, body) => instances?.kill(urlIn(body)),
   "POST /_sandbox/instances/start": ({ instances }, body) => instances?.start(urlIn(body)),
+  "POST /_sandbox/revoke": ({ x }) => revokeAll(x),
+  "POST /_sandbox/signal": signal,
   "POST /_sandbox/reset": (sandbox) => sandbox.reset(),
 };
 
-/** Everything that arrived: counts are complete, lists contain the newest entries. */
+interface Received {
+  readonly messages: Recorded<unknown>;
+}
+
+/** Returns all that services sent to the networks: the counts are complete, the lists contain the newest entries. */
 function arrived(sandbox: ControlledWorld) {
-  const { tally, x, meta, teams } = sandbox;
+  const { tally, x, meta, openai, snap, slack, discord, googleChat, teams, telegram, line, whatsapp } = sandbox;
   const perRecipient = [...x.accepted.values()];
-  const channels = channelsOf(sandbox).map(({ network, state: { messages } }) => {
-    return [network, { ...tally[network], total: messages.total, messages: messages.kept }] as const;
-  });
-  const ofChannels = Object.fromEntries(channels);
+  const toJson = (network: Network, { messages: { total, kept } }: Received) => {
+    return { ...tally[network], total, messages: kept };
+  };
   return {
     x: {
       ...tally.x,
@@ -57,8 +56,15 @@ function arrived(sandbox: ControlledWorld) {
       refreshes_per_token_most: most(x.refreshUses.values()),
     },
     meta: { ...tally.meta, bodies: meta.requests.total, unique: meta.events.total, events: meta.events.kept },
-    ...ofChannels,
-    teams: { ...ofChannels["teams"], failures: teams.failures.kept },
+    openai: { ...tally.openai, unique: openai.events.total, events: openai.events.kept },
+    snap: { ...tally.snap, unique: snap.events.total, events: snap.events.kept },
+    slack: toJson("slack", slack),
+    discord: toJson("discord", discord),
+    google_chat: toJson("google_chat", googleChat),
+    teams: { ...toJson("teams", teams), failures: teams.failures.kept },
+    telegram: toJson("telegram", telegram),
+    line: toJson("line", line),
+    whatsapp: toJson("whatsapp", whatsapp),
   };
 }
 
@@ -83,52 +89,23 @@ function clearFaults({ faults }: ControlledWorld, _body: unknown, query: URLSear
   faults.release(network, kind);
 }
 
-/**
- * Accepts `{x: {dmLimit, ...}, slack: number, telegram: number, ...}`, all optional. Each network's state documents the
- * unit.
- */
-function setLimits(sandbox: ControlledWorld, body: unknown): void {
-  const { x } = sandbox;
-  if (!isRecord(body)) throw new Misuse("limits want x, slack, telegram or another network");
-  const limits = membersOf(body["x"]);
-  const unknown = Object.keys(limits).find((name) => !Object.hasOwn(x.limits, name));
-  if (unknown !== undefined) throw new Misuse(`X has no limit ${unknown}`);
-  Object.assign(x.limits, limits);
-  for (const { network, state } of channelsOf(sandbox)) {
-    const limit = body[network];
-    if (typeof limit === "number") state.limit = limit;
-  }
-}
-
-/** Adds people, and replaces those with the same id. */
-function putPeople({ x }: ControlledWorld, body: unknown): void {
-  if (!Array.isArray(body) || !body.every(isPerson))
-    throw new Misuse("people want a list of {id, username, name, ...}");
-  for (const person of body) {
-    // A person who starts to follow us becomes our newest follower.
-    if (person.follows_you === true && x.people.get(person.id)?.follows_you !== true) x.people.delete(person.id);
-    x.people.set(person.id, person);
-  }
-}
-
-function isPerson(value: unknown): value is Person {
-  if (!isRecord(value)) return false;
-  const { id, username, name } = value;
-  return /^\d{1,19}$/.test(String(id)) && /^\w{1,15}$/.test(String(username)) && typeof name === "string";
-}
-
-/** A person writes to another on X: `{from, to, text}`, by id or handle. */
+/** Simulates that a person writes to another on X. The request is `{from, to, text}`, with people by id or handle. */
 function receive({ x }: ControlledWorld, body: unknown): { id: string } {
   const { from, to, text } = membersOf(body);
   if (typeof text !== "string" || text === "") throw new Misuse("a message wants a text");
   return { id: deliver(x, personOf(x, from).id, personOf(x, to).id, text).id };
 }
 
-/** A person posts: `{from, text}`, by id or handle. */
-function post({ x }: ControlledWorld, body: unknown): { id: string } {
-  const { from, text } = membersOf(body);
-  if (typeof text !== "string" || text === "") throw new Misuse("a post wants a text");
-  return { id: publish(x, personOf(x, from), text).id };
+/**
+ * Signals what a person did on X that no message shows. The request is `{kind, from, to, last_read_id}`: `read`, by the
+ * older form if it names the last message that was read, or `chat`.
+ */
+function signal({ x }: ControlledWorld, body: unknown): void {
+  const { kind, from, to, last_read_id: last } = membersOf(body);
+  const [sender, receiver] = [personOf(x, from).id, personOf(x, to).id];
+  if (kind === "chat") return signalChat(x, sender, receiver);
+  if (kind !== "read") throw new Misuse("a signal is of the kind read or chat");
+  signalRead(x, sender, receiver, typeof last === "string" && last !== "" ? last : undefined);
 }
 
 function personOf(x: XState, handleOrId: unknown): Person {
@@ -136,22 +113,6 @@ function personOf(x: XState, handleOrId: unknown): Person {
     typeof handleOrId === "string" ? (findById(x, handleOrId) ?? findByUsername(x, handleOrId)) : undefined;
   if (person === undefined) throw new Misuse("from and to want ids or handles of people on X");
   return person;
-}
-
-/** Accepts `{advanceMs, speed}`, one or both. */
-function moveClock({ clock }: ControlledWorld, body: unknown): { now: number } {
-  const { advanceMs, speed } = membersOf(body);
-  if (typeof speed === "number") clock.setSpeed(speed);
-  if (typeof advanceMs === "number") clock.advance(advanceMs);
-  return { now: clock.now() };
-}
-
-/** The Telegram group becomes a supergroup with the id `{to}`; null reverts that. */
-function migrate({ telegram }: ControlledWorld, body: unknown): void {
-  const { to } = membersOf(body);
-  const isChat = typeof to === "string" && /^-?\d+$/.test(to);
-  if (!isChat && to !== null) throw new Misuse("to wants a chat id, a text of digits, or null");
-  telegram.migratedTo = to ?? undefined;
 }
 
 function urlIn(body: unknown): string {

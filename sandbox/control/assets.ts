@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 interface Asset {
-  /** Media type of the text, which is in UTF-8. */
+  /** Media type of the file. All files are text in UTF-8. */
   readonly type: string;
   readonly body: string;
 }
@@ -20,7 +20,7 @@ function textOf(file: URL): string {
   return readFileSync(file, "utf8");
 }
 
-/** Undefined if there is no such file. */
+/** Returns the answer with the file; undefined if there is none at this path. */
 export function assetAnswer(path: string): Response | undefined {
   const asset = Object.hasOwn(ASSETS, path) ? ASSETS[path] : undefined;
   if (asset === undefined) return undefined;

@@ -1,66 +1,27 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { conversationOf } from "../x/messages.ts";
-import type { DirectMessage, XState } from "../x/state.ts";
-import { DayHeading, MessageText } from "./chat.tsx";
-import { counted, pathOf, Time } from "./document.tsx";
+import type { XState } from "../x/state.ts";
+import { Chat } from "./chat.tsx";
+import { pathOf } from "./document.tsx";
+import type { ShownMessage } from "./shown-messages.ts";
 
-interface NumberedMessage extends DirectMessage {
-  /** Its number among all messages that X received, from 1. */
-  readonly number: number;
-}
-
-/** The kept messages between two people, oldest first. */
-export interface Conversation {
-  /** Both ids, in the form of X's conversation ids. */
-  readonly id: string;
-  readonly messages: readonly NumberedMessage[];
-  /** Number of the newest message. */
-  readonly last: number;
-}
-
-/** Returns the conversations, the most recently used one first. */
-export function conversationsOf({ messages: { total, kept } }: XState): readonly Conversation[] {
-  const dropped = total - kept.length;
-  const found = new Map<string, NumberedMessage[]>();
-  for (const [at, message] of kept.entries()) {
-    const id = conversationOf(message);
-    const before = found.get(id);
-    const numbered = { ...message, number: dropped + at + 1 };
-    if (before === undefined) found.set(id, [numbered]);
-    else before.push(numbered);
-  }
-  return [...found]
-    .map(([id, messages]) => ({ id, messages, last: messages.at(-1)?.number ?? 0 }))
-    .sort((one, other) => other.last - one.last);
-}
-
-/** Lists conversations, each with its newest messages. */
-export function Conversations({
-  x,
-  conversations,
-  newest,
-}: {
+interface ConversationsProps {
   readonly x: XState;
-  readonly conversations: readonly Conversation[];
-  /** Number of messages shown of each. */
+  /** Maximum of conversations to show. */
+  readonly limit: number;
   readonly newest: number;
-}): VNode {
+}
+
+/** Lists the conversations on X, the most recently used one first, each with its newest messages. */
+export function Conversations({ x, limit, newest }: ConversationsProps): VNode {
+  const found = [...conversationsIn(x)].toReversed().slice(0, limit);
   return (
     <ul class="conversations">
-      {conversations.map(({ id, messages }) => (
+      {found.map(([id, messages]) => (
         <li id={`conversation-${id}`}>
-          <p class="with">
-            <ConversationName x={x} id={id} />{" "}
-            <a href={`${pathOf("x")}?conversation=${id}`}>
-              {counted(messages.length, "message")}
-              <span class="unseen">
-                {" "}
-                with <ConversationName x={x} id={id} />
-              </span>
-            </a>
-          </p>
-          <Bubbles x={x} messages={messages.slice(-newest)} />
+          <ConversationName x={x} id={id} />
+          <Chat network="x" messages={messages.slice(-newest)} />
           <Reply x={x} id={id} />
         </li>
       ))}
@@ -68,20 +29,39 @@ export function Conversations({
   );
 }
 
-/** The other person, by name and handle. */
-export function ConversationName({ x, id }: { readonly x: XState; readonly id: string }): VNode {
+/** Returns the kept messages by conversation id, the most recently used conversation last. */
+function conversationsIn({ people, messages: { total, kept } }: XState): ReadonlyMap<string, readonly ShownMessage[]> {
+  const found = new Map<string, ShownMessage[]>();
+  for (const [at, message] of kept.entries()) {
+    const id = conversationOf(message);
+    const messages = found.get(id) ?? [];
+    const { sender_id, text, created_at } = message;
+    const sender = people.get(sender_id);
+    const author = { name: `@${sender?.username ?? sender_id}`, isOwn: sender?.can_authorize === true };
+    messages.push({ number: total - kept.length + at + 1, text, at: created_at, notes: [], author });
+    found.delete(id);
+    found.set(id, messages);
+  }
+  return found;
+}
+
+/** Shows the name and handle of the person who talks with the service's account. */
+function ConversationName({ x, id }: { readonly x: XState; readonly id: string }): VNode {
   const ids = id.split("-");
   const other = ids.find((one) => x.people.get(one)?.can_authorize !== true) ?? ids[0] ?? "";
   const person = x.people.get(other);
   return (
-    <>
+    <p class="with">
       <bdi>{person?.name ?? other}</bdi> {person === undefined ? null : <span class="quiet">@{person.username}</span>}
-    </>
+    </p>
   );
 }
 
-/** A form to answer as the recipient. Shown only if exactly one of the two people may authorize. */
-export function Reply({ x, id }: { readonly x: XState; readonly id: string }): VNode | null {
+/**
+ * A form to answer the service's account as the other person in the conversation. Shown only if exactly one of the two
+ * may authorize the service.
+ */
+function Reply({ x, id }: { readonly x: XState; readonly id: string }): VNode | null {
   const people = id.split("-").flatMap((one) => x.people.get(one) ?? []);
   const [us, them] = [true, false].map((isOurs) => people.find((one) => (one.can_authorize === true) === isOurs));
   if (us === undefined || them === undefined) return null;
@@ -93,29 +73,13 @@ export function Reply({ x, id }: { readonly x: XState; readonly id: string }): V
       <label>
         Answer as @{them.username} <input name="text" required maxLength={500} placeholder="STOP" />
       </label>{" "}
-      <button>Send</button>
+      <button>Send</button>{" "}
+      <button name="kind" value="read" formaction="/_sandbox/signal" formnovalidate>
+        Read our messages
+      </button>{" "}
+      <button name="kind" value="chat" formaction="/_sandbox/signal" formnovalidate>
+        Write in X Chat
+      </button>
     </form>
-  );
-}
-
-/** Shows our messages on one side and theirs on the other. */
-export function Bubbles({ x, messages }: { readonly x: XState; readonly messages: readonly NumberedMessage[] }): VNode {
-  return (
-    <ol class="chat bubbles">
-      {messages.map(({ number, sender_id, text, created_at }, at) => {
-        const sender = x.people.get(sender_id);
-        return (
-          <>
-            <DayHeading at={created_at} previous={messages[at - 1]?.created_at} />
-            <li id={`x-${number}`} class={sender?.can_authorize === true ? "message own" : "message"}>
-              <p class="author">
-                <b>@{sender?.username ?? sender_id}</b> <Time at={created_at} />
-              </p>
-              <MessageText text={text} />
-            </li>
-          </>
-        );
-      })}
-    </ol>
   );
 }

@@ -3,10 +3,12 @@ import type { ComponentChildren, VNode } from "preact";
 import { HtmlPage } from "../html.tsx";
 import type { Network } from "../network.ts";
 
-/** The networks' names, in the order of the menu. */
+/** Titles of the networks, in the order of the menu. */
 export const TITLES: Readonly<Record<Network, string>> = {
   x: "X",
   meta: "Meta",
+  openai: "OpenAI Ads",
+  snap: "Snap",
   slack: "Slack",
   discord: "Discord",
   google_chat: "Google Chat",
@@ -16,7 +18,7 @@ export const TITLES: Readonly<Record<Network, string>> = {
   whatsapp: "WhatsApp",
 };
 
-export type PagePath = "/" | "/people" | `/networks/${Network}`;
+export type PagePath = "/" | `/networks/${Network}`;
 
 export function pathOf(network: Network): PagePath {
   return `/networks/${network}`;
@@ -25,25 +27,20 @@ export function pathOf(network: Network): PagePath {
 export const PAGES: readonly { readonly path: PagePath; readonly title: string }[] = [
   { path: "/", title: "Overview" },
   ...(Object.keys(TITLES) as Network[]).map((network) => ({ path: pathOf(network), title: TITLES[network] })),
-  { path: "/people", title: "People and limits" },
 ];
 
 interface SandboxDocumentProps {
   readonly title: string;
-  /** Undefined if the page is not in the menu. */
-  readonly path?: PagePath;
-  /** The sandbox's time, ms since the epoch. */
+  readonly path: PagePath;
+  /** Present time of the sandbox's clock, ms since the epoch. */
   readonly now: number;
   readonly children: ComponentChildren;
 }
 
-/** The common parts of each page of the sandbox: head, menu, and its present time. */
+/** Frame of each page of the sandbox: its head, the menu, and the present time of the sandbox's clock. */
 export function SandboxDocument({ title, path, now, children }: SandboxDocumentProps): VNode {
   return (
-    <HtmlPage
-      title={path === "/" ? title : `${title} · reachlog sandbox`}
-      {...(path === undefined ? {} : { script: "/sandbox.js" })}
-    >
+    <HtmlPage title={path === "/" ? title : `${title} · reachlog sandbox`} script="/sandbox.js">
       <a class="skip" href="#main">
         Skip to the content
       </a>
@@ -70,7 +67,7 @@ export function SandboxDocument({ title, path, now, children }: SandboxDocumentP
   );
 }
 
-/** The time of day; the title contains date and time. */
+/** Shows the time of day; the tooltip has date and time. */
 export function Time({ at }: { readonly at: number }): VNode {
   const moment = new Date(at).toISOString();
   return (
@@ -80,25 +77,7 @@ export function Time({ at }: { readonly at: number }): VNode {
   );
 }
 
-/** Formats a number as in 12,345. */
-export function grouped(number: number): string {
-  return number.toLocaleString("en-US");
-}
-
-/** Formats a count as in 1 message, 2 messages. */
+/** Formats a count with its noun, such as `1 message` or `12,345 messages`. */
 export function counted(number: number, noun: string): string {
-  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
-}
-
-/** A page that describes an error and leads back. */
-export function errorPage(now: number, title: string, detail: string): VNode {
-  return (
-    <SandboxDocument title={title} now={now}>
-      <h1>{title}</h1>
-      <p>{detail}</p>
-      <p>
-        <a href="/">To the overview</a>
-      </p>
-    </SandboxDocument>
-  );
+  return `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -1,17 +1,20 @@
 import type { FaultKind } from "../faults.ts";
 
 interface Words {
-  /** The switch's label. */
+  /** Label of the fault's switch on the page. */
   readonly title: string;
-  /** The effect while it is on, in a sentence or two. */
+  /** Effect of the fault while its switch is on, in one or two sentences. */
   readonly does: string;
 }
 
-/** Describes each fault. A network's answer has the network's form: Meta, for example, limits with a 400. */
+/**
+ * Words for each fault, the same for all networks. Each network answers in its own form: Meta, for example, answers too
+ * many requests with a 400.
+ */
 export const FAULT_WORDS: Readonly<Record<FaultKind, Words>> = {
   "429": {
     title: "Too many requests",
-    does: "Refuses each request as one too many, with the wait above where one is given. Nothing is delivered.",
+    does: "Refuses each request as one too many, with a wait where one is given. Nothing is delivered.",
   },
   "500": { title: "Internal error", does: "Answers that something broke inside. Nothing is delivered." },
   "502_html": {
@@ -87,6 +90,17 @@ export const FAULT_WORDS: Readonly<Record<FaultKind, Words>> = {
   redirect: {
     title: "Redirect",
     does: "Answers 307 to another address, which whoever sends credentials must not follow. Nothing is delivered.",
+  },
+  stream_drop: { title: "Signal lost", does: "Nothing says that it happened; only reading finds it." },
+  stream_repeat: { title: "Signal repeated", does: "Each signal of the stream arrives twice." },
+  stream_reorder: { title: "Signals out of order", does: "A signal arrives after the one that follows it." },
+  stream_cut: {
+    title: "Stream cut off",
+    does: "The connection of the stream ends in the middle of a signal, which is lost.",
+  },
+  stream_disconnect: {
+    title: "Stream disconnected",
+    does: "X ends the stream with a line that says so, in place of the next signal.",
   },
   repeated_cursor: {
     title: "Pages that never end",

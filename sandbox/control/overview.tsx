@@ -2,32 +2,26 @@
 import type { VNode } from "preact";
 import type { Instances } from "../instances.ts";
 import { NETWORKS, type Network } from "../network.ts";
-import type { ControlledWorld } from "../world.ts";
-import { Chat } from "./chat.tsx";
-import { Conversations, conversationsOf } from "./conversations.tsx";
+import type { World } from "../world.ts";
+import { Arrived, nounOf } from "./arrived.tsx";
 import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";
-import { ActiveFaults, AllOff, kindsOn } from "./faults.tsx";
-import { MetaEvents } from "./meta-events.tsx";
-import { arrivedAt, chatMessages, toMessagePage } from "./shown-messages.ts";
+import { AllOff, kindsOn } from "./faults.tsx";
+import { arrivedAt } from "./shown-messages.ts";
 
-/** Messages, conversations or events shown of each network. */
+/** Maximum of messages, conversations or events to show of each network. */
 const SHOWN = 3;
 
-/** The newest arrivals at each network, and the active faults. */
-export function overviewPage(world: ControlledWorld): VNode {
+/** Renders the overview: the newest messages or events that each network received, and how many faults are on. */
+export function overviewPage(world: World): VNode {
   return (
     <SandboxDocument title="reachlog sandbox" path="/" now={world.clock.now()}>
       <h1>Sandbox</h1>
       <p>
         What the networks would have received; nothing leaves this machine. Here are the newest {SHOWN} of each, long
-        texts cut short. The page of a network has the others, whole, and its faults.
+        texts cut short. The page of a network has more, whole, and its faults.
       </p>
       {world.instances === undefined ? null : <InstanceList instances={world.instances} />}
-      <section aria-labelledby="faults">
-        <h2 id="faults">Faults</h2>
-        <ActiveFaults faults={world.faults} />
-        <AllOff path="/" />
-      </section>
+      <AllOff path="/" />
       <div class="networks">
         {NETWORKS.map((network) => (
           <NetworkCard world={world} network={network} />
@@ -37,12 +31,7 @@ export function overviewPage(world: ControlledWorld): VNode {
   );
 }
 
-interface NetworkProps {
-  readonly world: ControlledWorld;
-  readonly network: Network;
-}
-
-function NetworkCard({ world, network }: NetworkProps): VNode {
+function NetworkCard({ world, network }: { readonly world: World; readonly network: Network }): VNode {
   const on = kindsOn(world.faults, network).length;
   return (
     <section class="card" aria-labelledby={network}>
@@ -50,39 +39,15 @@ function NetworkCard({ world, network }: NetworkProps): VNode {
         <a href={pathOf(network)}>{TITLES[network]}</a>
       </h2>
       <p class="quiet">
-        {counted(arrivedAt(world, network), network === "meta" ? "event" : "message")},{" "}
-        {counted(world.tally[network].requests, "request")}
-        {on === 0 ? null : (
-          <>
-            {" "}
-            <span class="status red">{counted(on, "fault")} on</span>
-          </>
-        )}
+        {counted(arrivedAt(world, network), nounOf(network))}, {counted(world.tally[network].requests, "request")}{" "}
+        {on === 0 ? null : <span class="status red">{counted(on, "fault")} on</span>}
       </p>
-      <Newest world={world} network={network} />
+      <Arrived world={world} network={network} limit={SHOWN} newest={1} />
     </section>
   );
 }
 
-function Newest({ world, network }: NetworkProps): VNode {
-  if (network === "meta") {
-    const { messages } = toMessagePage(world.meta.events, { limit: SHOWN }, (event, number) => ({ event, number }));
-    return messages.length === 0 ? <Nothing noun="event" /> : <MetaEvents events={messages} />;
-  }
-  if (network === "x") {
-    const conversations = conversationsOf(world.x).slice(0, SHOWN);
-    if (conversations.length === 0) return <Nothing noun="message" />;
-    return <Conversations x={world.x} conversations={conversations} newest={1} />;
-  }
-  const { messages } = chatMessages(world, network, { limit: SHOWN });
-  return messages.length === 0 ? <Nothing noun="message" /> : <Chat network={network} messages={messages} />;
-}
-
-export function Nothing({ noun }: { readonly noun: string }): VNode {
-  return <p class="empty">No {noun} has arrived yet.</p>;
-}
-
-/** The instances of one log, each with a button to kill or restart it. */
+/** Shows the instances of the service on one log, each with a button to kill or restart it. */
 function InstanceList({ instances }: { readonly instances: Instances }): VNode {
   return (
     <section aria-labelledby="instances">

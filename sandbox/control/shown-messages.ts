@@ -2,87 +2,88 @@ import type { Network } from "../network.ts";
 import type { Recorded } from "../recorded.ts";
 import type { World } from "../world.ts";
 
-/** A message as the chat's members see it. */
+/** A message as its readers see it, or an event as Meta counts it. */
 export interface ShownMessage {
-  /** Its number among all messages of its kind, from 1. */
+  /** Number of the message among all that its network received, from 1. */
   readonly number: number;
   readonly text: string;
-  /** ms since the epoch. */
+  /** Time of the message, ms since the epoch. */
   readonly at: number;
-  /** Descriptions of the parts that are not plain text. */
+  /** Descriptions of what the message has besides plain text, such as mentions. */
   readonly notes: readonly string[];
+  /** Author of the message; undefined if all messages of the network have the same author. */
+  readonly author?: { readonly name: string; readonly isOwn: boolean };
 }
 
-/** A part of the messages of one kind, oldest first. */
-export interface MessagePage<Message> {
-  readonly messages: readonly Message[];
-  /** Number of all messages that ever arrived. */
-  readonly total: number;
-  /** True if the first of these messages is the oldest that is kept. */
-  readonly isOldest: boolean;
-}
-
-/** Returns the newest messages, or the newest before `before`. */
-export function toMessagePage<Item, Message>(
-  { total, kept }: Recorded<Item>,
-  { limit, before = total + 1 }: { readonly limit: number; readonly before?: number | undefined },
-  show: (item: Item, number: number) => Message,
-): MessagePage<Message> {
-  const dropped = total - kept.length;
-  const end = Math.min(kept.length, Math.max(0, before - 1 - dropped));
-  const start = Math.max(0, end - limit);
-  const messages = kept.slice(start, end).map((item, at) => show(item, dropped + start + at + 1));
-  return { messages, total, isOldest: start === 0 };
-}
-
-/** Number of messages that a network ever received; events for Meta. */
+/** Returns how many messages a network has received; for an ads network, how many events. */
 export function arrivedAt(world: World, network: Network): number {
-  if (network === "meta") return world.meta.events.total;
-  if (network === "x") return world.x.messages.total;
-  return chatMessages(world, network, { limit: 0 }).total;
+  if (network === "meta" || network === "openai" || network === "snap") return world[network].events.total;
+  if (network === "google_chat") return world.googleChat.messages.total;
+  return world[network].messages.total;
 }
 
-export type ChatNetwork = Exclude<Network, "x" | "meta">;
-
-/** Messages as the members of a network's chat see them: the newest, or those before a given one. */
-export function chatMessages(
-  world: World,
-  network: ChatNetwork,
-  part: { readonly limit: number; readonly before?: number | undefined },
-): MessagePage<ShownMessage> {
+/** Returns a network's newest messages as readers in the chat see them; for Meta, its newest events. Oldest first. */
+export function newestMessages(world: World, network: Exclude<Network, "x">, limit: number): readonly ShownMessage[] {
   switch (network) {
+    case "meta":
+      return newest(world.meta.events, limit, ({ event_name, event_id, event_time, event_source_url, user_data }) => ({
+        text: `${event_name} ${event_source_url ?? ""}`,
+        at: event_time * 1000,
+        notes: [`id: ${event_id ?? "none"}`, `known of the person: ${Object.keys(user_data).join(", ")}`],
+      }));
+    case "openai":
+      return newest(world.openai.events, limit, ({ id, type, timestamp_ms: at, source_url, user = {} }) => ({
+        text: `${type} ${source_url}`,
+        at,
+        notes: [`id: ${id}`, `known of the person: ${Object.keys(user).join(", ")}`],
+      }));
+    case "snap":
+      return newest(world.snap.events, limit, ({ event_name, event_id, event_time, event_source_url, user_data }) => ({
+        text: `${event_name} ${event_source_url}`,
+        at: event_time * 1000,
+        notes: [`id: ${event_id ?? "none"}`, `known of the person: ${Object.keys(user_data).join(", ")}`],
+      }));
     case "slack":
-      return toMessagePage(world.slack.messages, part, formatted);
+      return newest(world.slack.messages, limit, toShown);
     case "discord":
-      return toMessagePage(world.discord.messages, part, ({ text, at, marks, pings, embeds }, number) => {
+      return newest(world.discord.messages, limit, ({ text, at, marks, pings, embeds }) => {
         const effects = [...(pings ? ["notifies people"] : []), ...(embeds ? ["shows a preview of the link"] : [])];
-        return { number, text, at, notes: [...formatNotes(marks), ...effects] };
+        return { text, at, notes: [...formatNotes(marks), ...effects] };
       });
     case "google_chat":
-      return toMessagePage(world.googleChat.messages, part, rendered);
+      return newest(world.googleChat.messages, limit, toShown);
     case "teams":
-      return toMessagePage(world.teams.messages, part, rendered);
+      return newest(world.teams.messages, limit, toShown);
     case "telegram":
-      return toMessagePage(world.telegram.messages, part, formatted);
+      return newest(world.telegram.messages, limit, toShown);
     case "line":
-      return toMessagePage(world.line.messages, part, ({ text, at }, number) => ({ number, text, at, notes: [] }));
+      return newest(world.line.messages, limit, toShown);
     case "whatsapp":
-      return toMessagePage(world.whatsapp.messages, part, formatted);
+      return newest(world.whatsapp.messages, limit, toShown);
   }
 }
 
+type Content = Omit<ShownMessage, "number">;
+
+function newest<Item>(
+  { total, kept }: Recorded<Item>,
+  limit: number,
+  show: (item: Item) => Content,
+): readonly ShownMessage[] {
+  const shown = kept.slice(-limit);
+  return shown.map((item, at) => ({ ...show(item), number: total - shown.length + at + 1 }));
+}
+
 interface Formatted {
-  readonly marks: readonly string[];
+  readonly text: string;
+  /** Text that readers of the message see; if absent, they see all of `text`. */
+  readonly shown?: string;
+  readonly marks?: readonly string[];
   readonly at: number;
 }
 
-/** `shown` is the part of the text that readers see. */
-function formatted({ shown, marks, at }: Formatted & { readonly shown: string }, number: number): ShownMessage {
-  return { number, text: shown, at, notes: formatNotes(marks) };
-}
-
-function rendered({ text, marks, at }: Formatted & { readonly text: string }, number: number): ShownMessage {
-  return { number, text, at, notes: formatNotes(marks) };
+function toShown({ text, shown = text, marks = [], at }: Formatted): Content {
+  return { text: shown, at, notes: formatNotes(marks) };
 }
 
 function formatNotes(marks: readonly string[]): readonly string[] {

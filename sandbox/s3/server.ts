@@ -2,55 +2,59 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { checkSignature, sha256, type Credentials, type SignatureFault } from "./signature.ts";
 
-/** A fault of the next requests with a method. */
+/** A fault for the next requests to the store that use this method. */
 export interface S3Fault {
   readonly method: "GET" | "PUT" | "DELETE";
   /**
-   * `slow_down` is a 503, `conflict` a 409 because of another request for the key, `denied` a 403. `cut_before`,
-   * `cut_after` and `cut_body` end the connection before the effect, after it, or within the answer's body.
+   * `slow_down` answers 503, `denied` 403, and `conflict` 409, as if another request changed the same object key.
+   * `cut_before`, `cut_after` and `cut_body` close the connection before the request's effect, after it, or within the
+   * answer's body.
    */
   readonly kind: "slow_down" | "cut_before" | "cut_after" | "cut_body" | "conflict" | "denied";
   count: number;
-  /** Number of requests that succeed before; default: none. */
+  /** Number of requests that still succeed before the fault; default: none. */
   after?: number;
 }
 
 interface StoredObject {
   body: Buffer;
-  /** Headers that begin with `x-amz-meta-`. */
+  /** Headers of the object whose names begin with `x-amz-meta-`. */
   readonly meta: Readonly<Record<string, string>>;
 }
 
 export interface S3Options {
-  /** Keys on one page of a list; AWS returns 1,000. */
+  /** Maximum of keys on a page of a list; AWS returns 1,000. */
   readonly pageKeys?: number;
-  /** Real time in ms since 1970. */
+  /** Clock for the check of signatures, in ms since the epoch. */
   readonly clock?: () => number;
   /**
-   * Number of further requests for which lists omit a change, as in Swift or StorageGRID. By default they know at once,
-   * as in AWS. Reads and writes of one key are always consistent.
+   * Number of requests during which lists do not show a change, as in Swift or StorageGRID. By default they show it at
+   * once, as in AWS. Reads and writes of one key are always consistent.
    */
   readonly listLag?: () => number;
 }
 
-/** A substitute for an S3-compatible store with one bucket, over real HTTP. */
+/** Substitute for an S3-compatible store with one bucket, over real HTTP. */
 export interface S3Sandbox extends AsyncDisposable {
   readonly endpoint: string;
   readonly bucket: string;
   readonly region: string;
   readonly credentials: Credentials;
-  /** The objects by key. */
+  /** Key -> the object that is stored under it. */
   readonly objects: Map<string, StoredObject>;
   readonly faults: S3Fault[];
-  /** `METHOD key` of each request that arrived. */
+  /** Requests that arrived, each as `METHOD key`. */
   readonly requests: string[];
-  /** Delays `METHOD key` before it takes effect, and again before its answer. */
+  /**
+   * Called with `METHOD key` of each request, before its effect and before its answer. The request waits until the
+   * result resolves.
+   */
   pause: (request: string, moment: "arrived" | "done") => Promise<void>;
 }
 
 const PAGE_KEYS = 1_000;
 
-/** The credentials of AWS's examples, which give access to nothing. */
+/** Credentials from AWS's documentation, which give access to nothing. */
 const CREDENTIALS: Credentials = {
   accessKeyId: "AKIAIOSFODNN7EXAMPLE",
   secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
@@ -149,16 +153,16 @@ interface Asked {
   readonly body: Buffer;
 }
 
-/** Tracks the keys in lists that lag behind the objects. */
-function createUnlisted({ objects, requests }: Pick<S3Sandbox, "objects" | "requests">, listLag: () => number) {
-  /** Key -> its state in lists, and the request number at which they catch up. */
+/** Creates the lists of keys. They show a change of an object only some requests later. */
+function createUnlisted({ objects, requests }: S3Sandbox, listLag: () => number) {
+  /** Key -> if lists show it until then, and the number of the request at which lists show the change. */
   const lagging = new Map<string, { readonly isListed: boolean; readonly until: number }>();
   const isListed = (key: string): boolean => {
     const lag = lagging.get(key);
     return lag === undefined || requests.length >= lag.until ? objects.has(key) : lag.isListed;
   };
   return {
-    /** Call before a request changes the key. */
+    /** Notes that a request is about to change the object under this key. */
     note(key: string): void {
       lagging.set(key, { isListed: isListed(key), until: requests.length + listLag() });
     },

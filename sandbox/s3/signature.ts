@@ -3,7 +3,7 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 /** A request as received; header names are in lower case. */
 export interface SignedRequest {
   readonly method: string;
-  /** The path as sent. The query, also as sent, is the part after the question mark. */
+  /** Path as the client sent it. The text after the question mark is in `query`. */
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -14,7 +14,7 @@ export interface Credentials {
   readonly secretAccessKey: string;
 }
 
-/** S3's codes for faults in a request's signature. */
+/** Error codes of S3 for a request whose signature is wrong. */
 export type SignatureFault =
   | "AccessDenied"
   | "InvalidAccessKeyId"
@@ -25,15 +25,15 @@ export type SignatureFault =
 const AUTHORIZATION =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
 
-/** AWS's limit. */
+/** Maximum difference between a request's time and the store's clock, in ms, as in AWS. */
 const SKEW_MS_MAX = 15 * 60_000;
 
-/** Headers that must be signed, in addition to all that begin with `x-amz-`. */
+/** Headers that a signature must include, in addition to all that begin with `x-amz-`. */
 const SIGNED_ALWAYS = ["host"];
 
 /**
- * Checks an Authorization header (AWS Signature Version 4 for S3). `now` is in ms since 1970. Returns undefined if it
- * is valid; the caller has to check the body's hash.
+ * Checks an Authorization header (AWS Signature Version 4 for S3). `now` is in ms since the epoch. Returns undefined if
+ * it is valid; the caller has to check the body's hash.
  */
 export function checkSignature(
   request: SignedRequest,
@@ -57,7 +57,7 @@ export function checkSignature(
   return timingSafeEqual(hmac(key, text), Buffer.from(signature, "hex")) ? undefined : "SignatureDoesNotMatch";
 }
 
-/** Parses `20130524T000000Z` to ms since 1970; NaN for other texts. */
+/** Parses a time such as `20130524T000000Z` to ms since the epoch; NaN for other texts. */
 function parseDate(date: string): number {
   return Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
 }
@@ -79,7 +79,7 @@ function canonicalRequest({ method, path, query, headers }: SignedRequest, names
   ].join("\n");
 }
 
-/** Encodes one part of a path or query once: all but letters, digits and `-._~`. */
+/** Percent-encodes one part of a path or query: all but letters, digits and `-._~`. */
 function encode(part: string): string {
   const text = decodeURIComponent(part.replaceAll("+", " "));
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);

@@ -3,7 +3,7 @@ import type { Refusals } from "../network.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** An error of X API v2: a problem with X's type URLs. */
+/** Answers with an error of X's API v2: a problem whose `type` is an address of X. */
 export function xProblem(status: number, title: string, detail: string, type = "about:blank", more: Json = {}) {
   return HttpResponse.json(
     { title, detail, type, status, ...more },
@@ -13,10 +13,13 @@ export function xProblem(status: number, title: string, detail: string, type = "
 
 export const unauthorized = () => xProblem(401, "Unauthorized", "Unauthorized");
 
-/** X's answer if the token lacks a scope. */
+/** Answers as X does if the token lacks a scope. */
 export const forbiddenScope = () => xProblem(403, "Forbidden", "Forbidden");
 
-/** X's answer about one person or about the whole account; its text does not tell which. */
+/**
+ * Answers as X does if it refuses a message, because of the recipient or of the whole account; the text does not tell
+ * which.
+ */
 export const notPermitted = () => xProblem(403, "Forbidden", "This operation is not permitted.");
 
 export const notFound = () => xProblem(404, "Not Found", "Not Found");
@@ -35,18 +38,18 @@ export function invalidRequest(message: string, parameters: Json = {}) {
   );
 }
 
-/** Refuses an id in the path that X cannot have issued; undefined if it is valid. */
+/** Returns a refusal of an id in the path that X cannot have issued; undefined if the id is valid. */
 export function refuseId(name: "id" | "participant_id", id: string): Response | undefined {
   if (/^\d{1,19}$/.test(id)) return undefined;
   return invalidRequest(`The \`${name}\` path parameter value does not match ^[0-9]{1,19}$`);
 }
 
-/** Refuses one query parameter, worded as X does. */
+/** Answers with a refusal of one query parameter, in X's words. */
 export function invalidParameter(name: string, value: string, why: string) {
   return invalidRequest(`The \`${name}\` query parameter value [${value}] ${why}`, { [name]: [value] });
 }
 
-/** An entry of `errors` in an otherwise successful answer. */
+/** Returns an entry for `errors` in an otherwise successful answer: X does not know this user or list. */
 export function resourceNotFound(parameter: string, value: string, resource_type: "user" | "list") {
   return {
     value,
@@ -60,12 +63,12 @@ export function resourceNotFound(parameter: string, value: string, resource_type
   };
 }
 
-/** An error of X's token endpoint (RFC 6749, with X's texts). */
+/** Answers with an error of X's token endpoint (RFC 6749, with X's texts). */
 export function oauthError(status: number, error: string, description: string) {
   return HttpResponse.json({ error, error_description: description }, { status });
 }
 
-/** X gives the time of the reset, not the wait. */
+/** Answers 429. X states the time when the limit resets, not the wait. */
 function limitedUntil(time: number): Response {
   const answer = tooManyRequests();
   answer.headers.set("x-rate-limit-limit", "15");

@@ -3,18 +3,18 @@ import type { VNode } from "preact";
 import { HtmlPage } from "../html.tsx";
 import type { Person } from "./people.ts";
 
-/** The app's registered name. */
+/** Name of the app, as it is registered with X. */
 const APP_NAME = "reachlog (sandbox)";
 
 interface ConsentView {
-  /** The parameters of the request; the form sends them back. */
+  /** Parameters of the request for authorization. The form sends them back. */
   readonly parameters: URLSearchParams;
   readonly accounts: readonly Person[];
-  /** The permissions that the app requests, in words. */
+  /** Permissions that the app requests, in words. */
   readonly abilities: readonly string[];
 }
 
-/** The consent page for a person. */
+/** Renders the page on which a person authorizes the app. */
 export function consentPage({ parameters, accounts, abilities }: ConsentView): VNode {
   return (
     <HtmlPage title="Authorize app">
@@ -51,7 +51,7 @@ export function consentPage({ parameters, accounts, abilities }: ConsentView): V
   );
 }
 
-/** X's page for an unknown client or redirect. */
+/** Renders X's page for an unknown app or redirect address. */
 export function sorryPage(): VNode {
   return (
     <HtmlPage title="Something went wrong">

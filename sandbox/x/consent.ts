@@ -5,11 +5,11 @@ import { consentPage, sorryPage } from "./consent-page.tsx";
 import { findById, type XState } from "./state.ts";
 import { secret } from "./tokens.ts";
 
-/** https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code */
+/** Lifetime of an authorization code: https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code */
 const CODE_LIFETIME_MS = 30_000;
 const STATE_CHARS_MAX = 500;
 
-/** The permission of each scope, as the consent page words it. */
+/** OAuth scope -> its permission in the words of the consent page. */
 const SCOPES: Readonly<Record<string, string>> = {
   "tweet.read": "See posts, also of protected accounts you can view",
   "tweet.write": "Post for you",
@@ -23,7 +23,7 @@ const SCOPES: Readonly<Record<string, string>> = {
 
 const PATH = `${ORIGINS["x-web"]}/i/oauth2/authorize`;
 
-/** Handles the consent page and its form. */
+/** Handles requests for the consent page, and its submitted form. */
 export function consentHandlers(state: XState) {
   return [
     http.get(PATH, ({ request }) => {
@@ -44,7 +44,10 @@ function ask(state: XState, parameters: URLSearchParams): Response {
   return pageAnswer(consentPage({ parameters, accounts, abilities }));
 }
 
-/** Shows a page if the redirect cannot be trusted; otherwise redirects back with the error. */
+/**
+ * Refuses an invalid request for authorization; undefined if it is valid. Shows a page if the redirect address cannot
+ * be trusted, otherwise redirects there with the error.
+ */
 function refuse(state: XState, parameters: URLSearchParams): Response | undefined {
   const trusted = parameters.get("client_id") === state.clientId && isRegistered(state, parameters.get("redirect_uri"));
   if (!trusted) return pageAnswer(sorryPage(), { status: 400 });

@@ -11,7 +11,10 @@ const SCOPES = ["dm.read", "tweet.read", "users.read"];
 
 const DEFAULT_FIELDS = ["id", "event_type", "text"];
 
-/** As in X's specification since 2026-08, in which `sender_id` and `participant_ids` are no longer fields. */
+/**
+ * Query parameter -> the values that it may have, as in X's specification since 2026-08. `sender_id` and
+ * `participant_ids` are no longer fields there.
+ */
 const CHOICES = {
   "dm_event.fields": "attachments created_at dm_conversation_id entities event_type id referenced_posts text".split(
     " ",
@@ -20,7 +23,7 @@ const CHOICES = {
   expansions: "attachments.media_keys participant_ids referenced_posts referenced_posts.id sender_id".split(" "),
 };
 
-/** Handles reads of one conversation or of all. */
+/** Handles requests for the messages of one conversation, or of all. */
 export function conversationHandlers(state: XState) {
   const handler = (path: string) =>
     http.get(`${ORIGINS.x}/2/${path}`, ({ request, params }) => {
@@ -87,16 +90,19 @@ interface WrappedUrl {
   readonly display_url: string;
 }
 
-/** A link with a scheme, or a bare name that X treats as one (for a few of the top-level domains that X knows). */
+/**
+ * Matches a link: one with a scheme, or a bare domain name that X makes a link of. The sandbox knows only a few
+ * top-level domains.
+ */
 const LINK = /https?:\/\/[^\s<>]+|(?<![@\w./-])(?:[\w-]+\.)+(?:com|net|org|io|dev|app|co|shop)\b(?:\/[^\s<>]*)?/gi;
 
-/** Punctuation at the end of a link, which X treats as the end of a sentence. */
+/** Matches punctuation after a link, which X does not count as a part of the link. */
 const SENTENCE_END = /[.,;:!?'")\]]+$/;
 
 const SHORT_CHARS = 10;
 const DISPLAYED_CHARS = 26;
 
-/** Converts a text to X's form: replaces each link by a short one, and escapes three characters as in HTML. */
+/** Converts a message's text as X does: replaces each link by a short one, and escapes `&`, `<` and `>` as in HTML. */
 function asShown(messageId: string, text: string): { text: string; urls: WrappedUrl[] } {
   const urls: WrappedUrl[] = [];
   let shown = "";
@@ -119,7 +125,7 @@ function originalOf(link: string) {
   return { expanded_url, display_url: isLong ? `${display_url.slice(0, DISPLAYED_CHARS)}…` : display_url };
 }
 
-/** Returns a short link: different for each link of each message, but the same at each read. */
+/** Returns X's short link for a link in a message. It differs for each link of each message, but not between reads. */
 function shortened(messageId: string, position: number): string {
   const number = BigInt(messageId) * 1_000n + BigInt(position);
   return `https://t.co/${number.toString(36).slice(-SHORT_CHARS)}`;

@@ -2,8 +2,8 @@ import { invalidParameter } from "./answers.ts";
 import type { Person } from "./people.ts";
 
 /**
- * Parses comma-separated parameters and answers with the chosen values by parameter; a missing one is an empty list. An
- * unknown value refuses the whole request.
+ * Parses query parameters that are lists of choices, separated by commas, and calls `answer` with them. A missing
+ * parameter is an empty list; an unknown choice refuses the request.
  */
 export function withChoices<N extends string>(
   { url }: Request,
@@ -20,7 +20,7 @@ export function withChoices<N extends string>(
   return answer(chosen);
 }
 
-/** https://docs.x.com/x-api/fundamentals/data-dictionary */
+/** Choices of the query parameter `user.fields`: https://docs.x.com/x-api/fundamentals/data-dictionary */
 export const USER_FIELDS = {
   "user.fields": (
     "affiliation confirmed_email connection_status created_at description entities id is_identity_verified location " +
@@ -29,7 +29,9 @@ export const USER_FIELDS = {
   ).split(" "),
 };
 
-/** The three default fields, plus the requested fields that the sandbox supports. */
+/**
+ * Returns a person as X's API shows them: the three default fields, and the requested ones that the sandbox supports.
+ */
 export function shownUser({ id, name, username, ...person }: Person, fields: readonly string[]) {
   const others: Record<string, unknown> = {
     protected: person.protected ?? false,

@@ -7,20 +7,20 @@ import type { Grant, XState } from "./state.ts";
 const QUARTER_HOUR_MS = 15 * 60_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** The conditions of an endpoint. */
+/** Conditions under which an endpoint of X answers a request. */
 export interface Terms {
-  /** Endpoints with the same name share their limits. */
+  /** Name of the endpoint for its limits. Endpoints with the same name share them. */
   readonly endpoint: string;
   readonly scopes: readonly string[];
-  /** Requests per 15 minutes. */
+  /** Maximum of requests per 15 minutes. */
   readonly limit: number;
-  /** Requests per 24 hours, if X limits them. */
+  /** Maximum of requests per 24 hours; absent if X has no such limit for the endpoint. */
   readonly dayLimit?: number;
 }
 
 /**
- * Checks token, scopes and limits, then calls the endpoint. Each of the endpoint's answers counts and carries the
- * limits' headers, even a refusal.
+ * Checks the token, its scopes and the limits, then calls the endpoint. Every answer of the endpoint counts toward the
+ * limits and has their headers, even a refusal.
  */
 export async function guarded(
   state: XState,

@@ -2,13 +2,14 @@ import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
 import { isJson, isRecord, jsonOf } from "../request.ts";
 import { invalidRequest, notPermitted, refuseId, xProblem } from "./answers.ts";
+import { signalReceived } from "./activity.ts";
 import { guarded } from "./guard.ts";
 import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 
-/** The specification requires the first; the guide says that it requires `dm.read` as well. */
+/** Scopes that sending requires. X's specification names all but `dm.read`, which X's guide adds. */
 const SCOPES = ["dm.write", "dm.read", "tweet.read", "users.read"];
 
-/** https://developer.x.com/en/docs/x-api/direct-messages/manage/api-reference */
+/** Maximum length of a message: https://developer.x.com/en/docs/x-api/direct-messages/manage/api-reference */
 const TEXT_CHARS_MAX = 10_000;
 
 /** Handles requests to send a direct message. */
@@ -43,19 +44,22 @@ async function send(state: XState, grant: Grant, participant: string, request: R
   return HttpResponse.json({ data }, { status: 201 });
 }
 
-/** The text of a body. X refuses other members except attachments, which the sandbox does not support. */
+/**
+ * Returns the text in a request's body; undefined if the body is invalid. X also accepts attachments, which the sandbox
+ * does not support.
+ */
 function textOf(body: unknown): string | undefined {
   if (!isRecord(body) || Object.keys(body).some((key) => key !== "text")) return undefined;
   const { text } = body;
   return typeof text === "string" && text.trim() !== "" && text.length <= TEXT_CHARS_MAX ? text : undefined;
 }
 
-/** X shows messages of the last 30 days. */
+/** Age up to which X shows messages. */
 const SHOWN_MS = 30 * 24 * 3_600_000;
 
 const FIRST_ID = 1_800_000_000_000_000_000n;
 
-/** Adds a message to the conversation; X does not de-duplicate. */
+/** Adds a message to its conversation. A repeated request adds another message, as in X. */
 export function deliver(state: XState, sender_id: string, recipient_id: string, text: string): DirectMessage {
   const message: DirectMessage = {
     id: String(FIRST_ID + BigInt(state.messages.total)),
@@ -65,10 +69,11 @@ export function deliver(state: XState, sender_id: string, recipient_id: string, 
     created_at: state.clock.now(),
   };
   state.messages.add(message);
+  signalReceived(state, message);
   return message;
 }
 
-/** The messages that `own` can see, newest first: of one conversation, or of all. */
+/** Returns the messages that the account `own` can see, newest first: those with one participant, or all. */
 export function visibleTo({ messages, clock, limits }: XState, own: string, participant?: string): DirectMessage[] {
   const now = clock.now();
   // Networks commit late, so a new message is not visible yet.
@@ -82,7 +87,7 @@ function isBetween({ sender_id, recipient_id }: DirectMessage, own: string, part
   return participant === undefined || sender_id === participant || recipient_id === participant;
 }
 
-/** The conversation's id, with the smaller id first. */
+/** Returns the id of the message's conversation: both people's ids, the smaller one first. */
 export function conversationOf({ sender_id, recipient_id }: DirectMessage): string {
   const [low, high] = BigInt(sender_id) < BigInt(recipient_id) ? [sender_id, recipient_id] : [recipient_id, sender_id];
   return `${low}-${high}`;

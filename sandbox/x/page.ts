@@ -3,7 +3,7 @@ import { ORIGINS } from "../network.ts";
 import { parseJson } from "../request.ts";
 import { invalidParameter } from "./answers.ts";
 
-/** The range of `max_results`, and its default. */
+/** Range and default of the query parameter `max_results`. */
 export interface PageSize {
   readonly least: number;
   readonly most: number;
@@ -13,29 +13,29 @@ export interface PageSize {
 interface Body {
   readonly data: readonly unknown[];
   readonly includes?: Readonly<Record<string, unknown>>;
-  /** Fields in addition to those of each page. */
+  /** Fields of `meta` that this list has in addition to those of every list. */
   readonly meta?: Readonly<Record<string, unknown>>;
 }
 
-/** Lifetime of a page token; X does not document its length. */
+/** Lifetime of a page token in the sandbox. X does not document how long a token lives. */
 const TOKEN_LIFETIME_MS = 7 * 24 * 3_600_000;
 
-/** A list, and the request for one of its pages. */
+/** A list of entries, and the request for one of its pages. */
 export interface Listing<T> {
   readonly url: URL;
   readonly now: number;
   readonly all: readonly T[];
   readonly size: PageSize;
   /**
-   * Tokens of a page: the `next` one, or `both` with a previous one. `to_the_end`: both on each page with entries, even
-   * if nothing follows; an empty page is then the end.
+   * Tokens on a page: `next`, or `both` for next and previous. `to_the_end`: both on each page with entries, even if
+   * nothing follows, so that a client finds the end by an empty page.
    */
   readonly tokens: "next" | "both" | "to_the_end";
 }
 
 /**
- * Returns one page of a list, by the query's size and token. An empty page has no `data`. A token is valid only for its
- * list, and continues after its entry even if entries were added before.
+ * Answers with one page of a list, by the request's size and token. An empty page has no `data`. A token works only for
+ * its list, and continues after its entry even if entries were added before it.
  */
 export function paged<T extends { readonly id: string }>(
   listing: Listing<T>,
@@ -76,7 +76,7 @@ function tokensOf({ url, now, all, tokens }: Listing<{ readonly id: string }>, {
   };
 }
 
-/** The same answer with a token that leads back to it, as from a network whose pages go in circles. */
+/** Returns the answer with a token that leads to the same page again, as from a network whose pages go in circles. */
 export async function ledBack(answer: Response, path: string, now: number): Promise<Response> {
   const url = new URL(path.replace(/^\/x\//, "/"), ORIGINS.x);
   const body = (await answer.json().catch(() => ({}))) as { meta?: object };
@@ -87,10 +87,10 @@ export async function ledBack(answer: Response, path: string, now: number): Prom
   return HttpResponse.json({ ...body, meta }, { status: answer.status, headers: answer.headers });
 }
 
-/** The content of a token, which is opaque to its bearer. An empty id is the place before the first entry. */
+/** Content of a page token, which is opaque to clients. An empty id is the place before the first entry. */
 type Place = { readonly list: string; readonly until: number } & (
-  | { /** The last entry of the page it came with. */ readonly after: string }
-  | { /** The last entry before the page it came with. */ readonly upTo: string }
+  | { /** Id of the last entry on the page that came with the token. */ readonly after: string }
+  | { /** Id of the last entry before the page that came with the token. */ readonly upTo: string }
 );
 
 function tokenOf(place: Place): string {
@@ -110,7 +110,7 @@ function rangeOf(
   return "after" in place ? { start: at + 1, end: at + 1 + size } : { start: Math.max(0, at + 1 - size), end: at + 1 };
 }
 
-/** Identifies a request's list: its path, and the parts of the query that select entries. */
+/** Identifies the list that a request asks for: its path, and the query parameters that select entries. */
 function listOf({ pathname, searchParams }: URL): string {
   return `${pathname} ${searchParams.get("query") ?? ""} ${searchParams.get("event_types") ?? ""}`;
 }

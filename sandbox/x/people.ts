@@ -3,19 +3,22 @@ export interface Person {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** True if open to our messages; false if closed, and X says so in look-ups. If absent, open, but X does not say. */
+  /**
+   * True if the person accepts our messages; false if not. Look-ups show the value. If absent, the person accepts them,
+   * but look-ups do not say so.
+   */
   readonly receives_your_dm?: boolean;
-  /** True if X refuses the message although the look-up allowed it. */
+  /** True if X refuses a message to the person although the look-up showed that they accept messages. */
   readonly closed_when_sent?: boolean;
-  /** True if X refuses the message with the text that a restricted account gets too. */
+  /** True if X refuses a message to the person with the text that it also uses for a restricted account. */
   readonly not_permitted?: boolean;
   readonly protected?: boolean;
   readonly follows_you?: boolean;
-  /** True if the person may authorize on the consent page. */
+  /** True if the person may authorize the app on the consent page. */
   readonly can_authorize?: boolean;
-  /** False if deleted or suspended: look-ups do not find the person, and messages are refused. */
+  /** False if the person's account is deleted or suspended: look-ups do not find it, and messages are refused. */
   readonly exists?: boolean;
-  /** The newest post, for searches; a different text counts as a new post. */
+  /** Newest post of the person, for searches. A changed text counts as a new post. */
   readonly post?: string;
 }
 
@@ -33,10 +36,10 @@ function person(number: number, username: string, name: string, more: Partial<Pe
   };
 }
 
-/** The id of the only list on X, which contains all people who cannot authorize. */
+/** Id of the only list on this X. It contains all people who cannot authorize the app. */
 export const LIST_ID = "1750000000000000042";
 
-/** The people who can authorize, and those in the demo's sample list. */
+/** People on this X at the start: those who can authorize the app, and those in the demo's sample list. */
 export const CAST: readonly Person[] = [
   person(1, "acme_team", "Acme Team", { can_authorize: true }),
   person(2, "someone_else", "Someone Else", { can_authorize: true }),

@@ -2,10 +2,10 @@ import type { SandboxClock } from "../clock.ts";
 import { createRecorded, type Recorded } from "../recorded.ts";
 import { exists, type Person } from "./people.ts";
 
-/** Period that a search of recent posts covers: https://docs.x.com/x-api/posts/search/introduction */
+/** Age of the oldest post that a search of recent posts finds: https://docs.x.com/x-api/posts/search/introduction */
 const SEARCHED_MS = 7 * 24 * 3_600_000;
 
-/** Time between the cast's posts, all of them before the sandbox started. */
+/** Time between the posts that exist at the sandbox's start, in ms; the newest one is this old. */
 const APART_MS = 60_000;
 
 export interface Post {
@@ -15,14 +15,17 @@ export interface Post {
   readonly created_at: number;
 }
 
-/** The posts, their authors, and the clock. */
+/** Data that a search reads: the posts, their authors, and the clock. */
 interface Timeline {
   readonly posts: Recorded<Post>;
   readonly people: Map<string, Person>;
   readonly clock: SandboxClock;
 }
 
-/** The cast's first posts; the first person's is the newest. */
+/**
+ * Creates the posts that exist at the sandbox's start, one by each person with a post. The first person's is the
+ * newest.
+ */
 export function firstPosts(cast: readonly Person[], now: number): Recorded<Post> {
   const posts = createRecorded<Post>();
   const authors = cast.filter((person) => person.post !== undefined);
@@ -32,16 +35,16 @@ export function firstPosts(cast: readonly Person[], now: number): Recorded<Post>
   return posts;
 }
 
-/** Publishes a person's post, which becomes their newest. */
+/** Adds a post, which becomes the person's newest. */
 export function publish({ posts, people, clock }: Timeline, author: Person, text: string): Post {
   people.set(author.id, { ...author, post: text });
   return add(posts, author.id, text, clock.now());
 }
 
-/** Posts of existing people within a search's period, newest first. */
+/** Returns the posts that a search can find, newest first: of existing, unprotected people, and not too old. */
 export function recentPosts(state: Timeline): Post[] {
   publishNew(state);
-  const since = oldestSearched(state);
+  const since = oldestSearched(state.clock);
   const isShown = ({ author_id, created_at }: Post): boolean => {
     const author = state.people.get(author_id);
     return created_at > since && exists(author) && author.protected !== true;
@@ -49,12 +52,12 @@ export function recentPosts(state: Timeline): Post[] {
   return state.posts.kept.filter(isShown).toReversed();
 }
 
-/** The earliest time that a search covers, in ms since the epoch. */
-export function oldestSearched({ clock }: Pick<Timeline, "clock">): number {
+/** Returns the time of the oldest post that a search can find, in ms since the epoch. */
+export function oldestSearched(clock: SandboxClock): number {
   return clock.now() - SEARCHED_MS;
 }
 
-/** Publishes the posts of people who were replaced with a new one. */
+/** Adds a post of each person whose `post` a test has changed. */
 function publishNew(state: Timeline): void {
   const newest = new Map(state.posts.kept.map(({ author_id, text }) => [author_id, text]));
   for (const person of state.people.values()) {
@@ -68,14 +71,14 @@ function add(posts: Recorded<Post>, author_id: string, text: string, created_at:
   return post;
 }
 
-/** Start of X's ids, in ms since the epoch. */
+/** Time at which X's ids begin to count, in ms since the epoch. */
 const EPOCH_MS = 1_288_834_974_657n;
 
-/** Number of bits below the time: machine and sequence. */
+/** Number of an id's low bits, which do not belong to its time: machine and sequence. */
 const SEQUENCE_BITS = 22n;
 const SEQUENCES = 2 ** 22;
 
-/** An id like X's: it contains the time and grows with it. `sequence` distinguishes ids of the same ms. */
+/** Returns an id like X's, which contains the time and grows with it. `sequence` distinguishes ids of the same ms. */
 export function snowflakeAt(time: number, sequence: number): string {
   const since = BigInt(Math.floor(time)) - EPOCH_MS;
   return String((since << SEQUENCE_BITS) + BigInt(sequence));

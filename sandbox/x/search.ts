@@ -7,21 +7,24 @@ import { paged, type PageSize } from "./page.ts";
 import { oldestSearched, recentPosts, snowflakeAt } from "./posts.ts";
 import { bill, findAll, type XState } from "./state.ts";
 
-/** Requests per user and 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
+/**
+ * Scopes that a search requires, and its limit per user and 15 minutes:
+ * https://docs.x.com/x-api/fundamentals/rate-limits
+ */
 const SEARCH: Terms = { endpoint: "search", scopes: ["tweet.read", "users.read"], limit: 300 };
 
 const SIZE: PageSize = { least: 10, most: 100, usual: 10 };
 
-/** Maximum for self-serve accounts; others have more. */
+/** Maximum length of a query for self-serve accounts. X allows other accounts more. */
 const QUERY_CHARS_MAX = 512;
 
-/** The expansions that X documents; the sandbox supports only the author. */
+/** Choices of the query parameter `expansions` in X's documentation. The sandbox only supports `author_id`. */
 const EXPANSIONS = (
   "attachments.media_keys attachments.poll_ids author_id entities.mentions.username geo.place_id in_reply_to_user_id " +
   "referenced_posts referenced_posts.id"
 ).split(" ");
 
-/** Handles searches of recent posts. */
+/** Handles requests that search recent posts. */
 export function searchHandlers(state: XState) {
   return [
     http.get(`${ORIGINS.x}/2/tweets/search/recent`, ({ request }) =>
@@ -63,10 +66,12 @@ function refuse(state: XState, parameters: URLSearchParams, query: string): Resp
   return since === null ? undefined : refuseSince(state, since);
 }
 
-/** Refuses an id that X would: it has to be of a post within the search's period. */
+/**
+ * Refuses a `since_id` as X does if it is older than the oldest post that a search can find; undefined if it is valid.
+ */
 function refuseSince(state: XState, since: string): Response | undefined {
   if (!/^\d{1,19}$/.test(since)) return invalidParameter("since_id", since, "does not match ^[0-9]{1,19}$");
-  const oldest = oldestSearched(state);
+  const oldest = oldestSearched(state.clock);
   const least = snowflakeAt(oldest, 0);
   if (BigInt(since) > BigInt(least)) return undefined;
   const minute = `${new Date(oldest).toISOString().slice(0, 16)}Z`;
@@ -74,13 +79,16 @@ function refuseSince(state: XState, since: string): Response | undefined {
   return invalidRequest(`'since_id' must be a tweet id created after ${minute}. ${wish}`, { since_id: [since] });
 }
 
-/** The plain words of a query; operators such as `lang:en` and `-is:retweet` have no effect here. */
+/**
+ * Returns the plain words of a search's query. Operators such as `lang:en` and `-is:retweet` have no effect in the
+ * sandbox.
+ */
 function wordsOf(query: string): string[] {
   const words = query.replace(/["()]/g, " ").split(/\s+/);
   return words.filter((word) => !/^-|:|^$|^OR$/.test(word)).map((word) => word.toLowerCase());
 }
 
-/** True if the post contains each word or, with `OR`, any. */
+/** True if the post contains all words of the query, or one of them if the query has `OR`. */
 function matches(query: string, post: string): boolean {
   const words = wordsOf(query);
   const found = words.filter((word) => post.includes(word)).length;

@@ -1,6 +1,7 @@
 import type { SandboxClock } from "../clock.ts";
 import { createWindows } from "../rate-limits.ts";
 import { createRecorded } from "../recorded.ts";
+import { createActivity } from "./activity-state.ts";
 import { CAST, exists, type Person } from "./people.ts";
 import { firstPosts } from "./posts.ts";
 
@@ -9,14 +10,14 @@ export interface DirectMessage {
   readonly sender_id: string;
   readonly recipient_id: string;
   readonly text: string;
-  /** ms since the epoch. */
+  /** Time when X accepted the message, ms since the epoch. */
   readonly created_at: number;
 }
 
 export interface Grant {
   readonly userId: string;
   readonly scopes: readonly string[];
-  /** Identifies all tokens of one authorization. */
+  /** Id of the authorization from which the token comes. All its tokens share this id. */
   readonly family: string;
   readonly expiresAt: number;
 }
@@ -32,58 +33,79 @@ export interface TokenGrant {
   readonly at: number;
 }
 
-/** The app's registration with X. */
+/** Registration of the app with X. */
 export interface XApp {
-  /** True for a public client, which has no secret. */
+  /** True if the app is a public OAuth client, which has no secret. */
   readonly publicClient?: boolean;
   readonly clientSecret?: string;
   /**
-   * Format in which the token endpoint expects id and secret in Basic: raw, as X documents it, or form-encoded (RFC
-   * 6749).
+   * Format of id and secret in the Basic header that the token endpoint expects: raw, as X documents it, or
+   * form-encoded (RFC 6749).
    */
   readonly basic?: "raw" | "form";
-  /** The callbacks, compared exactly; default: `/social/callback` on loopback at any port. */
+  /** Callback addresses of the app, compared exactly; default: `/social/callback` on loopback at any port. */
   readonly redirectUris?: readonly string[];
 }
 
 /** X's documented limits: https://docs.x.com/x-api/fundamentals/rate-limits */
 const DOCUMENTED_LIMITS = {
-  /** Messages per 15 minutes (99 was seen live). */
+  /** Maximum of messages per 15 minutes (99 was seen live). */
   dmLimit: 15,
-  /** Messages per 24 hours. */
+  /** Maximum of messages per 24 hours. */
   dmDayLimit: 1_440,
-  /** Reads of conversations per 15 minutes. */
+  /** Maximum of reads of conversations per 15 minutes. */
   dmReadLimit: 15,
-  /** True if answers carry the x-rate-limit headers, which real answers sometimes lack. */
+  /** True if answers have the x-rate-limit headers, which answers of the real X sometimes lack. */
   rateHeaders: true,
-  /** Time for which an accepted message does not appear in look-ups. */
+  /** Time for which a new message does not yet appear in conversations, ms. */
   lateCommitMs: 0,
+  /** Time between two keep-alives of the stream of signals, ms. An idle stream answers with the first one. */
+  keepAliveMs: 20_000,
+  /** Time for which a connection to the stream still counts after the client has closed it, ms. */
+  ghostMs: 0,
+  /** Maximum of subscriptions to signals. */
+  subscriptions: 1_500,
+  /** Form of the answer to a new subscription: X documents three. */
+  createAnswer: "spec" as "spec" | "list" | "bare",
+  /** True if the app can subscribe to `oauth.revoke`, which X's guide has and X's specification lacks. */
+  offersRevoke: true,
 };
 
 export type XLimits = typeof DOCUMENTED_LIMITS;
 
-/** The sandbox's state of X. */
-export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app: XApp) {
+/** Creates the state of X: people, messages, posts, tokens and limits. */
+export function createXState(
+  clock: SandboxClock,
+  limits: Partial<XLimits>,
+  app: XApp,
+  damage: () => string | undefined,
+) {
   return {
     clock,
     clientId: "sandbox-client",
     // Contains characters that percent-encoding changes, like real secrets.
     clientSecret: app.clientSecret ?? "sandbox-secret_with-marks",
     app,
+    /** The app's own token, as X's developer console shows it. */
+    appBearer: "AAAAAAAAAAAAAAAAAAAAAsandbox%2Fapp%3Dbearer",
+    activity: createActivity(damage),
     limits: { ...DOCUMENTED_LIMITS, ...limits },
     people: new Map(CAST.map((person) => [person.id, person])),
-    /** All messages in both directions. */
+    /** Messages in both directions, oldest first. */
     messages: createRecorded<DirectMessage>(),
-    /** Oldest first, like the messages. */
+    /** Posts of all people, oldest first. */
     posts: firstPosts(CAST, clock.now()),
-    /** Items that X would charge for: accepted messages, and each returned entry, even if it was returned before. */
+    /**
+     * Number of items that X would charge for: accepted messages, and each entry in an answer, even if an earlier
+     * answer had it.
+     */
     billed: { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 },
-    /** Number of accepted messages by recipient, complete. */
+    /** Id of a recipient -> number of messages that X accepted to them. It is complete, unlike `messages`. */
     accepted: new Map<string, number>(),
     codes: new Map<string, Code>(),
     access: new Map<string, Grant>(),
     refresh: new Map<string, Grant & { used: boolean }>(),
-    /** Number of refreshes with each token; a second one is a defect of the caller. */
+    /** Refresh token -> number of its uses. A second use is a defect of the service. */
     refreshUses: new Map<string, number>(),
     revokedFamilies: new Set<string>(),
     grants: createRecorded<TokenGrant>(),
@@ -93,7 +115,7 @@ export function createXState(clock: SandboxClock, limits: Partial<XLimits>, app:
 
 export type XState = ReturnType<typeof createXState>;
 
-/** Adds to the billed items; `followers` are those of the asking account. */
+/** Adds to the items that X would charge for. `followers` are those of the account that asks. */
 export function bill({ billed }: XState, more: Partial<XState["billed"]>): void {
   for (const name of Object.keys(billed) as (keyof typeof billed)[]) billed[name] += more[name] ?? 0;
 }
@@ -110,12 +132,12 @@ export function findByUsername(state: XState, username: string): Person | undefi
   return undefined;
 }
 
-/** The existing people among `ids`, each once, in the order of `ids`. */
+/** Returns the existing people among `ids`, each once, in the order of `ids`. */
 export function findAll(state: XState, ids: readonly string[]): Person[] {
   return [...new Set(ids)].flatMap((id) => findById(state, id) ?? []);
 }
 
-/** All people except accounts that can authorize. */
+/** Returns all existing people except those who can authorize the app. */
 export function others(state: XState): Person[] {
   return [...state.people.values()].filter((person) => exists(person) && person.can_authorize !== true);
 }

@@ -1,19 +1,26 @@
 import { createHash, randomBytes } from "node:crypto";
 import { http, HttpResponse } from "msw";
 import { ORIGINS } from "../network.ts";
+import { signalRevoked } from "./activity.ts";
 import { oauthError } from "./answers.ts";
 import type { Grant, TokenGrant, XState } from "./state.ts";
 
-/** "access token ... two hours": https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code */
+/**
+ * Lifetime of an access token, which X documents as "two hours":
+ * https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
+ */
 const ACCESS_LIFETIME_MS = 7_200_000;
 
-/** Six months, as users of the API report; X does not document it. */
+/** Lifetime of a refresh token: six months, as users of X's API report. X does not document it. */
 const REFRESH_LIFETIME_MS = 182 * 24 * 3_600_000;
 
-/** The same text for an unknown, used, revoked or expired token; X does not answer `invalid_grant`. */
+/**
+ * Text of X's error for an unknown, used, revoked or expired token. Its code is `invalid_request`, not the
+ * `invalid_grant` of RFC 6749.
+ */
 const INVALID_TOKEN = "Value passed for the token was invalid.";
 
-/** Handles the token endpoint and revocation. */
+/** Handles requests to issue, refresh and revoke tokens. */
 export function tokenHandlers(state: XState) {
   const endpoint = `${ORIGINS.x}/2/oauth2`;
   return [
@@ -53,8 +60,8 @@ async function withClient(
 }
 
 /**
- * Checks the client. A confidential one sends `client_id:client_secret` by Basic, raw as X documents it or form-encoded
- * (RFC 6749), by `app.basic`. A public one sends its id in the body, and no header.
+ * Checks the app's credentials. A confidential client sends `client_id:client_secret` by Basic, raw or form-encoded as
+ * `app.basic` says. A public client sends its id in the body, and no header.
  */
 function isClient({ app, clientId, clientSecret }: XState, header: string | null, form: URLSearchParams): boolean {
   if (app.publicClient === true) return header === null && form.get("client_id") === clientId;
@@ -64,7 +71,7 @@ function isClient({ app, clientId, clientSecret }: XState, header: string | null
   return id === clientId && secret.join(":") === clientSecret;
 }
 
-/** Decodes https://www.rfc-editor.org/rfc/rfc6749#appendix-B; undefined if the text is not form-encoded. */
+/** Decodes a form-encoded text (https://www.rfc-editor.org/rfc/rfc6749#appendix-B); undefined if it is malformed. */
 function formDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -77,7 +84,7 @@ export function secret(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Exchanges a code for tokens. */
+/** Exchanges an authorization code for tokens. */
 function exchange(state: XState, form: URLSearchParams): Response {
   const missing = missingParameter(form, ["code", "redirect_uri", "code_verifier"]);
   if (missing !== undefined) return missing;
@@ -97,12 +104,12 @@ function exchange(state: XState, form: URLSearchParams): Response {
   return issue(state, { userId: code.userId, scopes: code.scopes, family: secret() }, "authorization_code");
 }
 
-/** The S256 challenge of RFC 7636. */
+/** Returns the PKCE challenge (RFC 7636, S256) of a verifier. */
 function challengeOf(verifier: string): string {
   return createHash("sha256").update(verifier).digest("base64url");
 }
 
-/** Exchanges a refresh token, which is then used up, for a new pair. */
+/** Exchanges a refresh token for a new pair of tokens. A refresh token works once. */
 function refresh(state: XState, form: URLSearchParams): Response {
   const missing = missingParameter(form, ["refresh_token"]);
   if (missing !== undefined) return missing;
@@ -139,21 +146,27 @@ function issue(
 }
 
 /**
- * Revokes all tokens of the family for a refresh token (RFC 7009, 2.1), but only the token itself for an access token.
+ * Revokes a token. A refresh token takes all tokens of its authorization with it (RFC 7009, 2.1); an access token is
+ * revoked alone.
  */
 function revoke(state: XState, form: URLSearchParams): Response {
   const missing = missingParameter(form, ["token"]);
   if (missing !== undefined) return missing;
   const token = form.get("token") ?? "";
   const grant = state.refresh.get(token);
-  if (grant !== undefined) state.revokedFamilies.add(grant.family);
+  if (grant !== undefined) {
+    state.revokedFamilies.add(grant.family);
+    signalRevoked(state, grant.userId);
+  }
   state.access.delete(token);
   return HttpResponse.json({ revoked: true });
 }
 
-/** Revokes all tokens at once, as when the person removes the app in X's settings. */
+/** Revokes all tokens, as if the person removed the app in X's settings. */
 export function revokeAll(state: XState): void {
-  for (const { family } of [...state.access.values(), ...state.refresh.values()]) state.revokedFamilies.add(family);
+  const grants = [...state.access.values(), ...state.refresh.values()];
+  for (const { family } of grants) state.revokedFamilies.add(family);
+  for (const userId of new Set(grants.map((grant) => grant.userId))) signalRevoked(state, userId);
 }
 
 function missingParameter(form: URLSearchParams, names: readonly string[]): Response | undefined {

@@ -9,7 +9,7 @@ import { bill, findById, findByUsername, others, type XState } from "./state.ts"
 
 const SCOPES = ["tweet.read", "users.read"];
 
-/** Requests per 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
+/** Limit of the endpoint for the account itself, per 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
 const ME: Terms = { endpoint: "me", scopes: SCOPES, limit: 75 };
 const LOOKUP_LIMIT = 900;
 const FOLLOWERS: Terms = { endpoint: "followers", scopes: [...SCOPES, "follows.read"], limit: 300 };
@@ -68,7 +68,7 @@ function lookUp(
   });
 }
 
-/** Handles lists of followers and list members, newest first. */
+/** Handles requests for followers and list members, newest first. */
 function audienceHandlers(state: XState) {
   const api = `${ORIGINS.x}/2`;
   return [
@@ -95,7 +95,7 @@ function audienceHandlers(state: XState) {
   ];
 }
 
-/** X answers 200 even if the user or list does not exist. */
+/** Answers that a user or list does not exist. X uses the status 200 for this. */
 function noResource(id: string, type: "user" | "list"): Response {
   return HttpResponse.json({ errors: [resourceNotFound("id", id, type)] });
 }

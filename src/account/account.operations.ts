@@ -2,8 +2,9 @@ import { Type } from "@sinclair/typebox";
 import { orNull, text } from "../platform/common-schemas.ts";
 import { operation, refusal } from "../platform/operation.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
-import { showOnOneLine } from "../template/visible-text.ts";
-import { unlinkAccount, type LinkDeps } from "./link.ts";
+import { showOnOneLine } from "../template/show-invisible-characters.ts";
+import { unlinkAccount, type Account } from "./link.ts";
+import type { StateContext } from "../log/event-log.ts";
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
 
@@ -36,9 +37,9 @@ export const showAccount = operation({
   examples: ["--as-of 2026-11-21"],
 });
 
-interface UnlinkContext extends Pick<LinkDeps, "eventLog" | "projector"> {
-  /** Undefined if X is not configured. */
-  readonly account: Pick<LinkDeps, "oauth" | "tokens"> | undefined;
+interface UnlinkContext extends StateContext {
+  /** The linked X account's network and tokens. Undefined if X is not configured. */
+  readonly account: Account | undefined;
 }
 
 export const revokeAccount = operation({
@@ -48,7 +49,7 @@ export const revokeAccount = operation({
   access: ["token", "admin"],
   summary: "Revoke the grant at X and delete the tokens.",
   description:
-    "Another account may then authorize. Where X does not confirm, `revoked` is false: revoke the grant in X's settings then.",
+    "Another account may then authorize. If X does not confirm, `revoked` is false: then revoke the grant in X's settings.",
   personalRead: false,
   input: {},
   output: {
@@ -59,9 +60,10 @@ export const revokeAccount = operation({
     x_not_configured: refusal("conflict", "X is not configured: X_CLIENT_ID is needed to revoke the grant."),
   },
   isSlow: true,
-  async run({ account, eventLog, projector }: UnlinkContext, _input, caller) {
+  async run(context: UnlinkContext, _input, caller) {
+    const { account } = context;
     if (account === undefined) return "x_not_configured";
-    const unlinked = await unlinkAccount({ ...account, eventLog, projector }, caller);
+    const unlinked = await unlinkAccount(context, account, caller);
     return { unlinked: unlinked !== undefined, revoked: unlinked?.revoked ?? null };
   },
   text({ revoked }) {

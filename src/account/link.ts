@@ -1,81 +1,89 @@
 import { hash } from "node:crypto";
-import { type EventMetadata, STREAMS, type PartDeps } from "../log/event-log.ts";
+import { type EventMetadata, STREAMS, type StateContext } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SocialNetwork } from "../networks/network.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
-import type { Vault } from "../vault/vault.ts";
+import type { Claims } from "../vault/secret-database.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 
-export interface LinkDeps extends Pick<PartDeps, "eventLog" | "projector"> {
+/** The X account that the service acts for: its network, and the tokens to call the network. */
+export interface Account {
   readonly oauth: OAuth;
   readonly tokens: Tokens;
   readonly network: SocialNetwork;
-  /** The only handle that may authorize. If undefined, the first account that authorizes is linked. */
+  /** The only X handle that may authorize. If undefined, the first account that authorizes is linked. */
   readonly pinnedHandle: string | undefined;
 }
 
 export type Linked = Awaited<ReturnType<typeof linkAccount>>;
 
 /**
- * Finishes an authorization: exchanges the code, asks the network whose tokens these are, and stores them. Tokens of
- * another account than the linked or pinned one are revoked instead. Throws OAuthError or SocialError; nothing is
+ * Finishes the authorization of an X account: exchanges the code, asks X whose tokens these are, and stores them.
+ * Tokens of another account than the linked or pinned one are revoked. Throws OAuthError or SocialError; nothing is
  * stored then.
  */
 export async function linkAccount(
-  deps: LinkDeps,
+  context: StateContext,
+  account: Account,
   redirect: URLSearchParams,
   authorization: Authorization,
   metadata: EventMetadata,
 ) {
-  const pair = await deps.oauth.exchange(redirect, authorization);
-  return deps.tokens.exclusively(async () => {
-    const user = await deps.network.me(pair.accessToken).catch(async (fault: unknown) => {
-      await discard(deps.oauth, pair);
+  const { oauth, tokens, network } = account;
+  const pair = await oauth.exchange(redirect, authorization);
+  return tokens.exclusively(async () => {
+    const user = await network.me(pair.accessToken).catch(async (fault: unknown) => {
+      await discard(oauth, pair);
       throw fault;
     });
     // A command in another process may just have unlinked the former account.
-    await deps.projector.until((await deps.eventLog.store.head()).position);
-    if (!mayLink(deps, user)) {
-      await discard(deps.oauth, pair);
+    await context.projector.until((await context.eventLog.store.head()).position);
+    if (!mayLink(context, account, user)) {
+      await discard(oauth, pair);
       return { kind: "wrong_account" as const };
     }
     const data = { user, scopes: [...pair.scopes], expires_at: isoTime(pair.expiresAt) };
-    await deps.tokens.store(pair, [{ type: "AccountAuthorized", data }], metadata);
+    await tokens.store(pair, [{ type: "AccountAuthorized", data }], metadata);
     return { kind: "linked" as const, user, scopes: pair.scopes };
   });
 }
 
 /**
- * Revokes the grant and deletes the tokens; `revoked` is true if the network confirmed. Undefined if no account is
- * linked and no tokens are stored. Throws a SocialError `unavailable` if the tokens were replaced meanwhile.
+ * Revokes the account's grant and deletes its tokens; `revoked` is true if the network confirmed. Undefined if no
+ * account is linked and no tokens are stored. Throws a SocialError `unavailable` if the tokens were replaced meanwhile.
  */
 export async function unlinkAccount(
-  deps: Pick<LinkDeps, "oauth" | "tokens" | "eventLog" | "projector">,
+  context: StateContext,
+  { oauth, tokens }: Account,
   metadata: EventMetadata,
 ): Promise<{ readonly revoked: boolean } | undefined> {
-  return deps.tokens.exclusively(async () => {
-    const { user } = deps.projector.state("account");
-    const pair = await deps.tokens.peek();
+  return tokens.exclusively(async () => {
+    const { user } = context.projector.state("account");
+    const pair = await tokens.peek();
     if (user === null && pair === undefined) return undefined;
-    const revoked = pair !== undefined && (await discard(deps.oauth, pair));
+    const revoked = pair !== undefined && (await discard(oauth, pair));
     // After a standstill of this process, newer tokens may be stored. The caller did not ask to unlink those, and they
     // are not revoked.
-    if (!(await deps.tokens.drop(pair?.accessToken)))
+    if (!(await tokens.drop(pair?.accessToken)))
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     const data = { user_id: user?.id ?? "", revoked };
-    await record(deps, STREAMS.account, [{ type: "AccountUnlinked", data }], { metadata });
+    await record(context, STREAMS.account, [{ type: "AccountUnlinked", data }], { metadata });
     return { revoked };
   });
 }
 
-function mayLink(deps: LinkDeps, user: { id: string; username: string }): boolean {
-  const { user: linked } = deps.projector.state("account");
+function mayLink(
+  { projector }: StateContext,
+  { pinnedHandle }: Account,
+  user: { id: string; username: string },
+): boolean {
+  const { user: linked } = projector.state("account");
   if (linked !== null && linked.id !== user.id) return false;
-  return deps.pinnedHandle === undefined || deps.pinnedHandle.toLowerCase() === user.username.toLowerCase();
+  return pinnedHandle === undefined || pinnedHandle.toLowerCase() === user.username.toLowerCase();
 }
 
-/** Revokes tokens that are not kept, so that they do not stay valid. True if the network confirmed. */
+/** Revokes tokens that are not kept, so that they do not stay valid. Returns true if the network confirmed. */
 async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
   let revoked = true;
   for (const token of [pair.refreshToken, pair.accessToken]) {
@@ -89,20 +97,26 @@ async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
   return revoked;
 }
 
-/** How long a used state is remembered: for as long as its cookie could come back. */
+/**
+ * How long the state of a used authorization is remembered: for as long as the browser's cookie with it could come
+ * back.
+ */
 export const STATE_TTL_MS = 10 * 60_000;
 
 export type UsedStates = ReturnType<typeof createUsedStates>;
 
-/** Remembers used states and finished authorizations across restarts and instances, until they expire. */
-export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, clock: Clock) {
+/**
+ * Remembers OAuth states that were used, and redirects that linked an account, across restarts and instances, until
+ * they expire.
+ */
+export function createUsedStates(vault: Claims, clock: Clock) {
   return {
-    /** Marks a state as used. False if it was used before. */
+    /** Marks an OAuth state as used. Returns false if it was used before. */
     claim(state: string): Promise<boolean> {
       const now = clock();
       return vault.claim(`oauth-state/${hash("sha256", state)}`, now + STATE_TTL_MS, now);
     },
-    /** Remembers that this redirect linked this user. */
+    /** Remembers that this redirect from the network linked this user. */
     async finish(redirect: URLSearchParams, userId: string): Promise<void> {
       const now = clock();
       await vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);
@@ -112,7 +126,10 @@ export function createUsedStates(vault: Pick<Vault, "claim" | "isClaimed">, cloc
   };
 }
 
-/** Hashes the whole redirect, including its code: the same state with another code has linked no account. */
+/**
+ * Returns the name under which a finished redirect is remembered: a hash of the whole redirect with its code, because
+ * the same state with another code has linked no account.
+ */
 function finishedName(redirect: URLSearchParams, userId: string): string {
   return `oauth-finished/${hash("sha256", `${userId} ${redirect.toString()}`)}`;
 }

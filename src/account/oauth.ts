@@ -1,10 +1,10 @@
 import * as oauth from "oauth4webapi";
-import { NetworkFault, USER_AGENT, type NetworkAnswer, type SafeFetch } from "../networks/safe-fetch.ts";
+import { NetworkFault, USER_AGENT, type SafeFetch } from "../networks/safe-fetch.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
- * The scopes that the service requests: DMs (write needs read), users, followers, and `offline.access` for a refresh
+ * OAuth scopes that the service requests: DMs (write needs read), users, followers, and `offline.access` for a refresh
  * token. https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
  */
 export const SCOPES = [
@@ -17,27 +17,31 @@ export const SCOPES = [
   "offline.access",
 ];
 
-/** Long, because the network may have rotated the refresh token before it answers. */
+/**
+ * Time-out of a token request. It is long, because the network may have rotated the refresh token before it answers.
+ */
 const TOKEN_TIMEOUT_MS = 30_000;
 
-/** Used if X does not report a token's lifetime; X documents two hours. */
+/** Lifetime of an access token for which X reports none; X documents two hours. */
 const DEFAULT_LIFETIME_S = 7200;
 
 export interface TokenPair {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
-  /** ms since the epoch. */
+  /** When the access token expires, in ms since the epoch. */
   readonly expiresAt: number;
   readonly scopes: readonly string[];
 }
 
 /**
- * `rejected`: the code or refresh token no longer works. `unavailable`: any other failure, such as no answer. The
- * message holds the network's own error code, never a token or a code.
+ * Error of an OAuth request: `rejected` if the code or refresh token no longer works, `unavailable` for any other
+ * failure, such as no answer. The message holds the network's own error code, never a token or a code.
  */
 export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   override readonly name = "OAuthError";
-  /** True if the network may have done the request all the same, and used up the code or refresh token. */
+  /**
+   * True if the network may have carried out the failed request all the same, and used up the code or refresh token.
+   */
   readonly isUnsettled: boolean;
   constructor(kind: OAuthError["kind"], message: string, isUnsettled = false) {
     super(kind, message);
@@ -45,13 +49,13 @@ export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   }
 }
 
-/** An authorization in progress. The browser keeps it, encrypted, until the network redirects back. */
+/** An authorization in progress. The browser keeps it in an encrypted cookie until the network redirects back. */
 export interface Authorization {
   readonly state: string;
   readonly verifier: string;
 }
 
-/** Its methods throw {@link OAuthError}. */
+/** The OAuth client of the X app. Its methods throw {@link OAuthError}. */
 export type OAuth = ReturnType<typeof createOAuth>;
 
 /**
@@ -62,7 +66,7 @@ export type BasicEncoding = "raw" | "form";
 
 export interface OAuthOptions {
   readonly clientId: string;
-  /** Undefined for a public client. */
+  /** Client secret of the X app. Undefined for a public client. */
   readonly clientSecret: Secret | undefined;
   readonly basicEncoding: BasicEncoding;
   readonly apiUrl: string;
@@ -72,7 +76,7 @@ export interface OAuthOptions {
   readonly clock: () => number;
 }
 
-/** OAuth 2.0 authorization code with PKCE (RFC 7636, S256) as X implements it. */
+/** Creates a client for OAuth 2.0 authorization codes with PKCE (RFC 7636, S256) as X implements them. */
 export function createOAuth(options: OAuthOptions) {
   const server: oauth.AuthorizationServer = {
     issuer: new URL(options.apiUrl).origin,
@@ -89,7 +93,10 @@ export function createOAuth(options: OAuthOptions) {
   });
 
   return {
-    /** Returns a fresh state and PKCE verifier, and the URL that sends the browser to the network. */
+    /**
+     * Begins an authorization: returns a fresh state and PKCE verifier, and the URL that sends the browser to the
+     * network.
+     */
     async begin() {
       const state = oauth.generateRandomState();
       const verifier = oauth.generateRandomCodeVerifier();
@@ -105,7 +112,10 @@ export function createOAuth(options: OAuthOptions) {
       }).toString();
       return { state, verifier, url: url.href };
     },
-    /** Checks the redirect against the authorization and exchanges the code. */
+    /**
+     * Checks the network's redirect against the authorization that began it, and exchanges the redirect's code for
+     * tokens.
+     */
     exchange: (redirect: URLSearchParams, { state, verifier }: Authorization) =>
       translated(async () => {
         const parameters = checkRedirect(() => oauth.validateAuthResponse(server, client, redirect, state));
@@ -126,7 +136,7 @@ export function createOAuth(options: OAuthOptions) {
         const response = await oauth.refreshTokenGrantRequest(server, client, authenticate, refreshToken, how);
         return toTokenPair(await oauth.processRefreshTokenResponse(server, client, response), options.clock());
       }),
-    /** Revoking an unknown token is no error (RFC 7009). */
+    /** Revokes a token. Revoking an unknown token is no error (RFC 7009). */
     revoke: (token: string) =>
       translated(async () => {
         const response = await oauth.revocationRequest(server, client, authenticate, token, request(endsGrant));
@@ -164,11 +174,14 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
 }
 
 /**
- * Translates an answer of the token endpoint with a status of 400 or more; a 5xx may come after the work was done. A
- * 401 concerns the client, unless its body says otherwise. The error names the network's own code, or the status
- * without one.
+ * Converts the token endpoint's answer with a status of 400 or more to an error, which names the network's own code or
+ * the status. After a 5xx the work may be done. A 401 concerns the client, unless its body says otherwise.
  */
-function toOAuthError(options: OAuthOptions, { status, text }: Pick<NetworkAnswer, "status" | "text">, ends: Ends) {
+function toOAuthError(
+  options: OAuthOptions,
+  { status, text }: { readonly status: number; readonly text: string },
+  ends: Ends,
+) {
   const body = parseErrorBody(text);
   const code = body.error === undefined ? `HTTP ${status}` : toErrorCode(body.error);
   // RFC 6749 (section 5.2) requires a 401 with `WWW-Authenticate` for a failed Basic authentication of the client.
@@ -182,7 +195,7 @@ function unexpected(isUnsettled: boolean, what = ""): OAuthError {
   return new OAuthError("unavailable", `the network's token endpoint did not answer as expected${what}`, isUnsettled);
 }
 
-/** Text that both encodings of Basic leave unchanged. */
+/** Matches a text that both encodings of Basic authentication leave unchanged. */
 const SAME_ENCODED = /^[\w.*-]*$/;
 
 function whatToCheck({ clientId, clientSecret }: OAuthOptions): string {
@@ -211,8 +224,8 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Throws `rejected` only for a wrong redirect; the library reports that and a wrong answer of the network with one
- * code.
+ * Throws `rejected` only for a redirect that does not fit the authorization; the OAuth library reports that and a wrong
+ * answer of the network with one code.
  */
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
@@ -225,29 +238,32 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   throw new OAuthError("rejected", "the redirect does not match the authorization that was started");
 }
 
-/** The two members of an OAuth error body that are read: the code, and X's description where the code is ambiguous. */
+/** The members of an OAuth error body that are read: the code, and X's description where the code is ambiguous. */
 interface ErrorBody {
   readonly error: string | undefined;
   readonly description: string;
 }
 
-/** True if an error means that the code or refresh token no longer works. */
+/** Function that is true if an OAuth error means that the code or refresh token no longer works. */
 type Ends = (body: ErrorBody) => boolean;
 
-/** Errors about the app's own credentials. Once those are fixed, a grant still works. */
+/** OAuth error codes about the app's own credentials. Once those are fixed, an existing grant still works. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
 
 /**
- * X answers `invalid_request` for a refresh token that was used, revoked or has expired, where RFC 6749 requires
- * `invalid_grant`. Only X's description tells it from other invalid requests.
+ * Matches X's description of a refresh token that was used, revoked or has expired. X answers it with
+ * `invalid_request`, where RFC 6749 requires `invalid_grant`.
  */
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
-/** Narrow on purpose: a wider match would ask the operator to authorize again while the grant still works. */
+/**
+ * True if an OAuth error means that the refresh token no longer works. Narrow on purpose: a wider match would ask the
+ * operator to authorize again while the grant still works.
+ */
 const endsGrant: Ends = ({ error, description }) =>
   error === "invalid_grant" || (error === "invalid_request" && X_DEAD_TOKEN.test(description));
 
-/** A code works once: after any error with it, only a new authorization helps. */
+/** True for any OAuth error about an authorization code: a code works once, so only a new authorization helps. */
 const endsAuthorization: Ends = ({ error }) => error !== undefined;
 
 function parseErrorBody(text: string): ErrorBody {
@@ -262,7 +278,10 @@ function parseErrorBody(text: string): ErrorBody {
   }
 }
 
-/** Returns an error code that has the form of all registered ones, else `unknown_error`: other text may be forged. */
+/**
+ * Returns an OAuth error code that has the form of all registered ones, else `unknown_error`, because other text may be
+ * forged.
+ */
 function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";
 }

@@ -1,39 +1,47 @@
-import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
+import { type EventMetadata, type NewEvent, STREAMS, type LogContext, type StateContext } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { SocialError, type SendDmResult } from "../networks/network.ts";
-import type { TokenPair } from "./oauth.ts";
-import { createStoredTokens, type StoredTokenPair, refreshPair, type RefreshDeps } from "./refresh.ts";
+import type { OAuth, TokenPair } from "./oauth.ts";
+import { createStoredTokens, type StoredTokenPair, refreshPair } from "./refresh.ts";
 import type { Secrets } from "../vault/vault.ts";
 import { LeaseLost } from "eventstore-lite";
-import { takeLease, type HeldLease, type LeaseDeps, ROLES } from "../log/lease.ts";
-import type { Clock } from "../platform/clock.ts";
+import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-/** The authorized account's right to call the network. */
-export type Credentials = Pick<Tokens, "use" | "send">;
-
-export interface TokensDeps extends Omit<RefreshDeps, "pairs">, TokenLeaseDeps {
-  readonly vault: Secrets;
+/** The right to call the network as the authorized account. */
+export interface Credentials {
+  readonly use: Tokens["use"];
+  readonly send: Tokens["send"];
 }
 
-/** A token with less life than this is refreshed before it is used. */
+/** A log, and where the tokens of the linked account are stored and refreshed. */
+export interface TokensContext extends StateContext {
+  readonly vault: Secrets;
+  readonly oauth: OAuth;
+}
+
+/** Remaining life in ms below which an access token is refreshed before it is used. */
 const REFRESH_BELOW_MS = 5 * 60_000;
 
-/** Disposing it waits for a refresh in progress: an answer that is not stored would be lost, and the grant with it. */
-export function createTokens(deps: TokensDeps) {
-  const { projector, eventLog } = deps;
-  const pairs = createStoredTokens(deps.vault);
-  const tokenLease = createTokenLease(deps);
+/**
+ * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress: an answer that is not
+ * stored would be lost, and the grant with it.
+ */
+export function createTokens(context: TokensContext) {
+  const { projector } = context;
+  const pairs = createStoredTokens(context.vault);
+  const tokenLease = createTokenLease(context);
   let refreshing: Promise<string | undefined> | undefined;
 
   /**
-   * Single flight: all callers that find the token stale wait for one refresh, which continues when a caller leaves.
+   * Refreshes the access token. All callers that find it stale wait for one refresh, which continues when a caller
+   * leaves.
    */
   const refresh = (stale: string | undefined): Promise<string | undefined> => {
     refreshing ??= tokenLease
-      .run((lease) => refreshPair({ ...deps, pairs }, stale, lease))
+      .run((lease) => refreshPair({ ...context, pairs }, stale, lease))
       .finally(() => {
         refreshing = undefined;
       });
@@ -44,12 +52,12 @@ export function createTokens(deps: TokensDeps) {
     if (!projector.state("account").authorized) return undefined;
     const pair = await pairs.read();
     if (pair === undefined || refreshing !== undefined) return refresh(pair?.accessToken);
-    return isFresh(pair, deps.clock()) ? pair.accessToken : refresh(pair.accessToken);
+    return isFresh(pair, context.clock()) ? pair.accessToken : refresh(pair.accessToken);
   };
 
   /**
-   * Returns a new token after a 401; undefined if the grant is dead. Throws a SocialError `unavailable` if there is no
-   * new one.
+   * Returns a new access token after a 401; undefined if the grant is dead. Throws a SocialError `unavailable` if there
+   * is no new one.
    */
   const renewed = async (refused: string): Promise<string | undefined> => {
     const token = await refresh(refused);
@@ -58,17 +66,20 @@ export function createTokens(deps: TokensDeps) {
   };
 
   return {
-    /** Stores a new pair durably, then appends the events. */
+    /** Stores a new token pair durably, then appends the events about it. */
     async store(pair: TokenPair, newEvents: readonly NewEvent[], metadata: EventMetadata): Promise<void> {
       await pairs.put(pair);
-      await record({ eventLog, projector }, STREAMS.account, newEvents, { metadata });
+      await record(context, STREAMS.account, newEvents, { metadata });
     },
-    /** Runs `work` while no other process touches the tokens. */
+    /** Runs `work` while no other process changes the tokens. */
     exclusively: <T>(work: () => Promise<T>): Promise<T> => tokenLease.run(work),
-    /** Returns the stored pair, for revoking it. */
+    /** Returns the stored token pair, for revoking it. */
     peek: (): Promise<TokenPair | undefined> => pairs.read(),
     drop: pairs.drop,
-    /** Calls with a fresh token; a SocialError `unauthorized` refreshes it once and calls again. */
+    /**
+     * Calls the network with a fresh access token; after a SocialError `unauthorized`, refreshes the token once and
+     * calls again.
+     */
     async use<T>(call: (token: string) => Promise<T>): Promise<T> {
       const current = await fresh();
       if (current === undefined) throw new SocialError("unauthorized", "no account is authorized");
@@ -81,7 +92,10 @@ export function createTokens(deps: TokensDeps) {
         return await call(token);
       }
     },
-    /** Like `use`, for a send, whose failures are results rather than errors. */
+    /**
+     * Sends a message with a fresh access token, and once more after a refresh if the network refuses the token.
+     * Failures are results rather than errors.
+     */
     async send(call: (token: string) => Promise<SendDmResult>): Promise<SendDmResult> {
       const current = await fresh().catch(asUnreachable);
       if (current === undefined) return { outcome: "unauthorized", rate: undefined };
@@ -97,51 +111,52 @@ export function createTokens(deps: TokensDeps) {
 }
 
 /**
- * True if the token can be used without a refresh. Refreshes early, unless the refresh token is missing or may be used
- * up; then only when the token expires.
+ * True if the access token can be used without a refresh. It is refreshed early, unless the refresh token is missing or
+ * may be used up; then only when the access token expires.
  */
 function isFresh({ expiresAt, refreshToken, begun }: StoredTokenPair, now: number): boolean {
   const belowMs = refreshToken === undefined || begun ? 0 : REFRESH_BELOW_MS;
   return expiresAt - now >= Math.max(1, belowMs);
 }
 
-/** Turns a failed refresh into a result: the message was certainly not sent. */
+/** Converts a failed refresh to the result of a message that was certainly not sent. */
 function asUnreachable(fault: unknown): SendDmResult {
   if (!(fault instanceof SocialError)) throw fault;
   return { outcome: "unreachable", detail: fault.message, rate: undefined };
 }
 
-export interface TokenLeaseDeps extends LeaseDeps {
-  readonly clock: Clock;
-  /** Names this process in the lease. */
-  readonly holder: string;
-}
-
 /**
- * Short, since no instance can refresh while a dead process's lease lasts. Renewed, since a token request may take
- * longer, and often enough that one renewal may fail.
+ * Terms of the tokens' lease. It is short, since no instance can refresh while a dead process's lease lasts, and
+ * renewed often, since a token request may take longer and one renewal may fail.
  */
 const TERMS = { name: ROLES.tokens, ttlMs: 15_000, renewMs: 5_000 };
 const POLL_MS = 200;
 
-/** Longer than another process's token request takes, and than a dead process's lease lasts. */
+/**
+ * Longest wait for the tokens' lease: longer than another process's token request takes, and than a dead process's
+ * lease lasts.
+ */
 const WAIT_MS_MAX = 60_000;
 
-/** Enough for a machine that slept, which loses the lease only once. */
+/**
+ * Most attempts of work that lost the tokens' lease: enough for a machine that slept, which loses the lease only once.
+ */
 const TRIES_MAX = 3;
 
-/** Runs one piece of work at a time across all processes. Disposing it waits for the work in progress. */
-export function createTokenLease(deps: TokenLeaseDeps) {
+/**
+ * Creates the lease of the account's tokens, under which one piece of work runs at a time across all processes.
+ * Disposing it waits for the work in progress.
+ */
+export function createTokenLease(context: LogContext) {
   const stopping = new AbortController();
   const oneByOne = createSerialQueue();
   return {
     /**
-     * Runs work in order, under a lease between processes. Retries under a new one after LeaseLost (this process stood
-     * still, or its clock was moved). Throws a SocialError `unavailable` if others take too long, or if it loses each
-     * lease.
+     * Runs work in order, under the tokens' lease. Retries under a new lease if it lost one, as after a standstill of
+     * this process. Throws a SocialError `unavailable` if others hold the lease too long, or if it loses each one.
      */
     run: <T>(work: (lease: HeldLease) => Promise<T>): Promise<T> =>
-      oneByOne(() => underLease(deps, work, stopping.signal)),
+      oneByOne(() => underLease(context, work, stopping.signal)),
     async [Symbol.asyncDispose]() {
       stopping.abort();
       await oneByOne(async () => {});
@@ -149,9 +164,9 @@ export function createTokenLease(deps: TokenLeaseDeps) {
   };
 }
 
-async function underLease<T>(deps: TokenLeaseDeps, work: (lease: HeldLease) => Promise<T>, stopping: AbortSignal) {
+async function underLease<T>(context: LogContext, work: (lease: HeldLease) => Promise<T>, stopping: AbortSignal) {
   for (let tried = 1; ; tried++) {
-    await using lease = await waitForLease(deps, stopping);
+    await using lease = await waitForLease(context, stopping);
     try {
       return await work(lease);
     } catch (fault) {
@@ -161,11 +176,11 @@ async function underLease<T>(deps: TokenLeaseDeps, work: (lease: HeldLease) => P
   }
 }
 
-async function waitForLease(deps: TokenLeaseDeps, stopping: AbortSignal): Promise<HeldLease> {
-  const { clock, sleep, holder } = deps;
+async function waitForLease(context: LogContext, stopping: AbortSignal): Promise<HeldLease> {
+  const { clock, sleep, holder } = context;
   const giveUpAt = clock() + WAIT_MS_MAX;
   for (;;) {
-    const lease = await takeLease(deps, { ...TERMS, holder });
+    const lease = await takeLease(context, { ...TERMS, holder });
     if (lease !== undefined) return lease;
     if (stopping.aborted || clock() > giveUpAt)
       throw new SocialError("unavailable", "another process holds the tokens");

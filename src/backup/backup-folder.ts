@@ -1,19 +1,22 @@
 import { readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openSegment, SegmentDamaged } from "eventstore-lite";
+import { openSegment, SegmentDamaged } from "eventstore-lite/segments";
 import { ServiceError } from "../platform/service-error.ts";
 import type { OpenedLog } from "../privacy/open-log.ts";
 import { systemCode, withPath } from "../platform/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
-/** Forms of the names that a backup writes into its folder, including those that a killed backup leaves. */
+/**
+ * Regular expression of the names at the top of a folder of incremental backups, including those that a killed backup
+ * leaves.
+ */
 const IN_FOLDER =
   /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;
 const BELOW = new RegExp(
   String.raw`^(?:${SEGMENT_FORM}(?<partial>\..+\.partial)?|${SECRET_FORM}(?:-journal|-wal|-shm|\..+\.partial)?)$`,
 );
 
-/** All paths below a folder of backups, relative to it. */
+/** Lists the paths of all files in a folder of incremental backups, relative to that folder. */
 export function listFiles(folder: string): readonly string[] {
   return withPath(folder, () => readdirSync(folder)).flatMap((name) => {
     const isFolder = name === SEGMENTS || IN_FOLDER.exec(name)?.groups?.["secrets"] !== undefined;
@@ -21,7 +24,7 @@ export function listFiles(folder: string): readonly string[] {
   });
 }
 
-/** Empty if a backup in progress has just removed the folder. */
+/** Lists the names in a subfolder of the backups. Empty if a backup in progress has just removed the subfolder. */
 function listBelow(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -31,19 +34,19 @@ function listBelow(folder: string): readonly string[] {
   }
 }
 
-/** Throws a ServiceError (conflict) for the first path that no backup writes. */
+/** Throws a ServiceError (conflict) that names the first path in a folder of backups which no backup would write. */
 export function refuseOtherFiles(folder: string, paths: readonly string[]): void {
   const other = paths.find((path) => !(path.includes("/") ? BELOW : IN_FOLDER).test(path));
   if (other === undefined) return;
-  throw new ServiceError("conflict", `${folder} holds ${other}, which is no backup's: name another folder`);
+  throw new ServiceError("conflict", `${folder} holds ${other}, which belongs to no backup: name another folder`);
 }
 
 /**
- * Throws a ServiceError (conflict) for keys of a later backup than the next one and, without a manifest, for segments
- * that do not hold this log's events. Another log may need such files, or this one if its manifest is lost.
+ * Throws a ServiceError (conflict) for files in a folder of backups that may belong to another log: keys numbered
+ * beyond the next backup and, if the folder has no manifest, segments that do not hold this log's events.
  */
 export async function refuseUnprovedFiles(
-  log: Pick<OpenedLog, "id" | "hashAt">,
+  log: OpenedLog,
   folder: string,
   paths: readonly string[],
   known: Increments | undefined,
@@ -57,12 +60,12 @@ export async function refuseUnprovedFiles(
       ? await holdsSegment(log, join(folder, path), Number(first))
       : secrets === undefined || Number(secrets) <= next;
     if (isProved) continue;
-    throw new ServiceError("conflict", `${folder} holds ${path}, and no manifest that names it: name another folder`);
+    throw new ServiceError("conflict", `${folder} holds ${path}, but no manifest that names it: name another folder`);
   }
 }
 
-/** True if a segment holds events of the log, and no others. */
-async function holdsSegment(log: Pick<OpenedLog, "id" | "hashAt">, file: string, first: number): Promise<boolean> {
+/** True if a segment file holds only events of this log. */
+async function holdsSegment(log: OpenedLog, file: string, first: number): Promise<boolean> {
   const before = first === 1 ? BEGINNING.hash : await log.hashAt(first - 1);
   if (before === undefined) return false;
   try {
@@ -76,8 +79,8 @@ async function holdsSegment(log: Pick<OpenedLog, "id" | "hashAt">, file: string,
 }
 
 /**
- * Removes what cut-off backups left: partial files, keys of other backups than the newest one, and segments behind its
- * last position. Segments with earlier positions stay, even if the manifest does not name them.
+ * Removes files that cut-off backups left in the folder: partial ones, keys of other backups than the newest, and
+ * segments after its last position. Segments with earlier positions stay, even if the manifest does not name them.
  */
 export function removeRemains(folder: string, paths: readonly string[], known: Increments | undefined): void {
   const named = new Set(known?.segments.map((one) => segmentFile("", one)));

@@ -6,7 +6,7 @@ import { logFiles } from "../log/log-files.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { SEGMENTS } from "./increments-manifest.ts";
 
-/** Parses a folder, or the address of a store. */
+/** Parses where backups are kept: a folder, or the address of an S3-compatible store. */
 export function parseBackupPlace(text: string): string {
   return isS3Address(text) ? text : resolve(text);
 }
@@ -19,12 +19,12 @@ export function withoutSlash(address: string): string {
  * Throws a ServiceError (conflict) if backups would share a place with archived segments, even if nothing is archived
  * yet: one of the two would take the other's files for its own.
  */
-export function refuseArchive(place: string, { log }: Pick<Config, "log">): void {
+export function refuseArchive(place: string, { log }: { readonly log: Config["log"] }): void {
   const archive = log.archive ?? (log.kind === "sqlite" ? logFiles(log.file).segments : undefined);
   if (archive === undefined || !overlap(place, archive)) return;
   throw new ServiceError(
     "conflict",
-    `${place} and ARCHIVE_FOLDER, ${archive}, are not apart: segments there are the log. Name another place for backups`,
+    `${place} and ARCHIVE_FOLDER, ${archive}, overlap: the segments there are part of the log. Name another place for backups`,
   );
 }
 
@@ -43,12 +43,12 @@ function withSeparator(path: string): string {
   return path.endsWith(sep) ? path : path + sep;
 }
 
-/** Each argument ends with a slash, or is empty. */
+/** True if one of two places lies within the other. Each argument ends with a slash, or is empty. */
 function isEitherIn(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }
 
-/** Resolves the links in a path, even if its last folders do not exist yet. */
+/** Resolves the symbolic links in a path, even if its last folders do not exist yet. */
 function resolveLinks(path: string): string {
   return existsSync(path) || path === dirname(path)
     ? realpathSync(path)

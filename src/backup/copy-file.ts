@@ -13,15 +13,15 @@ export function measure(file: string): Copied {
   return readThrough(file, () => {});
 }
 
-/** Measures files in the folder of a backup, given by their names in its manifest. */
+/** Returns the size and the hash of the named files in the folder of a backup. */
 export function measureAll<Name extends BackupFile>(folder: string, names: readonly Name[]): Record<Name, Copied> {
   const measured = names.map((name) => [name, measure(join(folder, NAMES[name]))]);
   return Object.fromEntries(measured) as Record<Name, Copied>;
 }
 
 /**
- * Copies a file of a backup to a new place, durably, if it has not changed since the backup was made. Throws a
- * ServiceError (invalid, conflict); `to` does not exist then.
+ * Copies a file of a backup to the new file `to`, durably, if it still has the size and hash that the manifest records.
+ * Throws a ServiceError (invalid, conflict); `to` does not exist then.
  */
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
   if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);
@@ -31,7 +31,10 @@ export async function copyUnchanged(from: string, to: string, wanted: Copied): P
   });
 }
 
-/** Throws a ServiceError (invalid) that names the file unless it exists and matches the manifest. */
+/**
+ * Throws a ServiceError (invalid) that names the file, unless it exists with the size and hash that the manifest
+ * records.
+ */
 export function refuseAltered(file: string, wanted: Copied): void {
   if (!existsSync(file)) throw new ServiceError("invalid", `${file} is missing`);
   refuseOther(file, measure(file), wanted);
@@ -60,14 +63,14 @@ function readThrough(file: string, take: (chunk: Uint8Array) => void): Copied {
 }
 
 /**
- * Copies all secrets of a place to another one, as of one moment and while others use them, and binds them. A newer
- * copy in `to` stays. Throws a ServiceError (conflict) if `to` has other secrets.
+ * Copies all secrets of a vault or key store to another place, as of one moment and while processes use them, and binds
+ * the copy to a log. A newer copy in `to` stays. Throws a ServiceError (conflict) if `to` has other secrets.
  */
 export async function copySecrets(
   from: SecretPlace,
   to: SecretPlace,
   binding: Binding,
-  /** True for names that are not copied. */
+  /** True for the names of secrets that stay out of the copy. */
   isLeftOut: (name: string) => boolean = () => false,
 ): Promise<void> {
   await using source = await from.open();

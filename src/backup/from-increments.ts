@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { copyFromSegments, createTreeRange, loadSigningKey, openCheckpoint } from "eventstore-lite";
-import { formatOrigin, signChain } from "../log/checkpoint.ts";
+import { createTreeRange, loadSigningKey, openCheckpoint } from "eventstore-lite/proof";
+import { copyFromSegments } from "eventstore-lite/segments";
+import { formatOrigin, signChain } from "../log/signed-checkpoint.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { VERSION } from "../platform/version.ts";
 import type { Moment } from "../projector/parse-moment.ts";
@@ -11,12 +12,12 @@ import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } f
 import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../platform/new-file.ts";
 
-/** Maximum number of reads of a folder in which backups are made meanwhile. */
+/** Maximum number of reads of a folder of backups: a backup made during a read makes it start over. */
 const READS_MAX = 5;
 
 /**
- * Reads a folder of incremental backups. A backup that is made meanwhile removes the former keys, so a read that throws
- * or is not whole is repeated.
+ * Reads a folder of incremental backups. A backup made during the read removes keys of the former one, so a read that
+ * throws or misses a file is repeated.
  */
 export async function readSettled<Result>(
   folder: string,
@@ -38,15 +39,15 @@ export async function readSettled<Result>(
 }
 
 /**
- * Builds from incremental backups the folder of one backup, as of a moment that they reach, for `restore` to prove and
- * restore. The log's own key signs its head; keys and vault are the newest. Throws a ServiceError.
+ * Builds the folder of one whole backup from incremental ones, as of a moment that they cover; `restore` then proves
+ * and restores it. The log's own key signs its head; keys and vault are the newest. Throws a ServiceError.
  */
 export async function extractBackup(folder: string, master: Uint8Array, target: string, { to, until }: Moment) {
   const increments = readIncrements(folder, master);
   const { log, epochs, backups } = increments;
   const newest = backups.at(-1)!;
   if (to !== undefined && to > newest.position)
-    throw new ServiceError("usage", `${folder} reaches position ${newest.position}: there is no position ${to} in it`);
+    throw new ServiceError("usage", `${folder} ends at position ${newest.position}: it has no position ${to}`);
   // An earlier try may have left half of it.
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { mode: 0o700 });
@@ -72,7 +73,7 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
   await makeNewFile(join(target, MANIFEST), JSON.stringify(signManifest<Manifest>(unsigned, master)));
 }
 
-/** Reads the segments with positions up to `to`; each is proved before it is yielded. */
+/** Yields the segments of incremental backups with positions up to `to`; each is proved first. */
 function* readSegments(folder: string, { log, segments }: Increments, to = Infinity) {
   let after = BEGINNING;
   for (const segment of segments) {
@@ -104,7 +105,10 @@ export async function verifyIncrements(
 ) {
   const increments = readIncrements(folder, master);
   const { log, segments, backups, files } = increments;
-  /** A sentence for each file that is missing or altered, and for each backup that the segments contradict. */
+  /**
+   * Result of verifyIncrements: a sentence for each missing or altered file, and for each backup that the segments
+   * contradict.
+   */
   const faults: string[] = [];
   const attempt = <Result>(work: () => Result): Result | undefined => {
     try {
@@ -138,6 +142,7 @@ export async function verifyIncrements(
   if (signed === undefined) return { increments, faults };
   const root = Buffer.from(tree.root()).toString("hex");
   const isSame = signed.origin === formatOrigin({ id: log }) && signed.position === after.position;
-  if (!isSame || signed.hash !== after.hash || signed.root !== root) faults.push(`${note} signs another log`);
+  if (!isSame || signed.hash !== after.hash || signed.root !== root)
+    faults.push(`${note} is the signed head of another log`);
   return { increments, faults };
 }

@@ -1,5 +1,5 @@
 import { createReadStream, statSync } from "node:fs";
-import { type Head, ImportRefused } from "eventstore-lite";
+import { isStoreError, type Head } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
 import { toStored, type ShownEvent, type StoredEvent } from "../log/export-formats/format.ts";
 import type { StorePlace } from "../log/store-backends.ts";
@@ -16,11 +16,11 @@ const KIB = 1024;
 
 const CHUNK_BYTES = 256 * KIB;
 
-/** A file that `reachlog audit export` wrote as JSON Lines. */
+/** File that `reachlog audit export` wrote as JSON Lines, and how to import it. */
 interface ExportedFile {
-  /** `-` for stdin. */
+  /** Path of the exported file; `-` reads stdin. */
   readonly path: string;
-  /** Uses vault and keys although they belong to another log. */
+  /** True to use the existing vault and keys although they belong to another log. */
   readonly takeOverKeys: boolean;
 }
 
@@ -44,7 +44,7 @@ async function importFile(store: StorePlace, { path }: ExportedFile, monitor: Wo
     try {
       return await store.import(readEvents(chunks, place, monitor));
     } catch (fault) {
-      throw fault instanceof ImportRefused ? fileFault(place.line, fault.message) : fault;
+      throw isStoreError(fault, "import_refused") ? fileFault(place.line, fault.message) : fault;
     }
   };
   // The size of a pipe's content is unknown.
@@ -84,8 +84,8 @@ async function* readEvents(
 }
 
 /**
- * Parses the event of one line. Checks only the shape: the log itself checks that the events fit. The error does not
- * repeat the line, because it is full of personal data.
+ * Parses one line of an exported log as an event. Checks only the shape: the log itself checks that the events fit. The
+ * error does not repeat the line, because the line is full of personal data.
  */
 function parseEvent(text: string, line: number): StoredEvent {
   let value: unknown;
@@ -98,14 +98,14 @@ function parseEvent(text: string, line: number): StoredEvent {
   return toStored(value as ShownEvent);
 }
 
-/** The file cannot be read as a log. Nothing was imported. */
+/** Error for an exported file that cannot be read as a log, because of the given line. Nothing was imported. */
 function fileFault(line: number, reason: string): ServiceError {
   return new ServiceError("invalid", `line ${line}: ${reason}; nothing was imported`);
 }
 
 /**
- * Maximum length of a line. An event has at most 256 KiB, and its data stands in a line twice: decrypted and as stored.
- * A file without line breaks must not fill the memory.
+ * Maximum length of a line of an exported log. An event has at most 256 KiB, and its data stands in a line twice:
+ * decrypted and as stored. A file without line breaks must not fill the memory.
  */
 const LINE_BYTES_MAX = KIB * KIB;
 
@@ -113,8 +113,8 @@ const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
- * Yields the lines of a UTF-8 text without their line breaks (LF or CRLF), those of one chunk at a time. `first`: the
- * number of the first line, from 1. Throws a ServiceError (invalid).
+ * Yields arrays with the lines of a UTF-8 text, without line breaks (LF or CRLF); each array holds the lines that end
+ * in one chunk. `first`: the number of its first line, from 1. Throws a ServiceError (invalid).
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
   let rest: Uint8Array = new Uint8Array();

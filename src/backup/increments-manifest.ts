@@ -1,23 +1,26 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { type Head, openSegment, type OpenedSegment } from "eventstore-lite";
+import { openSegment, type OpenedSegment } from "eventstore-lite/segments";
 import { ServiceError } from "../platform/service-error.ts";
 import { withPath } from "../platform/system-fault.ts";
 import { refuseAltered } from "./copy-file.ts";
 import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } from "./manifest.ts";
 
-/** Subfolder for the sealed segments of incremental backups; each segment is written once. */
+/** Name of the subfolder for the sealed segments of incremental backups; each segment is written once. */
 export const SEGMENTS = "segments";
 
-/** Subfolder for keys, vault, head and signing key of the newest backup, which open all earlier ones too. */
+/**
+ * Returns the subfolder of backup `number` for keys, vault, signed head and signing key. Those of the newest backup
+ * also open all earlier ones.
+ */
 export function secretsFolder(number: number): string {
   return `secrets-${String(number).padStart(6, "0")}`;
 }
 
 const position = Type.Integer({ minimum: 0 });
 const backup = Type.Object({
-  /** When it was made, ISO 8601. */
+  /** Time of one incremental backup, ISO 8601. */
   made_at: Type.String(),
   position,
   hash: Type.String(),
@@ -25,10 +28,10 @@ const backup = Type.Object({
 
 const incrementsSchema = Type.Object({
   format: Type.Literal(2),
-  /** Version of the program that made the newest backup. */
+  /** Version of reachlog that made the newest backup in the folder. */
   version: Type.String(),
   log: Type.String(),
-  /** All continuations of the log, oldest first. */
+  /** Continuations of the backed-up log, oldest first: its creation, then each restore, import or copy. */
   epochs: Type.Array(
     Type.Object({
       id: Type.String(),
@@ -37,30 +40,39 @@ const incrementsSchema = Type.Object({
     }),
   ),
   master_key: Type.String(),
-  /** In the order of their positions, without a gap. `hash`: the chain's hash after the last event. */
+  /**
+   * Sealed segments of the log, in the order of their positions, without a gap. `hash`: the chain's hash after a
+   * segment's last event.
+   */
   segments: Type.Array(Type.Composite([Type.Object({ first: position, last: position, hash: Type.String() }), copied])),
-  /** The first entry is backup number 1. */
+  /** Incremental backups in the folder; the first entry is backup number 1. */
   backups: Type.Array(backup, { minItems: 1 }),
   files: Type.Object({ vault: copied, keys: copied, head: copied, signingKey: copied }),
   mac: Type.String(),
 });
 
 /**
- * Describes a folder of incremental backups. Each backup replaces it last, atomically; files that it does not name are
- * no part of the backups.
+ * Manifest of a folder of incremental backups. Each backup replaces the manifest last, atomically; files that it does
+ * not name belong to no backup.
  */
 export type Increments = Static<typeof incrementsSchema>;
 
 export type SegmentEntry = Increments["segments"][number];
 
-/** Digits of the largest position that a number holds, so that names are in the order of positions. */
+/**
+ * Digits of a position in the name of a segment's file: as many as the largest position has, so that names sort by
+ * position.
+ */
 const DIGITS = 16;
 
-/** The forms of the files' paths below the folder, as parts of a regular expression. */
+/** Regular expressions of the paths of segments and of secrets, relative to a folder of incremental backups. */
 export const SEGMENT_FORM = String.raw`segments/(?<first>\d{${DIGITS}})-\d{${DIGITS}}\.zst`;
 export const SECRET_FORM = String.raw`secrets-(?<secrets>\d{6,})/(?:${SECRET_FILES.map((name) => NAMES[name].replaceAll(".", "\\.")).join("|")})`;
 
-export function segmentFile(folder: string, { first, last }: Pick<SegmentEntry, "first" | "last">): string {
+export function segmentFile(
+  folder: string,
+  { first, last }: { readonly first: number; readonly last: number },
+): string {
   const [from, to] = [first, last].map((at) => String(at).padStart(DIGITS, "0"));
   return join(folder, SEGMENTS, `${from}-${to}.zst`);
 }
@@ -69,7 +81,7 @@ export function secretFile(folder: string, { backups }: Increments, file: (typeo
   return join(folder, secretsFolder(backups.length), NAMES[file]);
 }
 
-/** True if a folder holds incremental backups; false also if it does not exist. */
+/** True if a folder holds incremental backups; false if it holds something else or does not exist. */
 export function isIncremental(folder: string): boolean {
   try {
     return (JSON.parse(readFileSync(join(folder, MANIFEST), "utf8")) as { readonly format?: unknown }).format === 2;
@@ -79,8 +91,8 @@ export function isIncremental(folder: string): boolean {
 }
 
 /**
- * Throws a ServiceError (configuration, invalid) unless a holder of this master key wrote the manifest, or the system's
- * error.
+ * Reads the manifest of incremental backups. Throws a ServiceError (configuration, invalid) unless a holder of this
+ * master key wrote it, or the system's error.
  */
 export function readIncrements(folder: string, master: Uint8Array): Increments {
   const increments = decodeManifest(folder, incrementsSchema);
@@ -88,7 +100,7 @@ export function readIncrements(folder: string, master: Uint8Array): Increments {
   return increments;
 }
 
-/** Reads one segment and proves it. Throws a ServiceError (invalid) that names the file. */
+/** Reads one segment of incremental backups and proves it. Throws a ServiceError (invalid) that names the file. */
 export function readSegment(folder: string, log: string, segment: SegmentEntry, after: ChainEnd): OpenedSegment {
   const file = segmentFile(folder, segment);
   refuseAltered(file, segment);
@@ -103,7 +115,10 @@ export function readSegment(folder: string, log: string, segment: SegmentEntry, 
   throw new ServiceError("invalid", `${file} does not end where the backup's manifest says`);
 }
 
-type ChainEnd = Pick<Head, "position" | "hash">;
+interface ChainEnd {
+  readonly position: number;
+  readonly hash: string;
+}
 
-/** The position and the hash of a log before its first event. */
+/** End of the hash chain of a log without events: position 0 and a hash of zeros. */
 export const BEGINNING: ChainEnd = { position: 0, hash: "00".repeat(32) };

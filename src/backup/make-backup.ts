@@ -18,9 +18,12 @@ import { type Increment, writeIncrement } from "./write-increment.ts";
 
 /** A backup that was made and recorded. */
 export interface MadeBackup extends Increment {
-  /** Number of keys that the log names, and that neither the log nor the backup has. */
+  /**
+   * Number of keys of personal data that the backed-up events name, and that were lost: the key store does not have
+   * them, so neither has the backup.
+   */
   readonly missingKeys: number;
-  /** Where the master key is; the backup does not contain it. */
+  /** Where the operator keeps the master key, such as the path of its file; the backup does not contain the key. */
   readonly masterKey: string;
 }
 
@@ -48,11 +51,14 @@ export async function makeBackup(
   return { ...made, missingKeys: length, masterKey: nameOfKey(secrets) };
 }
 
-/** Returns the function that writes the requested backup. Throws a ServiceError (usage). */
+/**
+ * Returns the function that writes the requested kind of backup: whole, incremental in a folder, or incremental in a
+ * store. Throws a ServiceError (usage).
+ */
 function chooseWriter(config: Config, place: string, isIncremental: boolean): typeof writeWhole {
   if (!isS3Address(place)) return isIncremental ? writeIncrement : writeWhole;
   if (isIncremental) return writeRemoteIncrement.bind(undefined, config);
-  throw usageError(`${place} takes --incremental backups only`);
+  throw usageError(`${place} accepts only incremental backups: add --incremental`);
 }
 
 async function writeWhole(source: BackupSource, folder: string, options: WriteOptions): Promise<Increment> {
@@ -63,7 +69,7 @@ async function writeWhole(source: BackupSource, folder: string, options: WriteOp
 
 /**
  * Proves that the incremental backups at a place can be restored with the configured master key. `faults`: a sentence
- * for each file that is missing or altered. Throws a ServiceError.
+ * for each missing or altered file. Throws a ServiceError.
  */
 export async function verifyBackups(config: Config, place: string, { showProgress }: WorkMonitor) {
   const master = loadMasterKey(config);

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { type Config, loadConfig } from "../config/config.ts";
 import { configurationError } from "../config/error.ts";
 import { readEnvFile } from "../config/load-env-file.ts";
-import type { Settings } from "../config/environment.ts";
+import type { RawEnvironment } from "../config/environment.ts";
 import { refuseServed } from "../log/instance-heartbeats.ts";
 import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
@@ -20,9 +20,15 @@ import { loadMasterKey } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 
 /**
- * The settings of the new place: a file in the form of `.env`, and the environment for all that the file does not set.
+ * Source of the settings of the log's new place: a file in the form of `.env`, and the environment for all that the
+ * file does not set.
  */
-type TargetSettings = Pick<Settings, "env" | "readFile"> & { readonly file: string };
+interface TargetSettings {
+  readonly env: RawEnvironment;
+  readonly readFile: (path: string) => string;
+  /** Path of the file with the settings of the new place. */
+  readonly file: string;
+}
 
 /**
  * Moves the log of a configuration, its vault and its keys to the place of other settings: makes a backup, proves it
@@ -55,23 +61,26 @@ async function copyTo(monitor: WorkMonitor, log: OpenedLog, source: Config, targ
     if (monitor.isInterrupted()) throw new ServiceError("busy", "interrupted: nothing was moved");
     await refuseServed(log);
     if ((await log.head()).hash === copied.hash) return;
-    throw new ServiceError("busy", "the log was appended to meanwhile, and nothing was moved: try again");
+    throw new ServiceError(
+      "busy",
+      "another process appended to the log during the migration, so nothing was moved: try again",
+    );
   };
   return await putBack(monitor, folder, target, { master: log.master, beforePlacing });
 }
 
-/** Settings that locate the log; the new place inherits none of them. */
+/** Names of the settings that locate a log; the new place inherits none of them from the former one. */
 const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
 
 /**
- * Loads this configuration with other settings and the current master key. Throws a ServiceError (configuration,
- * usage).
+ * Loads the configuration of the new place: the settings in its file, then the current ones except those that locate
+ * the log. The master key stays. Throws a ServiceError (configuration, usage).
  */
 function loadTarget({ env: current, readFile, file }: TargetSettings, master: Uint8Array): Config {
   const { values: given, faults } = readEnvFile(file, current);
   if (faults.length > 0) throw configurationError(faults);
   if (!PLACE.some((name) => name.startsWith("DATABASE_URL") && given[name] !== undefined)) {
-    throw new ServiceError("usage", `${file} sets no DATABASE_URL`);
+    throw new ServiceError("usage", `${file} does not set DATABASE_URL: add it`);
   }
   const others = Object.entries(current).filter(([name]) => !PLACE.includes(name));
   const env: Record<string, string | undefined> = { ...Object.fromEntries(others), ...given };
@@ -82,6 +91,6 @@ function loadTarget({ env: current, readFile, file }: TargetSettings, master: Ui
   if (keyId(loadMasterKey(config)) === keyId(master)) return config;
   throw new ServiceError(
     "configuration",
-    `REACHLOG_KEY of ${file} is another master key: reachlog key rotate replaces it`,
+    `REACHLOG_KEY in ${file} is another master key: keep the present one; reachlog key rotate replaces it`,
   );
 }

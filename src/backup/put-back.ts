@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { redactedUrl, type PostgresLog } from "../config/database.ts";
-import { signHead } from "../log/checkpoint.ts";
+import { signHead } from "../log/signed-checkpoint.ts";
 import { refuseServed } from "../log/instance-heartbeats.ts";
 import { logFiles } from "../log/log-files.ts";
 import { restoreToServer, sqliteStore } from "../log/store-backends.ts";
@@ -24,8 +24,9 @@ import { NAMES, readManifest, type Manifest } from "./manifest.ts";
 import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
 
 /**
- * Throws a ServiceError if the place of the configuration's log is taken: conflict by a log, busy by a service with an
- * empty one and, unless `takeOverKeys`, configuration by vault or keys of another log than `log`, or of one elsewhere.
+ * Throws a ServiceError if the configured place is taken: conflict by a log, busy by a service with an empty log and,
+ * unless `takeOverKeys`, configuration by vault or keys that belong to another log than `log` or to one at another
+ * place.
  */
 export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
   await refuseLog(config);
@@ -47,7 +48,7 @@ async function refuseLog(config: Config): Promise<void> {
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
 }
 
-/** Binds the vault and keys of a place to the log that is there now, and to no other. */
+/** Binds the vault and keys at a place to the log that is there now, so that they serve no other log. */
 export async function bindNext(place: LogPlace): Promise<void> {
   for (const file of ["keys", "vault"] as const) {
     const secrets = place.secrets[file];
@@ -60,21 +61,25 @@ export async function bindNext(place: LogPlace): Promise<void> {
   }
 }
 
-/** Returns a binding to the log with that id which is opened next; secrets next to the log move with it. */
+/**
+ * Returns the binding of restored vault or keys to the log with the id `log`, in whichever continuation is opened next.
+ * Secrets next to the log move with it.
+ */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
 }
 
-interface PutBackOptions extends Pick<RehearseOptions, "acceptLostKeys"> {
+interface PutBackOptions {
+  readonly acceptLostKeys?: RehearseOptions["acceptLostKeys"];
   readonly master: Uint8Array;
-  /** True to prove the backup without placing it. */
+  /** True to prove the backup without restoring it. */
   readonly isRehearsal?: boolean;
-  /** Called after the proof, before anything is placed; if it throws, nothing has changed. */
+  /** Called after the backup is proved and before anything is restored; if it throws, nothing has changed. */
   readonly beforePlacing?: () => Promise<void>;
 }
 
 /**
- * Proves a backup in a scratch folder, and then puts it where the configuration has its log. A log put on a server is
+ * Proves a backup in a scratch folder, and then restores it to the configured place. A log restored to a server is
  * proved there once more. Throws a ServiceError; then no log is there.
  */
 export async function putBack(
@@ -110,7 +115,7 @@ export async function putBack(
   return manifest;
 }
 
-/** Refuses existing keys of another log, or an older copy that was used since. */
+/** Throws if the keys at the restored log's place are another log's, or an older copy that lacks keys of this log. */
 async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manifest, master: Uint8Array) {
   await using secrets = await openSecretStore({ place, master });
   const keyring = await openKeyring(keysIn(secrets), systemClock);
@@ -120,7 +125,9 @@ async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manif
   await refuseMissing(place.name, log, keyring, manifest);
 }
 
-/** Restores the log last and in one piece: if a log exists, all that belongs to it exists too. */
+/**
+ * Restores the log to a server in one piece, after vault and keys: if a log exists, all that belongs to it exists too.
+ */
 async function placeOnServer(
   monitor: WorkMonitor,
   config: Config,
@@ -129,7 +136,7 @@ async function placeOnServer(
 ): Promise<void> {
   await monitor.showProgress("copying", manifest.log.position, (onProgress) =>
     restoreToServer(log, file, (copied) => {
-      if (monitor.isInterrupted()) throw new ServiceError("busy", `interrupted: no log is in ${log.shown}`);
+      if (monitor.isInterrupted()) throw new ServiceError("busy", `interrupted: ${log.shown} holds no log`);
       onProgress(copied);
     }),
   );
@@ -138,14 +145,17 @@ async function placeOnServer(
   );
 }
 
-/** Verifies the restored log and signs its head with the signing key of the server's vault. */
+/** Verifies the log that was restored to a server, and signs its head with the signing key in the server's vault. */
 async function proveOnServer(config: Config, manifest: Manifest, onProgress: (checked: number) => void): Promise<void> {
   await using log = await openLogAt(locateLog(config));
   const { verification } = await verifyLog(log, [], { onProgress });
   const { head, fault } = verification;
   const { position, hash } = manifest.log;
   if (fault !== undefined || head.position !== position || head.hash !== hash) {
-    throw new ServiceError("damaged", `${redactedUrl(config.log)} does not hold what was written: do not use it`);
+    throw new ServiceError(
+      "damaged",
+      `${redactedUrl(config.log)} does not hold the log that was written to it: do not use it`,
+    );
   }
   await log.goOn();
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { LogStore } from "../../events/catalog.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
-import { readKnownHeads } from "../log/checkpoint.ts";
+import { readKnownHeads } from "../log/signed-checkpoint.ts";
 import { verifyLog } from "../log/verifier.ts";
 import { secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -15,20 +15,20 @@ import { copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, refuseForged, type BackupFile, type Manifest, openSigningKey } from "./manifest.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Name of the log in the scratch folder. */
+/** File name of a backup's log in the scratch folder where the backup is proved. */
 export const SCRATCH_LOG = "reachlog.sqlite";
 
 export interface RehearseOptions {
-  /** An empty folder, in which the log is placed as a restore would place it. */
+  /** Empty folder in which the backup's files are placed as a restore would place them. */
   readonly scratch: string;
   readonly onProgress?: (checked: number) => void;
-  /** True if keys of its personal data may be missing: data that they encrypted reads as erased. */
+  /** True if keys of the log's personal data may be missing: data that they encrypted then reads as erased. */
   readonly acceptLostKeys?: boolean | undefined;
 }
 
 /**
- * Proves a backup by restoring it into another place: unaltered files, a head signed by the log's own key and held by a
- * whole chain, and keys for all that is encrypted, opened by `master`. Throws a ServiceError for the first fault.
+ * Proves a backup by restoring it into a scratch folder: unaltered files, a head signed by the log's own key and held
+ * by a whole chain, and keys for all encrypted data, opened by `master`. Throws a ServiceError for the first fault.
  */
 export async function rehearse(
   folder: string,
@@ -55,7 +55,7 @@ export async function rehearse(
   return manifest;
 }
 
-/** Throws a ServiceError (invalid) if keys that the log of a backup names were never in `place`. */
+/** Throws a ServiceError (invalid) if the log of a backup names keys that were never in the key store `place`. */
 export async function refuseMissing(place: string, log: LogStore, keyring: Keyring, { made_at }: Manifest) {
   const missing = await missingKeys(log, keyring, Date.parse(made_at));
   if (missing.length === 0) return;
@@ -67,8 +67,9 @@ export async function refuseMissing(place: string, log: LogStore, keyring: Keyri
 }
 
 /**
- * Puts the files of a backup in place, the log last, so that a kill leaves no log. Existing vault and keys stay, and so
- * does the same signing key. Throws a ServiceError, and places nothing, if a file is altered or its place is taken.
+ * Puts a backup's files where the log belongs, the log last, so that a kill leaves no log. Existing vault and keys
+ * stay, and an equal signing key. Throws a ServiceError, and places nothing, if a file is altered or its place is
+ * taken.
  */
 export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
   const placed: string[] = [];

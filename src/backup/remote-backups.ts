@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite/segments";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Increments } from "./increments-manifest.ts";
 import {
@@ -13,27 +13,27 @@ import {
 } from "./remote-names.ts";
 
 /**
- * Backups below an address of a store, whose lists may be late. Claims decide everything: they are numbered without a
- * gap and never removed, and of all backups that read the same manifest, one writes the next claim.
+ * Backups below an address of a store, whose lists may be late. A claim, written last, makes a backup valid. Claims are
+ * numbered without a gap and never removed; of backups made at the same time, one writes the next claim.
  */
 export interface RemoteBackups {
-  readonly storage: Pick<SegmentStorage, "list" | "read" | "write" | "remove">;
-  /** The address, for messages. */
+  readonly storage: SegmentStorage;
+  /** Address of the backups, as messages show it. */
   readonly place: string;
-  /** Throws unless a holder of this master key wrote the manifest. */
+  /** Parses a manifest; throws unless a holder of the configured master key wrote it. */
   readonly open: (manifest: Uint8Array) => Increments;
 }
 
-/** An existing manifest, and all that it names. */
+/** Manifest of a remote backup, parsed and as bytes. */
 interface FoundManifest {
   readonly increments: Increments;
-  /** The bytes of the manifest. */
+  /** Bytes of the manifest, as they are stored. */
   readonly manifest: Uint8Array;
 }
 
 /**
- * Adds the backup that `make` makes as the successor of the newest one, and removes what is no longer needed. Throws a
- * ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
+ * Adds the backup that `make` returns as the successor of the newest one, and removes objects that are no longer
+ * needed. Throws a ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
  */
 export async function addBackup<Made extends NewBackup>(
   remote: RemoteBackups,
@@ -52,8 +52,8 @@ export async function addBackup<Made extends NewBackup>(
 }
 
 /**
- * Reads the newest manifest; undefined if there is no backup. Throws a ServiceError (busy, damaged), or what the
- * storage throws.
+ * Reads the newest manifest in the store; undefined if there is no backup. Throws a ServiceError (busy, damaged), or
+ * what the storage throws.
  */
 async function readNewest(
   { storage, place, open }: RemoteBackups,
@@ -91,24 +91,24 @@ function unreadable(place: string, name: string): ServiceError {
   return new ServiceError("busy", `${place}/${name} is listed and cannot be read: try again later`);
 }
 
-/** The name of the manifest that a claim contains. */
+/** Returns the name of the manifest that a backup's claim contains. */
 function parseClaim(place: string, number: number, claim: Uint8Array): string {
   const name = Buffer.from(claim).toString("utf8").trim();
   if (parseRemoteName(name)?.kind === "manifest") return name;
   throw new ServiceError(
     "damaged",
-    `${place}/${claimName(number)} names no manifest: it was altered, or is an earlier build's`,
+    `${place}/${claimName(number)} names no manifest: it was altered, or an earlier version wrote it`,
   );
 }
 
 export interface NewBackup extends FoundManifest {
-  /** The files that the backup adds, by their paths below the folder of backups. */
+  /** Files that the backup adds to the store, by their paths below the folder of backups. */
   readonly added: ReadonlyMap<string, () => Uint8Array>;
 }
 
 /**
- * Writes a backup: the claim comes last and makes it valid, when all that it names exists. Resolves with the listed
- * names.
+ * Writes a backup to the store. The claim comes last, once all that it names exists, and makes the backup valid.
+ * Resolves with the names that the store lists.
  */
 async function store({ storage, place }: RemoteBackups, { increments, manifest, added }: NewBackup) {
   const number = increments.backups.length;
@@ -136,10 +136,13 @@ async function store({ storage, place }: RemoteBackups, { increments, manifest, 
 }
 
 function overtaken(place: string, cause?: unknown): ServiceError {
-  return new ServiceError("busy", `another backup into ${place} was made meanwhile: try again`, { cause });
+  return new ServiceError("busy", `another backup into ${place} was made at the same time: try again`, { cause });
 }
 
-/** Replaces a damaged object that a cut-off backup left under the name; no manifest names it. */
+/**
+ * Writes an object to the store. Replaces a damaged object of that name, which a cut-off backup left and no manifest
+ * names.
+ */
 async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes: Uint8Array): Promise<void> {
   try {
     await storage.write(name, bytes);
@@ -151,8 +154,8 @@ async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes
 }
 
 /**
- * Removes what no later backup can need once `newest` is made: keys and manifest of `former`, even if the list is late,
- * and what cut-off backups left.
+ * Removes objects that no later backup can need once `newest` is made: keys and manifest of the backup `former`, even
+ * if the store's list is late, and what cut-off backups left.
  */
 async function removeFormer(
   { storage }: RemoteBackups,
@@ -174,12 +177,12 @@ function manifestName({ increments: { log, backups }, manifest }: FoundManifest)
   return hashedName(log, claimName(backups.length), hash("sha256", manifest));
 }
 
-/** Maximum number of reads for one copy, since backups may be made meanwhile. */
+/** Maximum number of reads for one copy of remote backups: a backup made meanwhile makes another read necessary. */
 const READS_MAX = 5;
 
 /**
- * Reads all files of the newest backup. `take` gets each with its path below the folder, and no bytes of a damaged one.
- * Begins again if another backup removed some meanwhile; resolves with false if there is no backup.
+ * Reads all files of the newest remote backup. `take` gets each with its path below the folder of backups, and no bytes
+ * of a damaged one. Starts over if another backup removed files meanwhile; resolves with false if there is no backup.
  */
 export async function readAll(
   remote: RemoteBackups,
@@ -207,7 +210,10 @@ export async function readAll(
   throw new ServiceError("busy", `backups into ${place} are made faster than they are read: try again later`);
 }
 
-/** Reads a damaged file as empty. The comparison of its hash then reports it as altered, together with all others. */
+/**
+ * Reads an object of a backup, and a damaged one as empty: the comparison of its hash then reports it as altered,
+ * together with all others.
+ */
 async function readObject(storage: RemoteBackups["storage"], name: string): Promise<Uint8Array | undefined> {
   try {
     return await storage.read(name);

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { SegmentStorage } from "eventstore-lite";
+import type { SegmentStorage } from "eventstore-lite/segments";
 import type { Config } from "../config/config.ts";
 import { isS3Address } from "../networks/s3/address.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -15,11 +15,11 @@ import { type BackupSource, type WriteOptions } from "./write-backup.ts";
 import { type Increment, readKnown, writeIncrement } from "./write-increment.ts";
 
 /**
- * Adds a backup to those at an address, and removes nothing else there. Of two backups at once the second is refused,
- * and the first is not harmed. Throws a ServiceError (busy, conflict, damaged), or what store and storage throw.
+ * Adds an incremental backup to those at a store's address, and removes none of them. Of two backups made at once, the
+ * second is refused and the first is unharmed. Throws a ServiceError (busy, conflict, damaged), or the store's error.
  */
 export async function writeRemoteIncrement(
-  config: Pick<Config, "objectStore">,
+  config: Config,
   source: BackupSource,
   address: string,
   options: WriteOptions,
@@ -38,7 +38,9 @@ export async function writeRemoteIncrement(
   });
 }
 
-/** Puts a manifest into the folder, and reads it there. */
+/**
+ * Returns a function that parses a remote manifest by writing it into a local folder and reading it there with `read`.
+ */
 function openManifest(folder: string, read: () => Increments): RemoteBackups["open"] {
   return (manifest) => {
     writeFileSync(join(folder, MANIFEST), manifest);
@@ -46,15 +48,13 @@ function openManifest(folder: string, read: () => Increments): RemoteBackups["op
   };
 }
 
-/** The files of the folder except for its manifest, by their paths below it. */
+/** Files that a backup wrote into a local folder, without its manifest, by their paths below the folder. */
 function addedFiles(folder: string): ReadonlyMap<string, () => Uint8Array> {
   const paths = listFiles(folder).filter((path) => path.includes("/"));
   return new Map(paths.map((path) => [path, () => readFileSync(join(folder, path))]));
 }
 
-/**
- * Returns a copy on this machine of the backups at an address; a folder is used as it is. Messages name the address.
- */
+/** Returns a local copy of the backups at an address; a folder is used as it is. Messages name the address. */
 export async function openIncrements(place: string, config: Config, master: Uint8Array): Promise<Scratch> {
   if (!isS3Address(place)) return { folder: place, work: (act) => act(place), [Symbol.dispose]() {} };
   const storage = openSegmentStorage(place, config);
@@ -67,7 +67,9 @@ export async function openIncrements(place: string, config: Config, master: Uint
 
 interface Scratch extends Disposable {
   readonly folder: string;
-  /** Calls `act` with the folder. Throws what it throws, with the place's name in the message. */
+  /**
+   * Calls `act` with the local folder of backups. Rethrows what it throws, with the backups' address in the message.
+   */
   work<Result>(act: (folder: string) => Promise<Result>): Promise<Result>;
 }
 

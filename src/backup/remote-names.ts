@@ -10,17 +10,23 @@ import {
 } from "./increments-manifest.ts";
 import { SECRET_FILES } from "./manifest.ts";
 
-/** An object of backups in a store, as its name tells. `tag` identifies the log that it belongs to. */
+/**
+ * Kind of an object that backups keep in a store, parsed from its name. `tag` identifies the log that the object
+ * belongs to.
+ */
 export type RemoteName =
-  /** Names the manifest of that backup. Written last, by one backup only, and never removed. */
+  /**
+   * Claim of backup `number`: it names the manifest of that backup. Written last, by one backup only, and never
+   * removed.
+   */
   | { readonly kind: "claim"; readonly number: number }
   | { readonly kind: "manifest" | "secret"; readonly number: number; readonly tag: string }
-  /** `tag` is undefined in names of an earlier build. */
+  /** Segment whose first event has the position `first`. `tag` is undefined in names of an earlier build. */
   | { readonly kind: "segment"; readonly first: number; readonly tag: string | undefined };
 
 /**
- * Numbers of digits, at the end of a name, of the log's tag and of the content's SHA-256: together as long as one
- * SHA-256.
+ * Numbers of digits, at the end of an object's name, of the log's tag and of the content's SHA-256: together as long as
+ * one SHA-256.
  */
 const [TAG_DIGITS, CONTENT_DIGITS] = [16, 48];
 
@@ -29,7 +35,7 @@ const FORM = new RegExp(
     String.raw`(?:\.(?<tag>[0-9a-f]{${TAG_DIGITS}})[0-9a-f]{${CONTENT_DIGITS}})?$`,
 );
 
-/** Undefined if no backup writes such a name. */
+/** Parses the name of an object in a store; undefined if no backup writes such a name. */
 export function parseRemoteName(name: string): RemoteName | undefined {
   const { number, secrets, first, tag } = FORM.exec(name)?.groups ?? {};
   if (first !== undefined) return { kind: "segment", first: Number(first), tag };
@@ -43,7 +49,10 @@ export function claimName(number: number): string {
   return `manifest-${String(number).padStart(6, "0")}.json`;
 }
 
-/** Files of different logs, or with different bytes, never have the same name. */
+/**
+ * Returns the name of a file's object in the store. Files of different logs, or with different bytes, never have the
+ * same name.
+ */
 export function hashedName(log: string, file: string, sha256: string): string {
   return `${file}.${hashLogId(log)}${sha256.slice(0, CONTENT_DIGITS)}`;
 }
@@ -52,7 +61,7 @@ export function hashLogId(log: string): string {
   return hash("sha256", log).slice(0, TAG_DIGITS);
 }
 
-/** Names of all objects that a manifest names -> paths of their files below the folder of backups. */
+/** Maps the names of all objects that a manifest names to the paths of their files below the folder of backups. */
 export function listObjects(increments: Increments): ReadonlyMap<string, string> {
   const { log, segments, files } = increments;
   const all = [
@@ -63,18 +72,18 @@ export function listObjects(increments: Increments): ReadonlyMap<string, string>
 }
 
 /**
- * Throws a ServiceError (conflict) unless all names are those of backups. A store's console may list the address itself
- * as a name.
+ * Throws a ServiceError (conflict) unless all names listed at the address are those of backups. An empty name passes,
+ * because a store's console may list the address itself.
  */
 export function refuseOtherNames(place: string, listed: readonly string[]): void {
   const other = listed.find((name) => name !== "" && parseRemoteName(name) === undefined);
   if (other === undefined) return;
-  throw new ServiceError("conflict", `${place} holds ${other}, which is no backup's: name another address`);
+  throw new ServiceError("conflict", `${place} holds ${other}, which belongs to no backup: name another address`);
 }
 
 /**
- * Called if there is no backup. Throws a ServiceError (conflict) for a name that no cut-off first backup of this log
- * wrote: it may be another log's, or of backups whose claims are lost.
+ * Called if there is no valid backup. Throws a ServiceError (conflict) for a name that no cut-off first backup of this
+ * log wrote: the object may be another log's, or belong to backups whose claims are lost.
  */
 export function refuseUnprovedNames(place: string, listed: readonly string[], log: string): void {
   const tag = hashLogId(log);
@@ -84,12 +93,12 @@ export function refuseUnprovedNames(place: string, listed: readonly string[], lo
     return name.tag !== tag || (name.kind !== "segment" && name.number !== 1);
   });
   if (other === undefined) return;
-  throw new ServiceError("conflict", `${place} holds ${other}, and no manifest that names it: name another address`);
+  throw new ServiceError("conflict", `${place} holds ${other}, but no manifest that names it: name another address`);
 }
 
 /**
- * True if a name that the newest manifest lacks cannot be in a later one: later backups begin behind its last position
- * and have higher numbers. A name that is older than the manifest before it must be this log's.
+ * True if an object that the newest manifest does not name can be removed, because no later manifest will name it.
+ * Without this log's tag, only an object that is newer than the previous backup counts.
  */
 export function isFormer(text: string, { log, backups }: Increments): boolean {
   const name = parseRemoteName(text);

@@ -15,19 +15,19 @@ import { openIncrements } from "./remote-increments.ts";
 import { recordBackup, type Recording } from "./write-backup.ts";
 
 interface RestoreChoices {
-  /** True to prove the backup only; its own log, if it is here, records that. */
+  /** True to prove the backup only. The backed-up log, if it is at the configured place, records that. */
   readonly isRehearsal: boolean;
-  /** Number of an incremental backup, from 1; default: the newest. */
+  /** Number of the incremental backup to restore, from 1; default: the newest. */
   readonly number: string | undefined;
-  /** A moment that the incremental backups reach. */
+  /** Moment to restore; the incremental backups must cover it. */
   readonly asOf: string | undefined;
   readonly takeOverKeys: boolean;
   readonly acceptLostKeys: boolean | undefined;
 }
 
 /**
- * Proves the backup at a place, and restores it to where this configuration has its log. `isOfIncrements`: it was built
- * from incremental backups, and `made_at` is the time of the newest one. Throws a ServiceError.
+ * Proves the backup at a place, and restores it as the configured log. `isOfIncrements`: the backup was built from
+ * incremental ones, and `made_at` is the time of the newest one. Throws a ServiceError.
  */
 export async function restoreBackup(
   config: Config,
@@ -52,19 +52,19 @@ export async function restoreBackup(
 }
 
 /**
- * Returns the moment to restore of incremental backups; undefined if the folder is one backup. Throws a ServiceError
- * (usage).
+ * Returns the moment that is restored from incremental backups; undefined if the folder holds one whole backup. Throws
+ * a ServiceError (usage).
  */
 function chooseMoment(
   config: Config,
   folder: string,
   master: Uint8Array,
-  { number, asOf }: Pick<RestoreChoices, "number" | "asOf">,
+  { number, asOf }: { readonly number: RestoreChoices["number"]; readonly asOf: RestoreChoices["asOf"] },
 ): Moment | undefined {
   if (number !== undefined && asOf !== undefined) throw usageError("give --backup or --as-of, not both");
   if (!isIncremental(folder)) {
     if (number === undefined && asOf === undefined) return undefined;
-    throw usageError(`${folder} is one backup: --backup and --as-of need incremental ones`);
+    throw usageError(`${folder} is a single backup: --backup and --as-of need incremental backups`);
   }
   if (number === undefined) return parseMoment(asOf, config.outreach.timezone);
   const { backups } = readIncrements(folder, master);
@@ -73,12 +73,15 @@ function chooseMoment(
   return { to: chosen.position };
 }
 
-/** The folder of the log's file; undefined if the log is to be on a server, or the folder does not exist yet. */
+/**
+ * Returns the folder of the configured log's file; undefined if the log is on a server, or the folder does not exist
+ * yet.
+ */
 function folderBeside({ log }: Config): string | undefined {
   return log.kind === "sqlite" && existsSync(dirname(log.file)) ? dirname(log.file) : undefined;
 }
 
-/** The configured master key, which no backup contains. Throws a ServiceError (configuration). */
+/** Returns the configured master key, which no backup contains. Throws a ServiceError (configuration). */
 export function loadMasterKey({ key, log }: Config): Uint8Array {
   if (key !== undefined) return parseKey(key.reveal(), "REACHLOG_KEY");
   const file = log.kind === "sqlite" ? locateFiles(log).key : "";

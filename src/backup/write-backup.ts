@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Head } from "eventstore-lite";
-import { findLoss, signHead } from "../log/checkpoint.ts";
+import { findLoss, signHead } from "../log/signed-checkpoint.ts";
 import { createEventLog, type EventMetadata, STREAMS, eventAt } from "../log/event-log.ts";
 import type { StorePlace } from "../log/store-backends.ts";
 import { isoTime, makeId, type Clock } from "../platform/clock.ts";
@@ -32,7 +32,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 /** A log that is in use, and the secrets that belong to it. */
 export interface BackupSource {
   readonly log: OpenedLog;
-  readonly secrets: Pick<MasterKeyPlace, "vault" | "keys">;
+  readonly secrets: MasterKeyPlace;
 }
 
 export interface WriteOptions {
@@ -41,8 +41,8 @@ export interface WriteOptions {
 }
 
 /**
- * Writes a backup of a log and its secrets while instances use them. The new folder gets its name only once all of it
- * is whole and durable. Throws a ServiceError (conflict, damaged, busy), or what the store throws.
+ * Writes a backup of a log and its secrets while instances use them. The new folder gets its final name only once all
+ * files are complete and durable. Throws a ServiceError (conflict, damaged, busy), or what the store throws.
  */
 export async function writeBackup(source: BackupSource, folder: string, options: WriteOptions): Promise<Manifest> {
   if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
@@ -59,8 +59,8 @@ export async function writeBackup(source: BackupSource, folder: string, options:
 }
 
 /**
- * Copies the log first and the keys after it: a key exists before anything is encrypted with it, so these keys open all
- * that this log holds. The salts of visitors stay out: they open nothing, and would outlive their day.
+ * Fills a backup's folder, the log first: a key exists before anything is encrypted with it, so the keys copied later
+ * open all of the copied log. The salts of visitors stay out: they open nothing, and would outlive their day.
  */
 async function fill(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Manifest> {
   const { log } = source;
@@ -73,7 +73,8 @@ async function fill(source: BackupSource, folder: string, { clock, onProgress }:
     log: { id: log.id, position: head.position, hash: head.hash },
     master_key: keyId(log.master),
     /**
-     * Data whose keys were deleted between the two copies reads as erased; only the keys tell that it was forgotten.
+     * Sizes and hashes of the backup's files. Data whose keys were deleted after the log and before the keys were
+     * copied reads as erased; only the key store tells that it was forgotten.
      */
     files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
   } as const;
@@ -82,7 +83,7 @@ async function fill(source: BackupSource, folder: string, { clock, onProgress }:
   return manifest;
 }
 
-/** Writes what belongs to a log whose copy ends at `head`: keys, vault, the signed head and the key that signed it. */
+/** Writes the files of a backup whose log ends at `head`: keys, vault, the signed head and the key that signed it. */
 export async function copyRest(
   { log, secrets }: BackupSource,
   folder: string,
@@ -101,7 +102,7 @@ export async function copyRest(
   return measureAll(folder, SECRET_FILES);
 }
 
-/** Throws if the master key was rotated between the two copies. */
+/** Throws if copied secrets do not open with `master`, because the master key was rotated during the backup. */
 async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   try {
     await using _open = await openSecretStore({ place: sqliteSecrets(copy), master });
@@ -111,7 +112,7 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   }
 }
 
-/** The author of the event that records a backup, and the monitor to which a failure to record it is reported. */
+/** Author of the event that records a backup, and the monitor to which a failure to record it is reported. */
 export interface Recording {
   readonly metadata: EventMetadata;
   readonly monitor: WorkMonitor;
@@ -123,7 +124,7 @@ export interface Recording {
  */
 export async function recordBackup(
   type: "BackupMade" | "BackupRehearsed",
-  { log: { id, position, hash }, made_at }: Pick<Manifest, "log" | "made_at">,
+  { log: { id, position, hash }, made_at }: { readonly log: Manifest["log"]; readonly made_at: string },
   place: StorePlace,
   { monitor, metadata }: Recording,
 ): Promise<void> {
@@ -136,6 +137,6 @@ export async function recordBackup(
     const { append } = createEventLog(store, makeId);
     await append(STREAMS.log, [{ type, data: { position, hash, made_at } }], metadata);
   } catch (fault) {
-    monitor.warn(`the log does not record this: ${fault instanceof Error ? fault.message : String(fault)}`);
+    monitor.warn(`the log could not record this: ${fault instanceof Error ? fault.message : String(fault)}`);
   }
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { replacePrivateFile, sealSegments, StoreOwned, takeOwnership } from "eventstore-lite";
+import { isStoreError } from "eventstore-lite";
+import { replacePrivateFile, sealSegments, takeOwnership } from "eventstore-lite/segments";
 import { isoTime } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { VERSION } from "../platform/version.ts";
@@ -25,16 +26,16 @@ import { copyRest, type WriteOptions, type BackupSource } from "./write-backup.t
 export interface Increment {
   readonly log: { readonly id: string; readonly position: number; readonly hash: string };
   readonly made_at: string;
-  /** Undefined if it is not one of several in a folder. */
+  /** Number of an incremental backup in its folder, from 1; undefined for a whole backup. */
   readonly number: number | undefined;
-  /** Position of the first event that no earlier backup had. */
+  /** Position of the first event in this backup; no earlier backup had it. */
   readonly first: number;
-  /** Bytes that this backup wrote. */
+  /** Number of bytes that this backup wrote. */
   readonly bytes: number;
 }
 
 /**
- * Adds to a folder the events since its last backup, while instances use the log. The manifest is replaced last: a
+ * Adds the events since the last backup to its folder, while instances use the log. Replaces the manifest last: a
  * killed backup changes nothing, the next one cleans up. Throws a ServiceError (busy, conflict, damaged) or the store's
  * error.
  */
@@ -58,7 +59,7 @@ function takeFolder(folder: string, nowMs: number): () => void {
   try {
     return takeOwnership(join(folder, "backup"), "reachlog backup", nowMs);
   } catch (fault) {
-    if (!(fault instanceof StoreOwned)) throw fault;
+    if (!isStoreError(fault, "owned")) throw fault;
     throw new ServiceError("busy", `another backup into ${folder} is in progress: try again later`, { cause: fault });
   }
 }
@@ -106,7 +107,10 @@ async function add(source: BackupSource, folder: string, { clock, onProgress }: 
   return { log: { id: log.id, position, hash }, made_at, number, first: last.position + 1, bytes };
 }
 
-/** Throws a ServiceError (conflict) for backups of another master key, and what {@link readIncrements} throws. */
+/**
+ * Reads the manifest that the next backup replaces. Throws a ServiceError (conflict) for backups of another master key,
+ * and what {@link readIncrements} throws.
+ */
 export function readKnown(folder: string, master: Uint8Array): Increments {
   try {
     return readIncrements(folder, master);
@@ -117,7 +121,10 @@ export function readKnown(folder: string, master: Uint8Array): Increments {
   }
 }
 
-/** Refuses a folder whose backups are of another log, or of one that held other events. */
+/**
+ * Throws a ServiceError (conflict) if the backups in the folder are of another log, or of a history of this log with
+ * other events.
+ */
 async function refuseOtherHistory(log: OpenedLog, folder: string, { log: id, backups }: Increments): Promise<void> {
   const refuse = (what: string): never => {
     throw new ServiceError("conflict", `${what}. Nothing was written: restore the folder, or name another one`);
@@ -127,7 +134,8 @@ async function refuseOtherHistory(log: OpenedLog, folder: string, { log: id, bac
   const found = await log.hashAt(position);
   if (found === undefined) {
     const { position: end } = await log.head();
-    refuse(`${folder} reaches position ${position}, and the log ends at ${end}: it was rolled back`);
+    refuse(`${folder} reaches position ${position}, but the log ends at ${end}: the log was rolled back`);
   }
-  if (found !== hash) refuse(`the log holds another event at position ${position} than ${folder}: it was rolled back`);
+  if (found !== hash)
+    refuse(`the log holds another event at position ${position} than ${folder}: the log was rolled back`);
 }

@@ -1,11 +1,11 @@
-import { hideCodes } from "../networks/hide-codes.ts";
+import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { exportLog } from "./audit/export.ts";
 import { importLog } from "./audit/import.ts";
 import { checkProof, consistency, prove } from "./audit/prove.ts";
 import { verify } from "./audit/verify.ts";
 import { Command, createNumberParser, group, type MakeCommand } from "./shared/command.ts";
 import { fail, printable } from "./shared/terminal.ts";
-import { formatPublicKey } from "eventstore-lite";
+import { formatPublicKey } from "eventstore-lite/proof";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { systemClock } from "../platform/clock.ts";
 import { openExistingLog, openExistingStoredLog, recordRead } from "./shared/log-session.ts";
@@ -18,13 +18,13 @@ const head: MakeCommand = (terminal) =>
     .description(
       `Signs the log's position and hash as they are now, in the form of a C2SP
 checkpoint. Keep it where writers of the log cannot change it: later, reachlog
-audit verify --head proves that the log still holds all of it.
-Exit code 1 when the log lacks events of its last checkpoint.`,
+audit verify --head proves that the log still holds all of these events.
+Exit code 1 if the log lacks events of its last checkpoint.`,
     )
     .option("--out <file>", "a new file; without it, stdout")
     .option(
       "--public-key",
-      "print the key that auditors check it with instead; the key itself is reachlog.signing.pem beside the log, made when needed",
+      "print the public key, with which auditors check heads; the signing key is reachlog.signing.pem beside the log, created if missing",
     )
     .examples("reachlog audit head --out /mnt/elsewhere/head-of-monday")
     .action(async ({ out, publicKey }) => {
@@ -40,7 +40,7 @@ Exit code 1 when the log lacks events of its last checkpoint.`,
       return await makeNewFile(out, signed.note);
     });
 
-/** Events of the past shown before the live ones. */
+/** Newest past events that `audit tail` shows before it follows the live ones. */
 const TAIL_EVENTS = 20;
 
 const tail: MakeCommand = (terminal) =>
@@ -48,7 +48,7 @@ const tail: MakeCommand = (terminal) =>
     .summary("print the newest events and follow the log until interrupted")
     .option(
       "--from <position>",
-      "begin there; without it, with the newest events",
+      "the position to begin at; default: the newest events",
       createNumberParser("--from needs a position"),
     )
     .option("--json", "write each event as a JSON object")
@@ -70,5 +70,5 @@ export const audit = group(
   "audit",
   "verify, follow, export and inspect the event log",
   [verify, head, prove, checkProof, consistency, tail, exportLog, importLog],
-  "All but import work beside a running service.",
+  "All of them except import work beside a running service.",
 );

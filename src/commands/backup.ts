@@ -52,15 +52,17 @@ Run --verify on a schedule: it names each missing or altered file while the log
 is still there to make a new backup. It needs the master key, as reachlog
 restore does. restore --rehearse tries one backup, of either kind, in full.
 
-In place of a folder, incremental backups take s3://BUCKET/PREFIX, a place in an
-S3-compatible store: see AWS_ACCESS_KEY_ID in .env.example.
+Incremental backups can also go to an S3-compatible store: instead of a folder,
+give s3://BUCKET/PREFIX, and see AWS_ACCESS_KEY_ID in .env.example.
 
-Exit code 1 if keys that the log names are missing (with --incremental: that its
-new events name; doctor looks at all). The folder is written; what
-they encrypted reads as erased, in the backup as in the log.
+Exit code 1 if keys that the log names are missing (with --incremental, only the
+keys of new events are checked; doctor checks all). The backup is written
+nevertheless: data encrypted with missing keys reads as erased, in it as in the
+log.
 
-Keep few backups, and only young ones: a backup holds the keys of people who are
-erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
+Keep few backups, and only recent ones: a backup holds the keys of recipients
+who are erased later. You may delete a FOLDER.*.partial: a killed backup leaves
+it.`,
     )
     .action(async (folder, { incremental = false, verify = false, json }) => {
       const config = readConfig(terminal);
@@ -74,7 +76,7 @@ erased later. You may delete a FOLDER.*.partial: a killed backup leaves it.`,
       answer(terminal, json, { folder, ...omitUndefined({ number }), position, hash, bytes, missing_keys }, text);
       if (json !== true) terminal.err(`the master key is not in it: ${masterKey}\n`);
       if (missing_keys === 0) return undefined;
-      const remedy = "reachlog restore takes this backup with --accept-lost-keys only";
+      const remedy = "reachlog restore accepts this backup only with --accept-lost-keys";
       return fail(terminal, `${keysMissing(missing_keys)}; ${remedy}`);
     });
 
@@ -93,7 +95,7 @@ export const migrate: MakeCommand = (terminal) =>
     .summary("move log, vault and keys to another place, such as PostgreSQL")
     .description(
       `Moves the log of this configuration, its vault and the keys of personal data to
-where other settings have them: from a file to PostgreSQL, or back. All
+the place that other settings name: from a file to PostgreSQL, or back. All
 positions, times and hashes stay the same, and so do cursors, idempotency keys,
 tokens, erasures and suppressions. It makes a backup, proves it, and restores it
 to the new place, which must be empty. A copy on a server is verified there once
@@ -110,12 +112,12 @@ is the REACHLOG_KEY of the new place.`,
     .addHelpText(
       "after",
       `
-Stop the service first: a running service's log is not moved. The command needs
-room for two copies of the log, beside the one that is a file, or in TMPDIR. You
-may delete a reachlog-*-* there, and a schema "eventstore import ..." on a
-server: a killed migration leaves them. The first start in the new place records
-that the log was restored: no run starts on that day. Never serve both places:
-they would be two histories of one log.`,
+Stop the service first: the log of a running service is not moved. The command
+needs space for two copies of the log, beside the log that is a file, or in
+TMPDIR. You may delete a reachlog-*-* there, and on a server a schema named
+"eventstore import ...": a killed migration leaves them. The first start in the
+new place records that the log was restored: no run starts on that day. Never
+serve both places: they would be two histories of one log.`,
     )
     .action(async (file, { json }) => {
       const source = await requireLog(terminal);
@@ -138,19 +140,19 @@ export const archive: MakeCommand = (terminal) =>
 and never the newest event. All commands and the service read them there as before:
 no position, hash, head or proof changes. Each segment is written, read back and
 proved before its events leave the database, in one transaction with its record. A
-killed command loses nothing, and the next one goes on. The log records the work
+killed command loses nothing, and the next one continues. The log records the work
 (EventsArchived).
 
 Segments are in ARCHIVE_FOLDER, by default beside a log that is a file. From then on
-they are the log: keep them as long, and back them up with it. reachlog backup holds
-their events.
+they are part of the log: keep them as long as the log, and back them up with it. A
+reachlog backup contains their events.
 
-A log in a file becomes smaller only if no service has it: then the rest is rewritten,
-which needs as much free room again. A server reuses the room by itself.`,
+A log in a file becomes smaller only if no service uses it: the rest is then
+rewritten, which needs as much free space again. PostgreSQL reuses the space.`,
     )
     .requiredOption(
       "--before <moment>",
-      "a day such as 2025-01-01, which means its begin in QUOTA_TIMEZONE; a time in ISO 8601; or a position",
+      "a day such as 2025-01-01, which means its beginning in QUOTA_TIMEZONE; a time in ISO 8601; or a position",
     )
     .option(...JSON_OPTION)
     .examples("reachlog archive --before 2025-01-01")

@@ -1,7 +1,7 @@
 import { Command, group, InvalidArgumentError, JSON_OPTION, Option, type MakeCommand } from "./shared/command.ts";
 import { answer, EXIT, table } from "./shared/terminal.ts";
 import { Value } from "@sinclair/typebox/value";
-import { channelName, CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel.ts";
 import type { TestResult } from "../http/features/send-to-channel.ts";
 import { plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
@@ -9,12 +9,12 @@ import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 const channelOption = () =>
   Object.assign(new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel), {
     // Webhooks with a name are accepted too, but are not known here.
-    argChoices: [...CHANNELS],
+    argChoices: [...CHANNEL_NAMES],
   });
 
 function parseChannel(name: string): ChannelName {
   if (Value.Check(channelName, name)) return name;
-  throw new InvalidArgumentError(`Allowed choices are ${CHANNELS.join(", ")}, or webhook-NAME.`);
+  throw new InvalidArgumentError(`Allowed choices are ${CHANNEL_NAMES.join(", ")}, or webhook-NAME.`);
 }
 
 const test: MakeCommand = (terminal) =>
@@ -22,8 +22,8 @@ const test: MakeCommand = (terminal) =>
     .summary("send a test message to each channel, or to one")
     .description(
       `Asks the running service to send a test message to each channel, or to one, one attempt
-each, as POST /api/tracking/test does. Exit code 1 when one that is configured does not
-take it.
+each, as POST /api/tracking/test does. Exit code 1 if the test does not arrive at a
+configured channel.
 
 ${TOKEN_HELP}`,
     )

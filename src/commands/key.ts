@@ -38,7 +38,7 @@ rotation. Console sessions end. Earlier backups still need the former key.`,
     .addOption(new Option("--end", "on PostgreSQL: retire the former key").conflicts("keep"))
     .option(...JSON_OPTION)
     .examples("reachlog key rotate --keep former.key", "reachlog key rotate --end")
-    .addHelpText("after", "\nExit codes: 0 done, 75 the service is running, 78 the key is not the right one.")
+    .addHelpText("after", "\nExit codes: 0 done, 75 the service is running, 78 the key is wrong.")
     .action(({ keep, end, json }) => (end === true ? showEnd(terminal, json) : showRotation(terminal, keep, json)));
 
 export const key = group("key", "show or rotate the master key", [show, rotate]);

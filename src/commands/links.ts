@@ -5,15 +5,15 @@ import { parseLinks } from "../recipients/recipients-file.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answer, EXIT, type Terminal, printable } from "./shared/terminal.ts";
-import { COMMAND_METADATA, openSession } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openExistingReachlog } from "./shared/log-session.ts";
 import { chooseFormat, importFormatOption, readInput } from "./recipients/import.ts";
 
 const importLinks: MakeCommand = (terminal) =>
   new Command("import")
     .summary("add the short links of a file")
     .description(
-      `The file has the columns code and target, and a header that names them. It is read
-as a list of recipients is: any separator of spreadsheets, UTF-8 or UTF-16. Other
+      `The file has a header with the columns code and target. It is read like a list of
+recipients: with any separator of spreadsheets, in UTF-8 or UTF-16. Other
 columns are ignored. Refused rows are listed with line and reason; the others are
 added, and the exit code is 1. A repeat changes nothing. A code never gets another
 target.`,
@@ -31,7 +31,7 @@ export const links = group(
   "links",
   "add, import or list short links",
   [importLinks],
-  "The redirect answers them while REDIRECTS is on. Templates add theirs by themselves.",
+  "The redirect answers them while REDIRECTS is on. Templates add their links automatically.",
 );
 
 async function report(
@@ -40,8 +40,8 @@ async function report(
   json: true | undefined,
 ): Promise<number> {
   const domain = requireDomain(readConfig(terminal));
-  await using session = await openSession(terminal);
-  const { added, known, refused: refusedLinks } = await addLinks(session, domain, given.rows, COMMAND_METADATA);
+  await using context = await openExistingReachlog(terminal);
+  const { added, known, refused: refusedLinks } = await addLinks(context, domain, given.rows, COMMAND_METADATA);
   const refused = [...given.refused, ...refusedLinks];
   const text = `${added} added, ${known} known before, ${refused.length} refused\n`;
   answer(terminal, json, { added, known, refused }, text);
@@ -53,7 +53,10 @@ async function report(
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-/** The domain of the service's short links. Throws a ServiceError (configuration) if no link could name the service. */
+/**
+ * Returns the domain of the service's short links. Throws a ServiceError (configuration) if neither LINK_BASE nor
+ * REDIRECTS gives one.
+ */
 function requireDomain({ links: { base } }: Config): string {
   if (base !== undefined) return toDomain(base);
   const wanted = "an http(s) URL such as https://go.example";

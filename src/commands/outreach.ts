@@ -3,10 +3,12 @@ import { answer, printable, table } from "./shared/terminal.ts";
 import { reconcile } from "./outreach/reconcile.ts";
 import { formatUntil, watch } from "./outreach/watch.ts";
 import { basis, recipientSource } from "../../events/outreach.ts";
-import type { DryRunAnswer } from "../console/pages/dry-run.tsx";
+import type { DryRunAnswer } from "../outreach/dry-run/list-dry-run.ts";
+import type { Expected } from "../outreach/judge-recipients.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { formatRecipient, plain } from "../history/words/sentence.ts";
 import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
-import { showOnOneLine } from "../template/visible-text.ts";
+import { showOnOneLine } from "../template/show-invisible-characters.ts";
 
 const run: MakeCommand = (terminal) =>
   new Command("run")
@@ -28,18 +30,41 @@ ${TOKEN_HELP}`,
         recipientSource.anyOf.map((one) => one.const),
       ),
     )
+    .option("--recipient <name>", "an id or handle to write to; repeat it for more", collectNames)
     .option(...URL_OPTION)
     .option(...JSON_OPTION)
-    .examples("reachlog outreach run --dry-run --limit 20 --basis dm_first")
-    .action(async ({ dryRun, url, json, ...selection }) => {
+    .examples(
+      "reachlog outreach run --dry-run --limit 20 --basis dm_first",
+      "reachlog outreach run --recipient @sara_sells",
+    )
+    .action(async ({ dryRun, recipient: recipients, url, json, ...selection }) => {
       const dry_run = dryRun === true;
-      const asked = { dry_run, ...selection };
-      const begun = (await askService(terminal, url, "/social/run", asked)) as DryRunAnswer & { run_id: string };
-      const text = dry_run ? rehearsalText(begun) : `run ${printable(begun.run_id)} has started\n`;
-      answer(terminal, json, begun, text);
+      const asked = { dry_run, ...selection, ...omitUndefined({ recipients }) };
+      const begun = (await askService(terminal, url, "/social/run", asked)) as DryRunAnswer & RunAnswer;
+      answer(terminal, json, begun, dry_run ? rehearsalText(begun) : startText(begun));
     });
 
-function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryRunAnswer): string {
+function collectNames(name: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, name];
+}
+
+/** Members of the answer to a started run that the command says. */
+interface RunAnswer {
+  readonly run_id: string;
+  readonly joined?: boolean;
+  readonly recipients?: readonly Expected[];
+}
+
+function startText({ run_id, joined = false, recipients = [] }: RunAnswer): string {
+  const named = recipients.map(({ recipient, reason, detail }) => {
+    const why = detail === undefined ? plain(reason ?? "") : `${plain(reason ?? "")}: ${printable(detail)}`;
+    return [formatRecipient(recipient), reason === undefined ? "comes next" : "gets no message", why];
+  });
+  const text = `${joined ? "the recipients joined run" : "run"} ${printable(run_id)}${joined ? "" : " has started"}\n`;
+  return named.length === 0 ? text : `${table(["recipient", "expected", "reason"], named)}\n${text}`;
+}
+
+function rehearsalText({ reason, until, estimate, would_send, would_skip, notes = [] }: DryRunAnswer): string {
   const sends = would_send.map(({ recipient, variant, text }) => [
     formatRecipient(recipient),
     variant,
@@ -53,13 +78,14 @@ function rehearsalText({ reason, until, estimate, would_send, would_skip }: DryR
   return (
     (sends.length === 0 ? "" : `${table(["would be sent to", "variant", "text"], sends)}\n`) +
     (skips.length === 0 ? "" : `${table(["would be skipped", "reason"], skips)}\n`) +
-    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}${formatUntil(until)}; ${cost}\n`
+    `${sends.length} to send, ${skips.length} to skip, ended: ${plain(reason)}${formatUntil(until)}; ${cost}\n` +
+    notes.map((note) => `${printable(note)}\n`).join("")
   );
 }
 
 export const outreach = group(
   "outreach",
-  "preview, start, watch or stop a run, settle what is in doubt",
+  "preview, start, watch or stop a run, settle messages in doubt",
   [run, watch, reconcile],
   "All of them work beside a running service, which makes the runs.",
 );

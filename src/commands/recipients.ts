@@ -10,25 +10,33 @@ const importRecipients: MakeCommand = (terminal) =>
 none), consent_at, consent_source, consent_text, tracking (granted, denied,
 unknown), tracking_at, tracking_source, tracking_text, and any others as template
 fields. Handles may be @handle or the address of a profile. A known recipient is
-updated: what the file has no column for stays, a blank cell takes back the name,
-time zone or field, and only the basis none revokes consent. Refused rows are listed with line and reason; the good ones go in, and
-the exit code is 1. basis says why you may write to them, and consent_at,
-consent_source and consent_text when, where and to which wording they agreed:
-without a basis they get no message while REQUIRE_CONSENT is true, and without
-date and source none while it is evidence. tracking says whether clicks by links
-of their own may be recorded; a file without that column changes nothing of it.
-Cells that were not read as they stand are named, such as null for an empty one.
-An interrupted import says how far it came; run it again to import the rest.`,
+updated: values without a column in the file stay, a blank cell removes the name,
+time zone or field, and only the basis none revokes consent. Refused rows are
+listed with line and reason; the others are imported, and the exit code is 1.
+basis says why you may write to them, and consent_at, consent_source and
+consent_text when, where and to which wording they agreed: without a basis they
+get no message while REQUIRE_CONSENT is true, and without date and source none
+while it is evidence. tracking says whether clicks on their own links may be
+recorded; a file without that column does not change it. Cells that were read
+differently than written are listed, such as null, which is read as blank. An
+interrupted import names the last imported line; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
     .addOption(datesOption())
+    .option("--map <header=column>", "what a column becomes (empty: left out); repeat it", collectChoices)
+    .option("--preview", "say what the import would do, with a guess for unknown columns, and write nothing")
     .option(...JSON_OPTION)
     .examples(
       "reachlog recipients import people.csv",
+      'reachlog recipients import people.csv --map "Opt-in=consent_at" --map E-Mail=',
       "jq .people crm.json | reachlog recipients import - --format json",
     )
     .action((path, options) => importFile(terminal, path, options));
+
+function collectChoices(choice: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, choice];
+}
 
 export const recipients = group(
   "recipients",

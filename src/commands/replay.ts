@@ -19,15 +19,15 @@ import {
   toRows,
   type WhatIfReport,
 } from "../outreach/what-if/report.ts";
-import { createSuppressionHashes } from "../recipients/suppress.ts";
+import { createSuppressionHashes } from "../privacy/suppression-hashes.ts";
 import { withPath } from "../platform/system-fault.ts";
 
 export const replay: MakeCommand = (terminal) =>
   new Command("replay")
-    .summary("rebuild projections from the log and say what changed")
+    .summary("rebuild projections from the log and report what changed")
     .description(
       `Folds the log again from its first event, in one pass for all projections and in a
-process of its own: a service keeps running, and loads the new states when they are
+separate process: a service keeps running, and loads the new states when they are
 ready. Compares each with its stored snapshot, at the snapshot's own position. Exit
 code 1 if something differed, which is then corrected. Without --projection it also
 rebuilds the tiles of the log's Merkle tree.
@@ -36,18 +36,18 @@ With --what-if it rebuilds nothing: it decides all runs of the log again by the
 rules of a JSON file, such as {"DAILY_LIMIT": 20, "SEND_WINDOW": null}, and shows
 what would differ. Rules have the names and values of settings; a rule that is
 not named stays as it was. BOT_RULE (lists or none) and BOT_USER_AGENTS (words)
-count clicks otherwise. Replies and clicks of messages that never left are
-unknown.
+change which clicks count as bots. Replies to messages that were never sent, and
+clicks on their links, are unknown.
 
-Interrupted, it exits 75 (unless it is killed), and the next replay resumes from
-the last saved work.`,
+If interrupted, it exits 75 (unless it is killed), and the next replay resumes
+from the last saved work.`,
     )
-    .addOption(new Option("--projection <name>", "only this one").choices(PROJECTION_NAMES))
+    .addOption(new Option("--projection <name>", "only this projection").choices(PROJECTION_NAMES))
     .option("--restart", "begin at the first event, and discard an interrupted replay's work")
     .addOption(
       new Option("--what-if <file>", "show what other rules would have done").conflicts(["projection", "restart"]),
     )
-    .option("--json", "answer with one JSON object for each projection, or for what if")
+    .option("--json", "answer with one JSON object for each projection, or one for --what-if")
     .examples("reachlog replay --projection stats", "reachlog replay --what-if rules.json")
     .action(async ({ projection, restart, whatIf, json }) => {
       if (whatIf !== undefined) return askWhatIf(terminal, whatIf, json);
@@ -82,7 +82,7 @@ the last saved work.`,
       return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
     });
 
-/** True if the report shows what differs in a state that names recipients. */
+/** True if the report of a rebuild shows differences in a projection whose state names recipients. */
 function showsRecipients({ projection, differences }: Rebuilt): boolean {
   return differences !== null && differences.length > 0 && PERSONAL.has(projection);
 }
@@ -99,7 +99,10 @@ function formatReport({ projection, events, position, differences: found }: Rebu
   return `${projection}: ${events} events up to position ${position}: ${outcome}\n`;
 }
 
-/** Shows what other rules would have done, and records the question in the log. Returns the exit code. */
+/**
+ * Shows what outreach would have done so far under the rules in `file`, and records the question in the log. Returns
+ * the exit code.
+ */
 export async function askWhatIf(terminal: Terminal, file: string, json: boolean | undefined): Promise<number> {
   const text = withPath(file, () => readFileSync(file, "utf8"));
   const { outreach: today, outreachWith } = readConfig(terminal);

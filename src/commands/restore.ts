@@ -6,7 +6,7 @@ import { correctLogTime } from "../outreach/correct-log-time.ts";
 import { locateFiles, locateLog } from "../privacy/log-place.ts";
 import { parseBackupPlace } from "../backup/backup-place.ts";
 import { restoreBackup } from "../backup/restore.ts";
-import { COMMAND_METADATA, openSession, requireLog } from "./shared/log-session.ts";
+import { COMMAND_METADATA, openExistingReachlog, requireLog } from "./shared/log-session.ts";
 import { Command, JSON_OPTION, readConfig, type MakeCommand } from "./shared/command.ts";
 import { AS_OF_OPTION } from "./shared/moment.ts";
 import { monitorOn } from "./shared/progress.ts";
@@ -14,24 +14,30 @@ import { answer, fail, type Terminal } from "./shared/terminal.ts";
 
 export const restoreCommand: MakeCommand = (terminal) =>
   new Command("restore")
-    .summary("restore a backup where the log is gone, or only prove it")
+    .summary("restore a backup, or only prove that it can be restored")
     .description(
-      `Proves a backup in a temporary place, and then restores it to where this
-configuration has its log. No log may be there yet. A newer vault and newer keys
-of the same log stay, so erased people stay erased. The proof covers: its files
-are as a holder of the master key made them; this key opens all that is
-encrypted; the log's own key signed the head; the log holds that head and its
-chain is whole; and the log's personal data has its keys.
+      `Proves a backup in a temporary place, and then restores it to this
+configuration's DATABASE_URL, where no log may exist yet. A newer vault and newer
+keys of the same log stay, so erased recipients stay erased. The proof covers: the
+files are unchanged since a holder of the master key wrote them; this key opens
+everything that is encrypted; the log's own key signed the head; the log holds that
+head and its chain is whole; and the log's personal data has its keys.
 
-A backup does not hold the master key: give it as the service has it, as the end
-of this help says. Run the command as the service's user.`,
+A backup does not hold the master key: provide it as for the service (see the end
+of this help). Run the command as the service's user.`,
     )
     .argument("<folder>", "what reachlog backup wrote: a folder, or s3://BUCKET/PREFIX", parseBackupPlace)
     .option("--backup <number>", "which of the incremental backups; default: the newest")
     .option(...AS_OF_OPTION)
-    .option("--rehearse", "only prove it: nothing is restored; its own log, if it is here, records that")
+    .option(
+      "--rehearse",
+      "only prove it: nothing is restored; the log that it is a backup of, if it is here, records the proof",
+    )
     .option("--accept-lost-keys", "restore despite missing keys: what they encrypted reads as erased")
-    .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
+    .option(
+      "--take-over-keys",
+      "take over vault and keys from a log that no longer exists; a service that still uses that log ends",
+    )
     .option(...JSON_OPTION)
     .examples(
       "reachlog restore /mnt/backup/monday --rehearse",
@@ -41,14 +47,14 @@ of this help says. Run the command as the service's user.`,
     .addHelpText(
       "after",
       () => `
-Incremental backups are restored with the newest keys and vault among them, so
-what was erased since that moment stays erased.
+Incremental backups are restored with their newest keys and vault, so data that
+was erased since that moment stays erased.
 
-The proof needs as much room as the backup: beside the log, or in TMPDIR with
+The proof needs as much space as the backup: beside the log, or in TMPDIR with
 --rehearse and for a log on PostgreSQL, which is verified there once more. You
 may delete a reachlog-rehearsal-*: a killed restore leaves it. The first start
-records that the log was restored: no run starts on that day, and what may have
-been sent or delivered since the backup is not repeated. From then on, consumers
+records that the log was restored: no run starts on that day, and messages that
+may have been sent or delivered since are not repeated. From then on, consumers
 whose cursor is beyond the backup are refused.
 
 The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
@@ -81,7 +87,7 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
     )
     .option(...JSON_OPTION)
     .examples("reachlog restored")
-    .addHelpText("after", "\nStop the service first: beside a running one this is refused (75).")
+    .addHelpText("after", "\nStop the service first: while one runs, this is refused (75).")
     .action(async ({ json }) => {
       const config = await requireLog(terminal);
       await locateLog(config).store.beginEpoch("operator", `reachlog restored, pid ${process.pid}`);
@@ -89,7 +95,10 @@ On PostgreSQL a start notices most copies by itself: see docs/postgresql.md.`,
       answer(terminal, json, { restored: shown }, `the next start treats the log in ${shown} as a restored one\n`);
     });
 
-/** Names the key file. Empty for faulty settings and for a log on a server, which has no key file. */
+/**
+ * Names the log's key file for the command's help. Empty for faulty settings and for a log on a server, which has no
+ * key file.
+ */
 function describeKeyFile(terminal: Terminal): string {
   try {
     const { log } = readConfig(terminal);
@@ -103,31 +112,33 @@ function describeKeyFile(terminal: Terminal): string {
 }
 
 const NOT_AHEAD =
-  "the log's newest event is not ahead of this machine's clock: nothing is to be corrected; " +
-  "a service that still makes no run because of its clock has to be restarted";
+  "the log's newest event is not ahead of this machine's clock: there is nothing to correct; " +
+  "restart a service that still starts no run because of its clock";
 
 export const clockCorrected: MakeCommand = (terminal) =>
   new Command("clock-corrected")
     .summary("declare that the clock is right, not the log's times")
     .description(
-      `Declares that this machine's clock is right now, where a clock that was ahead made
-the log record later times. Recorded times stay, and new events get the newest of
-them until it comes. From now on the day's quota and the sending window go by the
-clock: what was sent under later days counts for today. Where the clock jumped,
-also while the service was stopped, runs start again.
+      `Declares that this machine's clock is right now, after a clock that was ahead made
+the log record later times. Recorded times stay, and new events get the newest
+recorded time until the clock reaches it. From now on the day's quota and the
+sending window follow the clock: messages sent under later days count for today.
+After a jump of the clock, even while the service was stopped, runs start again.
 
 On PostgreSQL the clock is the server's.`,
     )
     .option(...JSON_OPTION)
     .examples("reachlog clock-corrected")
-    .addHelpText("after", "\nExit code 1 when neither the log nor the service's record denies the clock.")
+    .addHelpText("after", "\nExit code 1 if neither the log nor the service's record contradicts the clock.")
     .action(async ({ json }) => {
       const { clock: record } = locateLog(await requireLog(terminal));
       const isAccepted = record !== undefined && acceptClock(record);
-      await using session = await openSession(terminal);
-      const { at, day, aheadMs } = await correctLogTime(session, session.config.outreach, COMMAND_METADATA);
+      await using context = await openExistingReachlog(terminal);
+      const { at, day, aheadMs } = await correctLogTime(context, context.config.outreach, COMMAND_METADATA);
       if (aheadMs === undefined && !isAccepted) return fail(terminal, NOT_AHEAD);
       const how =
-        aheadMs === undefined ? "the clock counts again" : `${skewInWords(-aheadMs)} time, and counts from now on`;
+        aheadMs === undefined
+          ? "the clock is trusted again"
+          : `${skewInWords(-aheadMs)} time, and is trusted from now on`;
       return answer(terminal, json, { at, day }, `${how}: today is ${day}\n`);
     });

@@ -10,7 +10,7 @@ import { redactedUrl } from "../config/database.ts";
 import { PROGRAM } from "./shared/program-invocation.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 
-export const serve: MakeCommand = (terminal) =>
+export const serveCommand: MakeCommand = (terminal) =>
   new Command("serve")
     .summary("run the service")
     .description(
@@ -27,16 +27,19 @@ history altered. Nor does it start (78) without the key file of the log's
 personal data, or without the vault after a rotation of the master key; nor if
 keys and vault are there without their log, or belong to another log.`,
     )
-    .option("--accept-loss", "use what is left of such a log, or begin a new one, and record that")
-    .option("--accept-lost-keys", "use new keys: what the lost ones encrypted reads as erased")
-    .option("--take-over-keys", "use vault and keys of a log that is gone for good; a service of that log ends")
+    .option("--accept-loss", "continue with the rest of a log that lost events, or begin a new one; the log records it")
+    .option("--accept-lost-keys", "use new keys: data encrypted with the lost ones reads as erased")
+    .option(
+      "--take-over-keys",
+      "take over vault and keys from a log that no longer exists; a service that still uses that log ends",
+    )
     .addHelpText(
       "after",
       `
 Exit codes: 0 stopped, 1 a file or a port is not available, 70 the log failed
-(restart), 75 another service owns the log, there is no room, or its server does
-not answer (try later), 78 the configuration is wrong or differs from that of
-the other instances, or the log contradicts its checkpoint.`,
+(restart), 75 another service owns the log, the disk is full, or the server of
+the log does not answer (try later), 78 the configuration is wrong or differs
+from that of the other instances, or the log contradicts its checkpoint.`,
     )
     .action(async ({ acceptLoss = false, acceptLostKeys = false, takeOverKeys = false }) => {
       const config = await readServedConfig(terminal);
@@ -48,7 +51,10 @@ the other instances, or the log contradicts its checkpoint.`,
       return untilStopped(service, config, terminal);
     });
 
-/** Greets an operator at a terminal; a supervisor's log has only lines of JSON. */
+/**
+ * Greets the operator when the service starts at a terminal. Under a supervisor nothing is written, because its log has
+ * only lines of JSON.
+ */
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {
   const { configured, missing } = listPartNames(config);
   const list = (names: readonly string[]): string => (names.length === 0 ? "nothing" : names.join(", "));
@@ -65,7 +71,7 @@ Stop with Ctrl-C.
 `);
 }
 
-/** Serves until a signal comes or the log fails, then stops within the configured time. Resolves with the exit code. */
+/** Serves until a signal comes or the log fails, then stops within the configured time. Returns the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
   const logger = createLogger(config.logLevel, terminal.err, Date.now);
   const stopped = untilAborted(terminal.signal).then(() => "stopped" as const);
@@ -84,5 +90,8 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   return EXIT.ok;
 }
 
-/** Refusals take milliseconds; a supervisor should not wait for a hanging request. */
+/**
+ * Time to stop after the log has failed. Requests are then refused within milliseconds, and a supervisor should not
+ * wait for a hanging one.
+ */
 const FAILED_STOP_MS_MAX = 1_000;

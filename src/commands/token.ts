@@ -15,7 +15,7 @@ import { Command, group, JSON_OPTION, type MakeCommand, Option } from "./shared/
 import { answer, fail, type Terminal } from "./shared/terminal.ts";
 import { usageError } from "../platform/service-error.ts";
 
-/** Fewer digits of an id are a typo. */
+/** Fewest digits of a token's id that `token remove` accepts; fewer are a typo. */
 const ID_DIGITS_MIN = 4;
 
 const make: MakeCommand = (terminal) =>
@@ -34,11 +34,11 @@ Without --scope it may do everything.
 
 To rotate a token without a gap: create a second one with the same name, give it
 to the caller, and remove the first one once the caller uses the second.
-Both are valid meanwhile, and the log shows the name either way.`,
+Until then both are valid, and the log shows the same name for both.`,
     )
-    .argument("<name>", "the caller")
+    .argument("<name>", "the caller's name")
     .addOption(
-      new Option("--scope <name>", "what it may do: several times, or joined by +")
+      new Option("--scope <name>", "what it may do; repeat the option, or join scopes with +")
         .choices(SCOPE_NAMES)
         .argParser(collectScopes),
     )
@@ -66,19 +66,21 @@ function collectScopes(names: string, earlier: readonly TokenScope[] | undefined
   return [...new Set([...(earlier ?? []), ...scopes])];
 }
 
-/** Returns the moment as an entry holds it. Throws a ServiceError (usage). */
+/**
+ * Parses when a token expires, and returns the moment in the form of the tokens file. Throws a ServiceError (usage).
+ */
 function parseExpiry(text: string): string {
   const days = /^([1-9]\d{0,3})d$/.exec(text)?.[1];
   const ms = days === undefined ? parseTokenEnd(text) : systemClock() + Number(days) * DAY_MS;
   if (ms === undefined || ms <= systemClock())
-    throw usageError("--expires takes days from now, such as 90d, or a day to come, such as 2027-02-24");
+    throw usageError("--expires needs a number of days from now, such as 90d, or a future day, such as 2027-02-24");
   return days === undefined ? text : isoTime(ms).replace(/\.\d+Z$/, "Z");
 }
 
 function parseLinks(text: string): string {
   const links = text.split("+");
   if (links.length > DOMAINS_MAX || !links.every(isDomain))
-    throw usageError(`--links takes 1 to ${DOMAINS_MAX} domains, joined by +, such as go.example`);
+    throw usageError(`--links needs 1 to ${DOMAINS_MAX} domains, joined by +, such as go.example`);
   return text.toLowerCase();
 }
 
@@ -99,14 +101,14 @@ faulty, empty or missing one changes nothing and is reported in the service's ow
 log. A change of API_TOKENS needs a restart.`,
 );
 
-const WHERE = `Configure the entry: API_TOKENS=…,ENTRY and a restart, or as a line of
-API_TOKENS_FILE, which a running service loads.
+const WHERE = `Configure the entry: append it to API_TOKENS and restart the service, or add it as a
+line to API_TOKENS_FILE, which a running service loads.
 `;
 
-const ONCE = `The token is shown this once. The caller sends it as "Authorization: Bearer TOKEN".
+const ONCE = `The token is shown only once. The caller sends it as "Authorization: Bearer TOKEN".
 `;
 
-/** Why a token was not removed. */
+/** Messages about a token that was not removed, by reason. */
 const REFUSALS: Readonly<Record<Exclude<Removal["kind"], "removed">, string>> = {
   unknown: "no token has this id",
   not_in_file: "it is in API_TOKENS: remove it there, and restart",

@@ -1,4 +1,4 @@
-import { parsePublicKey } from "eventstore-lite";
+import { parsePublicKey } from "eventstore-lite/proof";
 import { type AnsweredHead, serveHeads } from "../log/witness-server.ts";
 import { usageError } from "../platform/service-error.ts";
 import { untilAborted } from "../platform/signals.ts";
@@ -10,12 +10,12 @@ const serveWitness: MakeCommand = (terminal) =>
   new Command("serve")
     .summary("cosign the heads of logs, on a second machine")
     .description(
-      `A witness of C2SP tlog-witness: POST /add-checkpoint. It cosigns a log's signed
-head only if that holds all events of the last head that it cosigned, and
-remembers that one durably. A log that was rolled back, or that shows two
-histories, is refused. It does not start with a key whose remembered heads are
-gone. It sees no events. Runs until it is interrupted; put a proxy with TLS
-before it where others reach it.`,
+      `A witness as C2SP tlog-witness describes it: POST /add-checkpoint. It cosigns a
+log's signed head only if that head holds all events of the last one that it
+cosigned, and stores that one durably. It refuses a log that was rolled back or
+shows two histories. It does not start if it has its key, but the stored heads are
+gone. It sees no events. Runs until it is interrupted; put a proxy with TLS in
+front of it if other machines reach it.`,
     )
     .requiredOption("--data <folder>", "where it keeps its key and the heads that it cosigned", absolutePath)
     .requiredOption(

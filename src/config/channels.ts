@@ -5,22 +5,24 @@ import { type Environment, variables, type Variable } from "./schema.ts";
 import { readUrl, parseHttpUrl } from "./urls.ts";
 
 /**
- * The configuration of X. Undefined without X_CLIENT_ID; its addresses are checked even then, because a fault found
- * early is cheaper.
+ * Reads the configuration of X. Undefined without X_CLIENT_ID; the addresses of X are checked even then, because a
+ * fault found early is cheaper.
  */
 export function readX({ values, env, report }: Settings) {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
   const authorizeUrl = readUrl("X_AUTHORIZE_URL", values.X_AUTHORIZE_URL, report);
-  for (const name of ["X_CLIENT_SECRET", "X_ACCOUNT", "X_ACCOUNT_OWNS_APP"] as const)
+  for (const name of ["X_CLIENT_SECRET", "X_APP_BEARER_TOKEN", "X_ACCOUNT", "X_ACCOUNT_OWNS_APP"] as const)
     requireTogether(name, "X_CLIENT_ID", env, report);
   if (values.X_CLIENT_ID === undefined) return undefined;
   return {
     clientId: values.X_CLIENT_ID,
-    /** Undefined for a public client. */
+    /** Client secret of the X app. Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
-    /** How id and secret are written in HTTP Basic: as they are, or form-encoded. */
+    /** The X app's own token, which opens the stream of signals. Undefined if messages are only read. */
+    appBearer: values.X_APP_BEARER_TOKEN === undefined ? undefined : secret(values.X_APP_BEARER_TOKEN),
+    /** How client id and secret are written in HTTP Basic: as they are, or form-encoded. */
     basicEncoding: values.X_BASIC_ENCODING,
-    /** The only handle that may authorize, lower case, without @. */
+    /** The only X handle that may authorize, in lower case, without @. */
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
     /** True if the authorized account owns the developer app. X then charges less for what belongs to that account. */
     accountOwnsApp: values.X_ACCOUNT_OWNS_APP,
@@ -34,16 +36,31 @@ export function readMeta({ values, env, report }: Settings) {
   requireTogether("META_PIXEL_ID", "META_ACCESS_TOKEN", env, report);
   requireTogether("META_ACCESS_TOKEN", "META_PIXEL_ID", env, report);
   if (values.META_PIXEL_ID === undefined || values.META_ACCESS_TOKEN === undefined) {
-    if (values.META_TEST_EVENT_CODE !== undefined)
-      report.warn("META_TEST_EVENT_CODE has no effect: META_PIXEL_ID is not set.");
+    for (const name of ["META_TEST_EVENT_CODE", "META_LIMITED_DATA_USE"] as const)
+      if (readSetting(env, name) !== undefined) report.warn(`${name} has no effect: META_PIXEL_ID is not set.`);
     return undefined;
   }
   return {
     pixelId: values.META_PIXEL_ID,
     accessToken: secret(values.META_ACCESS_TOKEN),
     testEventCode: values.META_TEST_EVENT_CODE,
+    limitsDataUse: values.META_LIMITED_DATA_USE === "us",
     apiUrl,
   };
+}
+
+/** Reads the pixel and the token of an ads network. Undefined without both. */
+export function readAds(
+  { values, env, report }: Settings,
+  pixel: "OPENAI_ADS_PIXEL_ID" | "SNAP_PIXEL_ID",
+  token: "OPENAI_ADS_API_KEY" | "SNAP_ACCESS_TOKEN",
+  url: "OPENAI_ADS_API_URL" | "SNAP_API_URL",
+) {
+  const apiUrl = readUrl(url, values[url], report);
+  requireAllOrNone([pixel, token], env, report);
+  const [pixelId, accessToken] = [values[pixel], values[token]];
+  if (pixelId === undefined || accessToken === undefined) return undefined;
+  return { pixelId, accessToken: secret(accessToken), apiUrl };
 }
 
 type ChatProvider = Environment["CHAT_PROVIDER"];
@@ -69,15 +86,21 @@ const HOSTS: readonly (readonly [RegExp, ChatProvider])[] = [
   [/\.logic\.azure\.com$|\.api\.powerplatform\.com$/, "teams"],
 ];
 
-/** Microsoft turned the connectors of Office 365 off in 2026: https://aka.ms/O365ConnectorDeprecation */
+/**
+ * Matches hosts of the Office 365 connectors, which Microsoft turned off in 2026:
+ * https://aka.ms/O365ConnectorDeprecation
+ */
 const RETIRED_HOST = /\.webhook\.office\.com$|^outlook\.office(?:365)?\.com$/;
 
-/** Microsoft moved workflows to other addresses in 2025, and those of this host stopped. */
+/**
+ * Matches the former hosts of Teams workflows, which stopped when Microsoft moved the workflows to other addresses in
+ * 2025.
+ */
 const FORMER_HOST = /\.logic\.azure\.com$/;
 
 interface Form {
   readonly path: RegExp;
-  /** Parts of the query that the network needs to authenticate us. */
+  /** Query parameters of a webhook's address that the network needs to authenticate the sender. */
   readonly query: readonly string[];
   readonly wanted: string;
 }
@@ -88,7 +111,7 @@ const FORMS: Readonly<Record<ChatProvider, Form>> = {
   discord: {
     path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,
     query: [],
-    wanted: "https://discord.com/api/webhooks/ID/TOKEN, and ?thread_id=ID where a thread is meant",
+    wanted: "https://discord.com/api/webhooks/ID/TOKEN, with ?thread_id=ID for a thread",
   },
   google_chat: {
     path: /\/v1\/spaces\/[^/]+\/messages$/,
@@ -98,7 +121,10 @@ const FORMS: Readonly<Record<ChatProvider, Form>> = {
   teams: { path: /\/paths\/invoke$/, query: ["sig"], wanted: "the URL of the workflow's trigger, with its sig=…" },
 };
 
-/** Refuses an address of another network, which would look like a dead channel. */
+/**
+ * Reports a chat webhook whose address belongs to another network than the configured one; it would look like a dead
+ * channel.
+ */
 function checkWebhook(provider: ChatProvider, raw: string, report: Report): void {
   const url = parseHttpUrl(raw);
   if (url === undefined) return;
@@ -128,8 +154,8 @@ const CREDENTIALS = {
 } as const satisfies Record<MessagingProvider, readonly Variable[]>;
 
 /**
- * The configuration of the messaging network. Undefined without its credentials; addresses are checked even then,
- * because a fault found early is cheaper.
+ * Reads the configuration of the messaging network. Undefined without its credentials; its addresses are checked even
+ * then, because a fault found early is cheaper.
  */
 export function readMessaging({ values, env, report }: Settings) {
   const provider = values.MESSAGING_PROVIDER;
@@ -169,8 +195,8 @@ function readWhatsapp(values: Environment, apiUrl: string) {
 }
 
 /**
- * Warns about settings of other providers. Only one provider is used, and an operator who configures a second would
- * wait for its messages.
+ * Warns about settings of messaging providers other than the chosen one. Only one provider is used, and an operator who
+ * configures a second would wait for its messages.
  */
 function warnOfOthers(provider: MessagingProvider, env: RawEnvironment, report: Report): void {
   const isOthers = (name: string): boolean =>

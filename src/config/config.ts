@@ -1,9 +1,8 @@
-import { parseVerifierKey, SigningKeyRefused } from "eventstore-lite";
-import type { WitnessConfig } from "../log/cosigning.ts";
+import { parseVerifierKey, SigningKeyRefused, type WitnessConfig } from "eventstore-lite/proof";
 import type { S3Access } from "../networks/s3/client.ts";
 import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
-import { readMeta, readX, readChat, readMessaging } from "./channels.ts";
+import { readAds, readMeta, readX, readChat, readMessaging } from "./channels.ts";
 import { requireAllOrNone, readEnvironment, type Settings, warnOfMisspelt } from "./environment.ts";
 import { configurationError, createReport, type Report } from "./error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
@@ -14,7 +13,7 @@ import { readSecretFiles } from "./secret-files.ts";
 import { allowPlainHttp, readUrl } from "./urls.ts";
 import { readWebhooks } from "./webhook.ts";
 
-/** Everything that an operator can set, checked. A network without credentials is undefined. */
+/** Everything that an operator can set, checked. The part of a network without credentials is undefined. */
 export type Config = ReturnType<typeof loadConfig>;
 
 /**
@@ -23,9 +22,9 @@ export type Config = ReturnType<typeof loadConfig>;
  */
 export function loadConfig(
   given: Settings["env"],
-  /** Reads `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE`. */
+  /** Function that reads the text of the files that `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE` name. */
   readFile: Settings["readFile"],
-  /** The paths that `OPEN_ROUTES` is compared with; without them, `OPEN_ROUTES` is not checked. */
+  /** The service's paths that `OPEN_ROUTES` is compared with; without them, `OPEN_ROUTES` is not checked. */
   paths?: () => RoutePaths,
 ) {
   const { env, report } = readSecretFiles(given, createReport());
@@ -38,39 +37,51 @@ export function loadConfig(
     http,
     links,
     log: readLog(values.DATABASE_URL, values, report),
-    /** The master key as text; `decodeKey` gives its bytes. Undefined for a log in a file with a key file. */
+    /**
+     * The master key as text; `decodeKey` gives its bytes. Undefined if the key comes from a key file next to the log.
+     */
     key: readKey("REACHLOG_KEY", values.REACHLOG_KEY, report),
-    /** The next key of `key rotate`, if the key does not come from the key file. */
+    /** The master key that `key rotate` changes to. Undefined if the key comes from the key file. */
     nextKey: readKey("REACHLOG_KEY_NEXT", values.REACHLOG_KEY_NEXT, report),
     x: readX(from),
-    outreach: readOutreach(from, links.base),
+    outreach: readOutreach(from, links.base, http.publicUrl),
     meta: readMeta(from),
+    openAiAds: readAds(from, "OPENAI_ADS_PIXEL_ID", "OPENAI_ADS_API_KEY", "OPENAI_ADS_API_URL"),
+    snap: readAds(from, "SNAP_PIXEL_ID", "SNAP_ACCESS_TOKEN", "SNAP_API_URL"),
     chat: readChat(from),
     messaging: readMessaging(from),
     webhooks: readWebhooks(from),
-    /** Undefined if no traces are collected. */
+    /** Where traces are sent. Undefined if none are collected. */
     tracing: readTracing(values, report),
     /**
-     * The address of a trace in a browser, with `{id}` in place of its id. Undefined if ids are shown without a link.
+     * Address of a trace in a browser, with `{id}` in place of the trace's id. Undefined if the console shows ids
+     * without a link.
      */
     traceUrl: values.TRACE_URL,
-    /** Access to a store for sealed segments and incremental backups. Undefined if not configured. */
+    /** Access to an S3-compatible store for sealed segments and incremental backups. Undefined if not configured. */
     objectStore: readObjectStore(from),
-    /** Undefined if no witness cosigns the log's heads. */
+    /** The witness that cosigns the log's heads. Undefined if there is none. */
     witness: readWitness(from),
   };
   // Instances on PostgreSQL share no key file.
   if (parts.log.kind === "postgres" && parts.key === undefined)
-    report.fault("REACHLOG_KEY", "missing, and beside a log on PostgreSQL there is no key file", WANTED_OF_KEYS);
+    report.fault("REACHLOG_KEY", "missing: a log on PostgreSQL has no key file", WANTED_OF_KEYS);
+  if (parts.outreach.report.isAfterRun && parts.chat === undefined)
+    report.warn("REPORT is run, but no chat is configured: runs end without a report.");
   warnOfMisspelt(given, report);
   if (report.faults.length > 0) throw configurationError(report.faults);
   return {
     ...parts,
-    /** The API token of commands that call the running service. */
+    /** The API token that commands send when they call the running service. */
     token: values.REACHLOG_TOKEN === undefined ? undefined : secret(values.REACHLOG_TOKEN),
-    /** Lag after which chat and messaging send clicks together. */
+    /**
+     * Seconds that a click may wait to be announced. If the oldest pending click has waited longer, a chat or messaging
+     * channel announces the pending clicks in one digest instead of one message each.
+     */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
+    /** Attribution of conversions: to the last or the first click of these days before. */
+    attribution: { model: values.ATTRIBUTION, days: values.ATTRIBUTION_DAYS },
     auditReads: values.AUDIT_READS === "on",
     /**
      * Whole days that personal data of clicks and direct sends is kept. Undefined if it is kept until it is forgotten
@@ -80,14 +91,14 @@ export function loadConfig(
     /** Whole days after which a service archives an event. Undefined if only `reachlog archive` does. */
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
-    /** The rules of outreach with these values in place of settings. Throws as {@link loadConfig} does. */
+    /** Returns today's rules of outreach with these values in place of settings. Throws as {@link loadConfig} does. */
     outreachWith: (changes: Settings["env"]): OutreachConfig => loadConfig({ ...given, ...changes }, readFile).outreach,
     /** Sentences for the operator, shown at start. None holds a secret. */
     warnings: report.warnings,
   };
 }
 
-/** Where traces are sent, and which share of them. The settings have OpenTelemetry's names. */
+/** Reads where traces are sent, and which share of them. The settings have OpenTelemetry's names. */
 function readTracing(values: Environment, report: Report): TracingOptions | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
   if (endpoint === undefined) return undefined;
@@ -108,7 +119,7 @@ function readWitness({ values, env, report }: Settings): WitnessConfig | undefin
   }
 }
 
-/** The access to an S3-compatible store. Undefined if not configured. */
+/** Reads the access to an S3-compatible store. Undefined if not configured. */
 function readObjectStore({ values, env, report }: Settings): S3Access | undefined {
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: key, AWS_REGION: region } = values;
   requireAllOrNone(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"], env, report);

@@ -14,9 +14,9 @@ export type LogConfig = SqliteLog | PostgresLog;
 
 export interface SqliteLog {
   readonly kind: "sqlite";
-  /** Absolute. */
+  /** Absolute path of the log's SQLite file. */
   readonly file: string;
-  /** The file with the keys of personal data. Undefined if it is the default one next to the log. */
+  /** Absolute path of the file with the keys of personal data. Undefined for the default one next to the log. */
   readonly keysFile?: string;
   /** Folder or S3 address of archived segments. Undefined if they are next to the log. */
   readonly archive?: string;
@@ -25,33 +25,43 @@ export interface SqliteLog {
 /** A log on a database server, which any number of instances share. */
 export interface PostgresLog extends PostgresDatabase {
   readonly kind: "postgres";
-  /** The database with the keys of personal data: that of the log, unless KEYS_DATABASE_URL names another one. */
+  /** Database with the keys of personal data: the log's database, unless KEYS_DATABASE_URL names another one. */
   readonly keys: PostgresDatabase;
-  /** Folder or S3 address of archived segments. Undefined if nothing can be archived. */
+  /** Folder or S3 address of archived segments. Undefined if none is configured, so that nothing can be archived. */
   readonly archive?: string;
 }
 
-type PostgresDatabase = Pick<PostgresPlace, "url" | "shown">;
+interface PostgresDatabase {
+  readonly url: PostgresPlace["url"];
+  readonly shown: string;
+}
 
-/** The place of a log without user and password, for messages. */
+/** Returns the log's file, or its database URL without user and password, for messages. */
 export function redactedUrl(log: LogConfig): string {
   return log.kind === "sqlite" ? log.file : log.shown;
 }
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
 
-/** The settings that place parts of the log elsewhere. */
+/**
+ * Settings by which the keys of personal data and the archived segments are kept outside the log's own file or
+ * database.
+ */
 type Elsewhere = Pick<Environment, "KEYS_FILE" | "KEYS_DATABASE_URL" | "ARCHIVE_FOLDER" | "ARCHIVE_AFTER_DAYS">;
 
 /**
- * Parses `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password and is never
- * repeated.
+ * Reads where the log is: `sqlite:./a`, `sqlite:/a`, `sqlite:///a` or a URL of PostgreSQL, which may hold a password
+ * and is never repeated.
  */
 export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogConfig {
   if (/^postgres(?:ql)?:/i.test(raw)) return readPostgresLog(raw, elsewhere, report);
   const { KEYS_FILE: keysFile, KEYS_DATABASE_URL, ARCHIVE_FOLDER: segments } = elsewhere;
   if (KEYS_DATABASE_URL !== undefined) {
-    report.fault("KEYS_DATABASE_URL", "set beside a log in a file, whose keys KEYS_FILE puts elsewhere", "no value");
+    report.fault(
+      "KEYS_DATABASE_URL",
+      "has no effect on a log in a file: KEYS_FILE puts its keys elsewhere",
+      "no value",
+    );
   }
   const file = /^sqlite:(?:\/\/)?(.+)$/i.exec(raw)?.[1];
   if (file === undefined) {
@@ -65,7 +75,7 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
   if (keysFile !== undefined) refuseShellPath("KEYS_FILE", keysFile, report);
   const { keys: _, ...others } = logFiles(file);
   if (keysFile !== undefined && Object.values(others).some((other) => resolve(other) === resolve(keysFile))) {
-    report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a file of its own");
+    report.fault("KEYS_FILE", "that file belongs to the log and holds something else", "the path of a separate file");
   }
   return {
     kind: "sqlite",
@@ -74,7 +84,7 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
   };
 }
 
-/** Resolves the path of a folder; an S3 address stays as it is. */
+/** Reads where archived segments are: resolves the path of a folder; an S3 address stays as it is. */
 function readSegments(place: string | undefined, report: Report): string | undefined {
   if (place === undefined || isS3Address(place)) return place;
   refuseShellPath("ARCHIVE_FOLDER", place, report);
@@ -84,11 +94,11 @@ function readSegments(place: string | undefined, report: Report): string | undef
 function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): PostgresLog {
   const { KEYS_FILE, KEYS_DATABASE_URL, ARCHIVE_FOLDER: segments, ARCHIVE_AFTER_DAYS } = elsewhere;
   if (ARCHIVE_AFTER_DAYS !== undefined && segments === undefined) {
-    const problem = "missing, and beside a log on PostgreSQL there is no folder for segments";
+    const problem = "missing: a log on PostgreSQL has no folder for segments";
     report.fault("ARCHIVE_FOLDER", problem, "a folder that all instances share, or s3://BUCKET/PREFIX");
   }
   if (KEYS_FILE !== undefined) {
-    const problem = "set beside a log on PostgreSQL, whose keys KEYS_DATABASE_URL puts elsewhere";
+    const problem = "has no effect on a log on PostgreSQL: KEYS_DATABASE_URL puts its keys elsewhere";
     report.fault("KEYS_FILE", problem, "no value");
   }
   const log = readPostgres("DATABASE_URL", raw, report);
@@ -96,7 +106,10 @@ function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): Pos
   return { kind: "postgres", ...log, keys, ...omitUndefined({ archive: readSegments(segments, report) }) };
 }
 
-/** Parameters that the URL may hold. `sslrootcert` is the file of an authority that is not a public one. */
+/**
+ * Parameters that a PostgreSQL URL may hold. `sslrootcert` names the certificate file of an authority that is not a
+ * public one.
+ */
 const PARAMETERS = ["sslmode", "sslrootcert"];
 
 const WANTED_OF_POSTGRES = "postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full";

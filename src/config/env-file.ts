@@ -3,28 +3,31 @@ import type { Fault } from "./error.ts";
 
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Faults of lines that have no single meaning. None repeats a value, which may be a secret. */
+  /** Faults of lines in the `.env` file that have no single meaning. None repeats a value, which may be a secret. */
   readonly faults: readonly Fault[];
 }
 
-/** One setting, or why its line is refused. `next`: index of the line after it; undefined if the end is unknown. */
+/**
+ * A setting that was read from a `.env` file, or why its line is refused. `next`: index of the line after it; undefined
+ * if the setting's end is unknown.
+ */
 type Entry = { readonly next: number | undefined } & (
   { readonly value: string } | { readonly problem: string; readonly wanted: string }
 );
 
 const SETTING = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)$/s;
 
-/** A comment after a value. Without a space after `#` it may be a part of the value. */
+/** Matches a comment after a value. Without a space after `#` it may be a part of the value. */
 const COMMENT = /[ \t]#(?:[ \t].*)?$/s;
 
-/** A reference that other readers of such files replace by the value of another setting. */
+/** Matches a reference, such as `$NAME`, that other readers of `.env` files replace by the value of another setting. */
 const REFERENCE = /(?<!\\)\$(?:\{[^}\n]*\}|[A-Za-z_][A-Za-z0-9_]*)/g;
 
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\", $: "$" };
 
 /**
- * Reads `NAME=value` lines by the grammar of docs/configure.md. Faults name the file by `path`. `given` is the real
- * environment, whose variables other readers insert for `$NAME`.
+ * Parses `NAME=value` lines by the grammar of docs/configure.md. Faults name the file by `path`. `given` is the real
+ * environment, whose variables other readers of such files insert for `$NAME`.
  */
 export function parseEnvFile(text: string, path: string, given: RawEnvironment): EnvFile {
   const lines = text.split(/\r?\n/);
@@ -42,7 +45,7 @@ export function parseEnvFile(text: string, path: string, given: RawEnvironment):
       void faults.push({ variable: `${path} line ${at + 1}`, problem, wanted });
     const [, name, rest = ""] = SETTING.exec(line) ?? [];
     if (name === undefined) {
-      fault("not NAME=value, and no comment", "quotes around a value of several lines, and # before a comment");
+      fault("neither NAME=value nor a comment", "quotes around a value of several lines, and # before a comment");
       at++;
       continue;
     }
@@ -83,15 +86,18 @@ function readValue(
   if (/^#[ \t]|[ \t]#/.test(isCut ? value : rest) || (isCut && (/\s/.test(value) || (value !== "" && isMessage(name)))))
     return {
       next,
-      problem: "a # after a space is a comment for some programs, and a part of the value for others",
-      wanted: "quotes around a value with #, and a comment on a line of its own",
+      problem: "a # after a space is a comment for some programs and part of the value for others",
+      wanted: "quotes around a value with #, and a comment on a separate line",
     };
   if (CONTROL.test(value)) return { next, ...CONTROL_FAULT };
   if (value.includes("\\$")) return { next, problem: "holds \\$", wanted: "$ alone, which nothing replaces" };
   return checkReferences(value, isSet, next) ?? { next, value };
 }
 
-/** True for the setting whose whole text is sent. */
+/**
+ * True if the setting holds the message template. A # after a space in its unquoted value is refused: if it is no
+ * comment, recipients would get a text that is cut off.
+ */
 function isMessage(name: string): boolean {
   return name === "MESSAGE_TEMPLATE";
 }
@@ -101,7 +107,7 @@ const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/;
 
 const CONTROL_FAULT = { problem: "holds a control character", wanted: "the value without it" };
 
-/** `body` is everything after the opening quote, to the end of the file. */
+/** Reads a quoted value. `body` is everything after the opening quote, to the end of the file. */
 function readQuoted(quote: string, body: string, at: number, isSet: (name: string) => boolean): Entry {
   const inner = quote === '"' ? /^(?:[^"\\]|\\.)*/s.exec(body)![0] : body.split(quote, 1)[0]!;
   const tail = body.slice(inner.length);
@@ -117,7 +123,7 @@ function readQuoted(quote: string, body: string, at: number, isSet: (name: strin
     return {
       next,
       problem: "text follows the closing quote",
-      wanted: `a value in quotes that it does not hold itself: ", ' or \``,
+      wanted: `a value in quotes that do not occur in it: ", ' or \``,
     };
   if (CONTROL.test(inner)) return { next, ...CONTROL_FAULT };
   if (quote !== '"') {
@@ -135,18 +141,21 @@ function readQuoted(quote: string, body: string, at: number, isSet: (name: strin
   return checkReferences(inner, isSet, next) ?? { next, value };
 }
 
-/** Refuses references that other readers replace. `$50`, and `$NAME` if no setting has that name, stay as they are. */
+/**
+ * Refuses a value with a reference that other readers of `.env` files replace. `$50`, and `$NAME` if no setting has
+ * that name, are no references.
+ */
 function checkReferences(text: string, isSet: (name: string) => boolean, next: number): Entry | undefined {
   const found = text.match(REFERENCE)?.find((one) => one.startsWith("${") || isSet(one.slice(1)));
   if (found === undefined) return undefined;
   return {
     next,
     problem: `${found.startsWith("${") ? "${…}" : found} is not replaced by another setting`,
-    wanted: "the value itself, or single quotes if it is meant as it stands",
+    wanted: "the value itself, or single quotes to keep the text as it is",
   };
 }
 
-/** A value as a line of `.env` has it; {@link parseEnvFile} reads the same value back. */
+/** Formats a value as a `.env` line has it; {@link parseEnvFile} reads the same value back. */
 export function formatEnvValue(value: string): string {
   if (/^[\w.,:/@+-]*$/.test(value)) return value;
   const quote = ["'", "`"].find((sign) => !value.includes(sign));

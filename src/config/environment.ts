@@ -8,24 +8,24 @@ import { environmentSchema, variables, type Environment, type Variable } from ".
 
 export type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** The input of all parts of the configuration. */
+/** Input of the functions that each read one part of the configuration. */
 export interface Settings {
-  /** The checked settings. */
+  /** The settings after the check against the schema. */
   readonly values: Environment;
-  /** The settings as they were given. */
+  /** The environment variables as they were given. */
   readonly env: RawEnvironment;
-  /** Reads a text file. May throw. */
+  /** Reads a text file that a setting names. May throw. */
   readonly readFile: (path: string) => string;
   readonly report: Report;
 }
 
-/** Longest value that a message repeats, in characters; more would hide the rest of the list. */
+/** Most characters of a faulty value that an error message repeats; more would hide the rest of the list. */
 const SHOWN_CHARS_MAX = 60;
 
-/** The character that decoders write for bytes that are not UTF-8. */
+/** The character that decoders write in place of bytes that are not UTF-8. */
 export const LOST_CHARACTER = "\ufffd";
 
-/** A number may have at most 15 digits: a double would lose some of more. */
+/** Matches a whole number of at most 15 digits: a double would lose digits of a longer one. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
 const BOOLEANS = new Map([
@@ -37,15 +37,15 @@ const BOOLEANS = new Map([
   ["no", false],
 ]);
 
-/** The value without surrounding white space, which files and copying add; undefined if empty. */
+/** Returns a setting's value without surrounding white space, which files and copying add; undefined if it is empty. */
 export function readSetting(env: RawEnvironment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === "" ? undefined : value;
 }
 
 /**
- * Checks every variable against the schema. A faulty one is reported and takes its default, so that the
- * checks across variables still run and their faults are listed too.
+ * Checks every environment variable against the schema. A faulty one is reported and takes its default, so that checks
+ * which compare variables still run and report their faults too.
  */
 export function readEnvironment(env: RawEnvironment, report: Report): Environment {
   const values: Record<string, unknown> = {};
@@ -69,7 +69,10 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
   return complete;
 }
 
-/** Converts strictly: TypeBox's own conversion takes `99.9` for 99 and `0x10` for 16. */
+/**
+ * Converts a setting's text to its schema's type, strictly: TypeBox's own conversion takes `99.9` for 99 and `0x10` for
+ * 16.
+ */
 function convert(schema: TSchema, raw: string): unknown {
   if (schema["type"] === "integer") return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
   if (schema["type"] === "boolean") return BOOLEANS.get(raw.toLowerCase()) ?? raw;
@@ -82,7 +85,7 @@ function withDefaults(values: Record<string, unknown>): unknown {
   return Value.Default(environmentSchema, { ...values });
 }
 
-/** A harmless value, quoted and cut, for a message. */
+/** Quotes a value that is no secret for a message, and cuts it if it is long. */
 export function quoteValue(raw: string): string {
   return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
 }
@@ -105,15 +108,15 @@ export function readNamedFile(from: Settings, variable: Variable, file: string, 
   }
 }
 
-/** A part of a path that only a shell replaces; taken as it stands, it would name a new, empty place. */
+/** Matches the part of a path that only a shell replaces; taken as it stands, it would name a new, empty place. */
 const SHELL_PATH = /^~(?:[\w.-]*\/|$)|\$(?:\{|[A-Za-z_])/;
 
-/** Reports a path that begins with `~`, or holds `$NAME`. */
+/** Reports a setting with a path that begins with `~`, or holds `$NAME`. */
 export function refuseShellPath(variable: Variable, path: string, report: Report): void {
   if (SHELL_PATH.test(path)) report.fault(variable, "~ and $NAME in a path are not replaced", "the whole path");
 }
 
-/** `a, b,,c` as `["a", "b", "c"]`. */
+/** Splits a comma-separated value into its entries, without spaces and empty entries. */
 export function commaList(raw: string | undefined): string[] {
   return (raw ?? "")
     .split(",")
@@ -121,7 +124,7 @@ export function commaList(raw: string | undefined): string[] {
     .filter((item) => item !== "");
 }
 
-/** Reports `other` as missing if `name` is set: half a credential is a mistake, not a disabled channel. */
+/** Reports the setting `other` as missing if `name` is set: half a credential is a mistake, not a disabled channel. */
 export function requireTogether(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
   if (readSetting(env, name) !== undefined && readSetting(env, other) === undefined) {
     report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
@@ -137,26 +140,35 @@ export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment
   }
 }
 
-/** A typo differs by one or two letters; a name that differs by more is another name. */
+/** Most edits by which an unknown name counts as a misspelt setting; a name that differs by more is another name. */
 const EDITS_MAX = 2;
 
-/** Two edits turn a shorter name into another word (`HOST`, `POST`, `PORT`). */
+/**
+ * Fewest characters of a name that is compared with settings: two edits turn a shorter one into another word (`HOST`,
+ * `POST`, `PORT`).
+ */
 const NAME_CHARS_MIN = 8;
 
-/** Prefixes that few other programs use: a setting that is ignored silently would look accepted. */
+/**
+ * Matches prefixes that few other programs use. An unknown setting with one is reported, because it would otherwise
+ * look accepted.
+ */
 const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
-/** Only warns, because a host's environment is full of names that belong to other programs. */
+/**
+ * Warns of variables that look like misspelt settings. They are no faults, because a host's environment is full of
+ * names that belong to other programs.
+ */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   const known = listSettings(env);
   for (const name of Object.keys(env).filter((key) => !known.has(key))) {
     const meant = findClosest(name, [...known]);
-    if (meant !== undefined) report.warn(`${name} is not read. Was ${meant} meant?`);
-    else if (OUR_PREFIX.test(name)) report.warn(`${name} is not read: there is no such setting.`);
+    if (meant !== undefined) report.warn(`${name} is no setting and has no effect. Did you mean ${meant}?`);
+    else if (OUR_PREFIX.test(name)) report.warn(`${name} is no setting and has no effect.`);
   }
 }
 
-/** The known name that differs by a typo, if any. */
+/** Returns the setting whose name differs from this one by a typo, if any. */
 export function findClosest(name: string, known: readonly string[]): string | undefined {
   return known.find((one) => {
     if (one.length < NAME_CHARS_MIN || Math.abs(name.length - one.length) > EDITS_MAX) return false;
@@ -164,7 +176,7 @@ export function findClosest(name: string, known: readonly string[]): string | un
   });
 }
 
-/** Levenshtein: insertions, deletions and replacements, a row at a time. */
+/** Counts the edits between two names (Levenshtein): insertions, deletions and replacements, a row at a time. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

@@ -7,11 +7,11 @@ import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;
 
-/** The paths that `OPEN_ROUTES` is checked against. */
+/** Paths of the service by whether `OPEN_ROUTES` may open them to callers without a token. */
 export interface RoutePaths {
-  /** Paths that may be opened; naming one that is always open has no effect. */
+  /** Paths that `OPEN_ROUTES` may open; naming one that is always open has no effect. */
   readonly openable: readonly string[];
-  /** Paths that need a token under every policy. */
+  /** Paths that need a token under every policy, so `OPEN_ROUTES` may not name them. */
   readonly guarded: readonly string[];
 }
 
@@ -19,7 +19,7 @@ type Policy = "spec" | "strict";
 
 const HOST_ENTRY = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
 
-/** The configuration of the HTTP server. `OPEN_ROUTES` is not checked if `paths` is undefined. */
+/** Reads the configuration of the HTTP server. If `paths` is undefined, `OPEN_ROUTES` is not checked. */
 export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) {
   const { values, env, report } = from;
   const fixed = readTokens(values.API_TOKENS, report);
@@ -38,19 +38,21 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   if (openRoutes.length > 0 && authPolicy === "spec") report.warn("OPEN_ROUTES has no effect with AUTH_POLICY=spec.");
   return {
     host: values.HOST,
-    /** 0 stands for any free port, which is known once the service listens. */
+    /** Port to listen on. 0 stands for any free port, which is known once the service listens. */
     port: values.PORT,
-    /** Lower case, with the port where one was given. */
+    /** Host names that requests may name, in lower case, with the port where one was given. */
     allowedHosts,
-    /** An origin without a trailing slash. */
+    /** Origin under which people and networks reach the service, without a trailing slash. */
     publicUrl,
     authPolicy,
     openRoutes,
-    /** All tokens as they were when the configuration was read. */
+    /** All API tokens at the time when the configuration was read. */
     tokens,
-    /** The file of the tokens that can be exchanged while the service runs. `fixed` are the other tokens. */
+    /**
+     * The file of the API tokens that can be exchanged while the service runs. `fixed` are the tokens outside the file.
+     */
     tokensFile: path === undefined ? undefined : { path, fixed },
-    /** Addresses and networks whose `X-Forwarded-For` is believed. */
+    /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
     trustedProxies: readTrustedProxies(values.TRUSTED_PROXIES, report),
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
     shutdownSeconds: values.SHUTDOWN_SECONDS,
@@ -81,7 +83,7 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
   if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
   report.warn(
-    `AUTH_POLICY is spec, and a proxy in front lets others in: ${openness}. AUTH_POLICY=strict asks all of them for one.`,
+    `AUTH_POLICY is spec, and a proxy in front lets others in: ${openness}. AUTH_POLICY=strict requires a token from all of them.`,
   );
 }
 
@@ -106,7 +108,7 @@ function readPublicUrl(values: Environment, report: Report): string {
   }
   if (url.protocol === "https:" && values.TRUSTED_PROXIES === undefined) {
     report.warn(
-      "PUBLIC_URL is https, so a proxy is asked first: without TRUSTED_PROXIES all its callers count as one address. They " +
+      "PUBLIC_URL is https, so a proxy is in front: without TRUSTED_PROXIES all its callers count as one address. They " +
         "share RATE_LIMIT_PER_MINUTE, and after ten wrong tokens a minute further wrong ones get 429. A valid token always passes.",
     );
   }
@@ -156,7 +158,7 @@ function isAddressOrNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** True if neither address, proxy nor name lets another machine reach the service. */
+/** True if neither the address to listen on, nor a proxy, nor a host name lets another machine reach the service. */
 export function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
   const names = [new URL(publicUrl).host, ...allowedHosts];
   return (

@@ -8,7 +8,7 @@ import type { Fault } from "./error.ts";
 
 const FILE = ".env";
 
-/** Files that Bun would read too. This service never reads them, because its documents name none of them. */
+/** Files of settings that Bun would read too. This service ignores them, because its documents name none of them. */
 const NEVER_READ = [".env.local", ".env.development", ".env.production", ".env.test"] as const;
 
 const WANTED = "a readable file in UTF-8";
@@ -33,7 +33,7 @@ export function loadEnvFile(): readonly Fault[] {
   return read.flatMap(({ faults }) => faults);
 }
 
-/** The settings of one file in the form of `.env`. */
+/** Reads the settings of one file in the form of `.env`. */
 export function readEnvFile(file: string, given: RawEnvironment): EnvFile {
   try {
     return parseEnvFile(decodeUtf8(readFileSync(file)), file, given);
@@ -42,7 +42,7 @@ export function readEnvFile(file: string, given: RawEnvironment): EnvFile {
   }
 }
 
-/** Reads a file that settings name. Throws NotUtf8, and the system's errors. */
+/** Reads the file of a setting that names one. Throws NotUtf8, and the system's errors. */
 export function readSettingsFile(path: string): string {
   return decodeUtf8(readFileSync(path));
 }
@@ -60,7 +60,9 @@ function describe(fault: unknown): string {
   return PROBLEMS[code] ?? `cannot be read (${code})`;
 }
 
-/** True also for a broken link: if it were skipped, its settings would be missing without a word. */
+/**
+ * True if the file or link exists, even if the link is broken: its settings would otherwise be missing without a word.
+ */
 function isThere(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
@@ -72,7 +74,7 @@ export function warnOfOtherEnvFiles(): string[] {
   );
 }
 
-/** True if the file exists. False if the runtime may not look, for which Deno throws. */
+/** True if the file exists and the runtime may look at it. Deno throws if it may not. */
 function isVisible(file: string): boolean {
   try {
     return existsSync(file);

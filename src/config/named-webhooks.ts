@@ -3,18 +3,21 @@ import { secretFiles, settingNames } from "./schema.ts";
 
 type RawEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** The settings of the webhook without a name. That of the webhook CRM for `WEBHOOK_URL` is `WEBHOOK_CRM_URL`. */
+/**
+ * Settings of the webhook without a name. A webhook with a name has the same ones with its name inserted:
+ * `WEBHOOK_CRM_URL` for `WEBHOOK_URL`.
+ */
 const OWN_SETTINGS = [...settingNames].filter((name) => name.startsWith("WEBHOOK_"));
 
 const NAMED = new RegExp(`^WEBHOOK_(.+)(?:${OWN_SETTINGS.map((name) => name.slice("WEBHOOK".length)).join("|")})$`);
 
 /**
- * The words by which settings end. In a webhook's name they would make it hard to tell which webhook and which setting
- * is meant.
+ * Words of the webhook settings, such as URL, which a webhook's name may not hold. They would make it hard to tell
+ * which webhook and which setting is meant.
  */
 const RESERVED: ReadonlySet<string> = new Set(OWN_SETTINGS.flatMap((name) => name.split("_").slice(1)));
 
-/** The names for which a setting is given, valid or not (see {@link isWebhookName}). */
+/** Lists the names of webhooks for which `env` gives a setting, valid or not (see {@link isWebhookName}). */
 export function listWebhookNames(env: RawEnvironment): readonly string[] {
   const set = Object.keys(env).filter((key) => (env[key] ?? "").trim() !== "");
   return [...new Set(set.flatMap((key) => NAMED.exec(key)?.[1] ?? []))].sort();
@@ -29,7 +32,7 @@ export function isWebhookName(name: string): boolean {
 
 export const WANTED_NAME = `a name of 1 to ${WEBHOOK_NAME_CHARS_MAX} capital letters, digits and single underscores, without the words ${[...RESERVED].join(", ")}`;
 
-/** The setting of the webhook `name` that corresponds to `setting` of the webhook without a name. */
+/** Returns the setting of the webhook `name` that corresponds to `setting` of the webhook without a name. */
 export function nameSetting(setting: string, name: string): string {
   return setting.replace("WEBHOOK_", `WEBHOOK_${name}_`);
 }
@@ -43,8 +46,8 @@ export function listSettings(env: RawEnvironment): ReadonlySet<string> {
 }
 
 /**
- * Pairs of a setting that names a file and the secret that the file holds, including those of the webhooks that `env`
- * names.
+ * Lists pairs of a setting that names a file and the secret setting that the file holds, including those of the
+ * webhooks that `env` names.
  */
 export function listSecretFiles(env: RawEnvironment): readonly (readonly [file: string, setting: string])[] {
   const own = [...secretFiles].filter(([file]) => OWN_SETTINGS.includes(file));
@@ -54,12 +57,12 @@ export function listSecretFiles(env: RawEnvironment): readonly (readonly [file: 
   return [...secretFiles, ...named];
 }
 
-/** The environment of one webhook as if it had no name. */
+/** Returns the settings of the webhook `name` under the names that settings of the webhook without a name have. */
 export function unnamedEnvironment(env: RawEnvironment, name: string): RawEnvironment {
   return Object.fromEntries(OWN_SETTINGS.map((setting) => [setting, env[nameSetting(setting, name)]]));
 }
 
-/** Replaces settings of the webhook without a name in a text by those of the webhook `name`. */
+/** Replaces names of settings in a text: those of the webhook without a name by those of the webhook `name`. */
 export function nameSettingsIn(text: string, name: string): string {
   return OWN_SETTINGS.reduce(
     (said, setting) => said.replaceAll(new RegExp(`\\b${setting}\\b`, "g"), nameSetting(setting, name)),

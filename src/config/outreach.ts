@@ -3,48 +3,62 @@ import { recipientSource, type RecipientSource } from "../../events/outreach.ts"
 import { warnOfSlips } from "../template/check-text.ts";
 import { cleanValue, shortened } from "../template/normalize-field.ts";
 import type { LinkBase } from "../template/short-link.ts";
-import { parseTemplate, type Template } from "../template/template.ts";
+import { linksOptOut, parseTemplate, type Template } from "../template/template.ts";
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
-import { commaList, LOST_CHARACTER, quoteValue, readNamedFile, type Settings } from "./environment.ts";
+import { commaList, LOST_CHARACTER, quoteValue, readNamedFile, readSetting, type Settings } from "./environment.ts";
 import type { Report } from "./error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
-import { parseHttpUrl } from "./urls.ts";
+import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type OutreachConfig = ReturnType<typeof readOutreach>;
 
 const SOURCES = recipientSource.anyOf.map((source) => source.const);
 
-/** The sources that need to be told what to read, each with the setting that tells it. */
+/** Sources of recipients that need a setting which tells what to read, with that setting. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
 
-/** Sources that are no evidence of consent; an import or a message may still show it. */
+/** Sources that are no evidence of a recipient's consent; an import or a message may still show it. */
 const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "list_members"];
 
-/** Networks were seen to commit a message 300 ms late; below this many seconds a read may still miss one. */
+/**
+ * Fewest seconds between an uncertain send and the read that settles it without a warning. Networks were seen to commit
+ * a message 300 ms late, so an earlier read may miss one.
+ */
 const SETTLE_SECONDS_SAFE = 10;
 
-/** The configuration of links. The service's own redirects are at `publicUrl`. */
+/**
+ * Reads the settings of short links: the URL they begin with, whether this service redirects them, and whether
+ * recipients get personal ones. Without LINK_BASE, short links are below `publicUrl`, the service's own URL.
+ */
 export function readLinks(from: Settings, publicUrl: string) {
-  const { values, report } = from;
+  const { values, env, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
   const isPersonal = values.PERSONAL_LINKS === "on";
   // Another shortener cannot know the code of a link that is made for one message.
   if (isPersonal && redirects === undefined)
     report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
+  for (const name of ["CLICK_PARAM", "PASS_QUERY"] as const) {
+    if (redirects === undefined && readSetting(env, name) !== undefined)
+      report.warn(`${name} has no effect: REDIRECTS is off.`);
+  }
   return {
     /**
      * The URL that short links begin with, without a slash at the end. Undefined if templates can have no short links.
      */
     base: readLinkBase(from, publicUrl),
     /**
-     * `before` or `after`: a click is durable before or after its redirect is answered. Undefined if the service
-     * answers no short links.
+     * When a click becomes durable: `before` or `after` its redirect is answered. Undefined if the service answers no
+     * short links.
      */
     redirects,
     /** True if recipients who granted tracking get personal links. */
     isPersonal,
+    /** Parameter by which a redirect tells the target the click's id. Undefined if it does not. */
+    clickParam: values.CLICK_PARAM,
+    /** Names of the short link's parameters that a redirect hands on; one that ends with `*` is a beginning. */
+    passQuery: commaList(values.PASS_QUERY),
   };
 }
 
@@ -67,36 +81,49 @@ function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase
 /** The path under which the service answers short links. */
 export const REDIRECT_PATH = "/l";
 
-export function readOutreach(from: Settings, linkBase: LinkBase | undefined) {
+/** The path under which recipients find their pages to opt out. */
+export const OPT_OUT_PATH = "/o";
+
+/** Reads the settings of outreach. Templates link pages to opt out only below a PUBLIC_URL that was set. */
+export function readOutreach(from: Settings, linkBase: LinkBase | undefined, publicUrl: string) {
   const { values, report } = from;
+  const optOutBase = values.PUBLIC_URL === undefined ? undefined : `${publicUrl}${OPT_OUT_PATH}`;
   if (values.IN_DOUBT_SETTLE_SECONDS < SETTLE_SECONDS_SAFE) {
-    const risk = "a message that X commits late may be taken for undelivered";
+    const risk = "a message that X commits late may count as not delivered";
     report.warn(`IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: ${risk}.`);
   }
   return {
-    /** In the order in which they are merged, each once. */
+    /** Sources of recipients, in the order in which a run merges them, each once. */
     sources: readSources(values, report),
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
-    /** Undefined if neither a text nor a file was given, so that there is nothing to send. */
-    template: readTemplate(from, linkBase),
-    /** `evidence`: a consent counts only with its date and its source. */
+    /** The message template. Undefined if neither a text nor a file was given, so that there is nothing to send. */
+    template: readTemplate(from, linkBase, optOutBase),
+    /** The consent that a message needs. `evidence`: a consent counts only with its date and its source. */
     requireConsent: values.REQUIRE_CONSENT,
-    /** Lower case. */
+    /** Words of a reply that opt the recipient out, in lower case. */
     stopWords: readStopWords(values.STOP_WORDS, report),
-    /** Lower case. A reply with one of these revokes tracking alone. */
+    /** Words of a reply that revoke only the consent to tracking, in lower case. */
     trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     /** When messages may go out. Undefined if they always may. */
     window: readWindow(values, report),
-    /** The share of failed messages, from 0 to 1, at which a run ends. Undefined if failures never end a run. */
+    /** Share of failed messages, from 0 to 1, at which a run ends. Undefined if failures never end a run. */
     stopAfterFailures:
       values.STOP_AFTER_FAILURES === undefined ? undefined : Number.parseInt(values.STOP_AFTER_FAILURES, 10) / 100,
     runMaxMinutes: values.RUN_MAX_MINUTES,
     inDoubtSettleSeconds: values.IN_DOUBT_SETTLE_SECONDS,
-    /** Undefined if the network's rate-limit headers set the pace. */
+    /** Seconds between two messages. Undefined if the network's rate-limit headers set the pace. */
     sendSpacingSeconds: values.SEND_SPACING_SECONDS,
+    /**
+     * Reports to the team chat. `isAfterRun`: true if each run ends with one. `expectedHours`: a report says so if no
+     * run began for as long; undefined if none is expected.
+     */
+    report: {
+      isAfterRun: values.REPORT === "run",
+      expectedHours: values.REPORT_EXPECT === undefined ? undefined : Number.parseInt(values.REPORT_EXPECT, 10),
+    },
   };
 }
 
@@ -119,7 +146,7 @@ function readSources(values: Environment, report: Report): RecipientSource[] {
   const unasked = sources.filter((source) => WITHOUT_CONSENT.includes(source));
   if (values.REQUIRE_CONSENT && unasked.length > 0) {
     report.warn(
-      `RECIPIENT_SOURCES names ${unasked.join(", ")}: with REQUIRE_CONSENT every one of these people is read, which costs money, and skipped, unless an import or a message of theirs shows their consent.`,
+      `RECIPIENT_SOURCES names ${unasked.join(", ")}: with REQUIRE_CONSENT each of these people is read, which costs money, and skipped, unless an import or a message from them shows their consent.`,
     );
   }
   return sources;
@@ -129,11 +156,15 @@ function isSource(name: string): name is RecipientSource {
   return (SOURCES as readonly string[]).includes(name);
 }
 
-function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template | undefined {
+function readTemplate(
+  from: Settings,
+  linkBase: LinkBase | undefined,
+  optOutBase: LinkBase | undefined,
+): Template | undefined {
   const { values, report } = from;
   const { MESSAGE_TEMPLATE: text, MESSAGE_TEMPLATE_FILE: file, MESSAGE_TEMPLATE_NAME: name } = values;
   if (text !== undefined && file !== undefined) {
-    report.fault("MESSAGE_TEMPLATE_FILE", "given beside MESSAGE_TEMPLATE", "one of the two");
+    report.fault("MESSAGE_TEMPLATE_FILE", "set together with MESSAGE_TEMPLATE", "one of the two");
   }
   if (text === undefined && file === undefined && values.X_CLIENT_ID !== undefined)
     report.warn("Neither MESSAGE_TEMPLATE nor MESSAGE_TEMPLATE_FILE is set: no run can start.");
@@ -145,7 +176,11 @@ function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template 
     report.fault(source, "holds U+FFFD, the mark of a character that was lost", "the file saved in UTF-8");
   for (const warning of warnOfSlips(content)) report.warn(`${source}: ${warning}.`);
   try {
-    return parseTemplate(content, linkBase, name ?? fileName);
+    const template = parseTemplate(content, linkBase, name ?? fileName, optOutBase);
+    const isOwn = optOutBase !== undefined && isLoopback(parseHttpUrl(optOutBase)?.hostname ?? "");
+    if (isOwn && template.variants.some(linksOptOut))
+      report.warn(`${source}: {{optout}} leads to PUBLIC_URL, which only this machine can open.`);
+    return template;
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     report.fault(source, error.message, "text with placeholders such as {{name}} or {{name|there}}");
@@ -153,7 +188,7 @@ function readTemplate(from: Settings, linkBase: LinkBase | undefined): Template 
   }
 }
 
-/** The name of a template without a configured name: that of its file, without the ending. */
+/** Derives the name of a template without a configured name from its file, without the ending. */
 function nameFile(path: string): string | undefined {
   const name = cleanValue(basename(path, extname(path)));
   return name === undefined ? undefined : shortened(name, TEMPLATE_NAME_CHARS_MAX - 1);
@@ -166,7 +201,7 @@ function readStopWords(raw: string, report: Report): string[] {
   return words;
 }
 
-/** The value of TRACKING_STOP_WORDS with which no reply revokes tracking. */
+/** Value of TRACKING_STOP_WORDS with which no reply revokes tracking. */
 const NO_WORDS = "none";
 
 function readTrackingStopWords({ TRACKING_STOP_WORDS: raw, STOP_WORDS }: Environment, report: Report): string[] {

@@ -1,30 +1,39 @@
 import { Type, type Static, type StringOptions, type TOptional, type TSchema, type TUnsafe } from "@sinclair/typebox";
 import { EITHER } from "../platform/counts-and-lists.ts";
 
-/** The words of error messages about a setting, and how it may be given. */
+/** Options of a setting's schema: how error messages describe the setting, and how it may be given. */
 interface Wording {
   readonly description: string;
-  /** True if a message may repeat a faulty value. False unless the value is known to be harmless. */
+  /** True if an error message may repeat a faulty value. False unless the value is known to be harmless. */
   readonly shown?: boolean;
-  /** True if it may be given in a file. The process's children and crash reports see what is in the environment. */
+  /**
+   * True if the setting may also be given in a file, because the process's children and crash reports see what is in
+   * the environment.
+   */
   readonly secret?: boolean;
 }
 
-/** X refuses more than 500 a day for an account; 100 is this service's own promise and cannot be raised. */
+/**
+ * Largest limit of messages a day. X refuses more than 500 for an account; 100 is this service's own promise and cannot
+ * be raised.
+ */
 export const DAILY_LIMIT_MAX = 100;
 
-/** Longest name of a template, in characters: more would fill the row of a table. */
+/** Most characters of a template's name: more would fill the row of a table. */
 export const TEMPLATE_NAME_CHARS_MAX = 64;
 
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 /**
- * The id of a WhatsApp recipient within one business portfolio, or (`ENT.`) within linked ones:
+ * Pattern of a WhatsApp recipient's id within one business portfolio, or (`ENT.`) within linked ones:
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids/
  */
 const BUSINESS_SCOPED_ID = "[A-Z]{2}\\.(?:ENT\\.)?[0-9A-Za-z]{1,128}";
 
-/** Accepts every text. */
+/** Pattern of a query parameter's name that needs no escape. */
+const PARAMETER = "[A-Za-z0-9_.-]{1,64}";
+
+/** Pattern that matches every text. */
 const ANY = "";
 
 const text = (description: string, pattern = ANY, more: Omit<Wording, "description"> = {}) =>
@@ -59,10 +68,13 @@ function describeChoice(values: readonly string[]): Wording & StringOptions {
   return { description: EITHER.format(values), pattern: `^(?:${values.join("|")})$`, shown: true };
 }
 
-/** Every environment variable the service reads. Text that needs more than a pattern is checked by the part it belongs to. */
+/**
+ * Schema of every environment variable that the service reads. A value that needs more than a pattern is checked by the
+ * part of the configuration that it belongs to.
+ */
 export const environmentSchema = Type.Object({
   HOST: textOr("127.0.0.1", "an IP address or a host name", { pattern: "^[A-Za-z0-9.:_-]{1,253}$", shown: true }),
-  PORT: count(0, 65_535, 3000, "a port (0 takes any free one)"),
+  PORT: count(0, 65_535, 3000, "a port (0: any free one)"),
   ALLOWED_HOSTS: text("host names, with or without a port, separated by commas"),
   PUBLIC_URL: text("an http(s) origin such as https://reach.example"),
   API_TOKENS: secretText("name:token or name:sha256:hex, separated by commas"),
@@ -82,7 +94,7 @@ export const environmentSchema = Type.Object({
   ARCHIVE_AFTER_DAYS: optionalCount(1, 36_500, "days"),
   KEYS_DATABASE_URL: secretText("postgres://USER:PASSWORD@HOST/DATABASE"),
   REACHLOG_KEY: secretText("32 random bytes as 64 hex digits or as base64 (openssl rand -base64 32)"),
-  REACHLOG_KEY_NEXT: secretText("the key that takes the place of REACHLOG_KEY, for reachlog key rotate"),
+  REACHLOG_KEY_NEXT: secretText("the key that replaces REACHLOG_KEY, for reachlog key rotate"),
   REACHLOG_TOKEN: secretText("one of the service's API tokens", "^[\\x21-\\x7e]{1,512}$"),
 
   AWS_ACCESS_KEY_ID: text("the id of an access key of an S3-compatible store", "^[\\x21-\\x7e]{1,128}$"),
@@ -92,6 +104,7 @@ export const environmentSchema = Type.Object({
 
   X_CLIENT_ID: text("the client id of the X app", "^[A-Za-z0-9_:.-]{1,200}$"),
   X_CLIENT_SECRET: secretText("the client secret of the X app", "^[\\x21-\\x7e]{1,500}$"),
+  X_APP_BEARER_TOKEN: secretText("the bearer token of the X app", "^[\\x21-\\x7e]{1,500}$"),
   X_BASIC_ENCODING: choice(["raw", "form"], "raw"),
   X_ACCOUNT: shownText("an X handle of 1 to 15 letters, digits and underscores", X_HANDLE),
   X_ACCOUNT_OWNS_APP: flag(false),
@@ -130,11 +143,20 @@ export const environmentSchema = Type.Object({
   META_PIXEL_ID: shownText("the number of a Meta pixel or dataset", "^[0-9]{1,20}$"),
   META_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
   META_TEST_EVENT_CODE: shownText("a code such as TEST12345", "^[A-Za-z0-9_-]{1,40}$"),
+  META_LIMITED_DATA_USE: choice(["off", "us"], "off"),
   META_API_URL: textOr("https://graph.facebook.com", "a base URL"),
+  OPENAI_ADS_PIXEL_ID: shownText("the id of an OpenAI Ads pixel", "^[A-Za-z0-9_-]{1,100}$"),
+  OPENAI_ADS_API_KEY: secretText("a Conversions API key without spaces", "^[\\x21-\\x7e]{1,1000}$"),
+  OPENAI_ADS_API_URL: textOr("https://bzr.openai.com", "a base URL"),
+  SNAP_PIXEL_ID: shownText("the id of a Snap pixel", "^[A-Za-z0-9_-]{1,100}$"),
+  SNAP_ACCESS_TOKEN: secretText("a Conversions API token without spaces", "^[\\x21-\\x7e]{1,2000}$"),
+  SNAP_API_URL: textOr("https://tr.snapchat.com", "a base URL"),
 
   CHAT_PROVIDER: choice(["slack", "discord", "google_chat", "teams"], "slack"),
   CHAT_WEBHOOK_URL: secretText("the URL of an incoming webhook, or of a workflow"),
   CHAT_DIGEST_AFTER_SECONDS: count(1, 3600, 30, "seconds"),
+  REPORT: choice(["off", "run"], "off"),
+  REPORT_EXPECT: shownText("hours between two runs, such as 24h", "^[1-9][0-9]{0,3}h$"),
 
   MESSAGING_PROVIDER: choice(["telegram", "line", "whatsapp"], "telegram"),
   // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
@@ -145,7 +167,7 @@ export const environmentSchema = Type.Object({
   LINE_TO: text("the id of a user, group or room: U, C or R and 32 hex digits", "^[UCR][0-9a-f]{32}$"),
   LINE_API_URL: textOr("https://api.line.me", "a base URL"),
   WHATSAPP_ACCESS_TOKEN: secretText("an access token without spaces", "^[\\x21-\\x7e]{1,1000}$"),
-  WHATSAPP_PHONE_NUMBER_ID: shownText("the id of the sending number, which is not the number", "^[0-9]{1,20}$"),
+  WHATSAPP_PHONE_NUMBER_ID: shownText("the id of the sending number, not the number itself", "^[0-9]{1,20}$"),
   WHATSAPP_TO: text(
     "the recipient's number with its country code, digits only, or their business-scoped id such as BR.1234567890",
     `^(?:\\+?[0-9]{5,15}|${BUSINESS_SCOPED_ID})$`,
@@ -166,6 +188,13 @@ export const environmentSchema = Type.Object({
   PERSONAL_LINKS: choice(["off", "on"], "off"),
   REDIRECTS: choice(["off", "on"], "off"),
   REDIRECT_DURABILITY: choice(["before", "after"], "before"),
+  ATTRIBUTION: choice(["last", "first"], "last"),
+  ATTRIBUTION_DAYS: count(1, 365, 30, "days"),
+  CLICK_PARAM: shownText("a parameter's name such as rl_click", `^${PARAMETER}$`),
+  PASS_QUERY: shownText(
+    "names of parameters such as utm_* or gclid, separated by commas",
+    `^${PARAMETER}\\*?(?:\\s*,\\s*${PARAMETER}\\*?)*$`,
+  ),
   BOT_CLICKS: choice(["dispatch", "record"], "dispatch"),
   AUDIT_READS: choice(["off", "on"], "off"),
   RETENTION_DAYS: optionalCount(1, 36_500, "days"),
@@ -175,7 +204,7 @@ export const environmentSchema = Type.Object({
     shown: true,
   }),
   TRACE_URL: shownText(
-    "an http(s) URL with {id} in the place of a trace's id, such as https://jaeger.example/trace/{id}",
+    "an http(s) URL with {id} for the trace's id, such as https://jaeger.example/trace/{id}",
     "^https?://[^\\s{}]{1,250}\\{id\\}[^\\s{}]{0,250}$",
   ),
   WITNESS_URL: text("the https URL of a witness, up to add-checkpoint"),
@@ -183,7 +212,7 @@ export const environmentSchema = Type.Object({
   LOG_LEVEL: choice(["debug", "info", "warn", "error"], "info"),
 });
 
-/** The environment once checked: numbers are numbers, defaults are filled in, empty means absent. */
+/** Environment after the check: numbers are numbers, defaults are filled in, and empty variables are absent. */
 export type Environment = Static<typeof environmentSchema>;
 
 export type Variable = keyof Environment;

@@ -5,13 +5,13 @@ import type { Report } from "./error.ts";
 import { listSecretFiles } from "./named-webhooks.ts";
 import { variables } from "./schema.ts";
 
-/** Longer than any secret; a larger or endless file is the wrong one. */
+/** Most bytes of a secret's file: longer than any secret, so a larger or endless file is the wrong one. */
 const BYTES_MAX = 65_536;
 
-/** The mode bit of a file that every user of the machine may read. */
+/** Mode bit of a file that every user of the machine may read. */
 const OTHERS_READ = 0o004;
 
-/** Where systemd, Docker and Kubernetes put secrets, in memory. They decide who may read them there. */
+/** Matches paths where systemd, Docker and Kubernetes put secrets, in memory. They decide who may read them there. */
 const MOUNTED = /^\/run\//;
 
 /**
@@ -26,7 +26,7 @@ export function readSecretFiles(env: RawEnvironment, report: Report) {
     if (path === undefined) continue;
     const wanted = `the path of a file that holds ${variables.get(name)?.description ?? "it"}`;
     if (readSetting(env, name) !== undefined) {
-      report.fault(file, `given beside ${name}`, "one of the two");
+      report.fault(file, `set together with ${name}`, "one of the two");
       continue;
     }
     const found = readSecret(path);

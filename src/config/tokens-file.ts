@@ -15,13 +15,15 @@ import { commaList, type RawEnvironment, readSetting, refuseShellPath } from "./
 import { configurationError, createReport } from "./error.ts";
 import { readTokenLines, readTokens, toTokenId } from "./tokens.ts";
 
-/** 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
+/** Random bytes of a new API token: 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
 const TOKEN_BYTES = 32;
 
-/** Lets scanners for leaked secrets find one, and people see what it is. */
+/** Beginning of every new API token. Scanners for leaked secrets find tokens by it, and people see what they are. */
 const PREFIX = "reachlog_";
 
-/** Makes a token, and the entry that configures it without holding it. `rights` are further parts of the entry. */
+/**
+ * Creates an API token, and the entry that configures the token by its hash. `rights` are further parts of the entry.
+ */
 export function createToken(name: string, rights: Readonly<Record<string, string | undefined>>) {
   const token = `${PREFIX}${randomBytes(TOKEN_BYTES).toString("base64url")}`;
   const sha256 = createHash("sha256").update(token).digest("hex");
@@ -29,12 +31,12 @@ export function createToken(name: string, rights: Readonly<Record<string, string
   return { token, id: toTokenId(sha256), entry: [name, "sha256", sha256, ...parts].join(":") };
 }
 
-/** A token that was removed from the file, or why it was not. */
+/** Result of removing an API token from the tokens file: the token, or why it was not removed. */
 export type Removal =
   | { readonly kind: "removed"; readonly name: string; readonly id: string }
   | { readonly kind: "unknown" | "not_in_file" | "ambiguous" | "only_one" };
 
-/** Removes the token whose id begins with `id` from the file. Throws a ServiceError (configuration). */
+/** Removes the API token whose id begins with `id` from the tokens file. Throws a ServiceError (configuration). */
 export function removeToken(env: RawEnvironment, id: string): Removal {
   const file = resolveTokensFile(env);
   const { fixed, filed } = readAllTokens(env);
@@ -56,11 +58,11 @@ function matchesToken(line: string, sha256: string): boolean {
   return readTokenLines(entry, [], createReport()).some((token) => token.sha256 === sha256);
 }
 
-/** A file may hold tokens in plain text. */
+/** File mode of the tokens file, which may hold tokens in plain text: only its owner reads it. */
 const OWNER_ONLY = 0o600;
 const OWNER_ENTERS = 0o700;
 
-/** The path of `API_TOKENS_FILE`, undefined if not set. Throws a ServiceError (configuration). */
+/** Returns the path of `API_TOKENS_FILE`, undefined if not set. Throws a ServiceError (configuration). */
 export function resolveTokensFile(env: RawEnvironment): string | undefined {
   const file = readSetting(env, "API_TOKENS_FILE");
   if (file === undefined) return undefined;
@@ -70,14 +72,17 @@ export function resolveTokensFile(env: RawEnvironment): string | undefined {
   return resolve(file);
 }
 
-/** Appends an entry in one write, also after a last line without a line break. Creates a missing folder. */
+/**
+ * Appends an entry to the tokens file in one write, also after a last line without a line break. Creates a missing
+ * folder.
+ */
 export function appendEntry(file: string, entry: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
   const isOpenEnded = existsSync(file) && !/(?:^|\n)$/.test(readFileSync(file, "utf8"));
   appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
 }
 
-/** Replaces the file atomically by the lines that `keeps` accepts; owner and mode stay. */
+/** Replaces the tokens file atomically by those of its lines that `keeps` accepts; owner and mode stay. */
 function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
   const place = realpathSync(file);
   const draft = `${place}.${randomBytes(8).toString("hex")}`;
@@ -89,7 +94,7 @@ function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
   renameSync(draft, place);
 }
 
-/** The tokens of the environment and of the file. Throws a ServiceError (configuration). */
+/** Reads the API tokens of the environment and of the tokens file. Throws a ServiceError (configuration). */
 export function readAllTokens(env: RawEnvironment) {
   const report = createReport();
   const raw = readSetting(env, "API_TOKENS");

@@ -5,7 +5,7 @@ import { DAY_MS, toDay } from "../../projections/time.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./error.ts";
 
-/** The scopes of tokens, with the documentation's words for each. No scope includes another. */
+/** Scopes that an API token can have, with the documentation's words for each. No scope includes another. */
 export const TOKEN_SCOPES = {
   track: "records clicks; `links=` narrows it to some domains",
   notify: "sends notifications to the team chat, and messages",
@@ -19,25 +19,34 @@ export type TokenScope = keyof typeof TOKEN_SCOPES;
 
 export const SCOPE_NAMES = Object.keys(TOKEN_SCOPES) as readonly TokenScope[];
 
-/** A caller of the API. Two tokens may share a name, so that one can be rotated without a gap. */
-export interface ApiToken {
+/** Identity of an API token. Two tokens may share a name, so that one can be rotated without a gap. */
+export interface TokenIdentity {
   readonly name: string;
   /** Lower-case hex of the token's SHA-256: the token itself is not kept. */
   readonly sha256: string;
-  /** All if absent, because entries once had no scopes. */
+}
+
+interface TokenRights {
+  /** Scopes that the token grants; all if absent, because entries once had no scopes. */
   readonly scopes?: readonly TokenScope[];
-  /** In ms since 1970; never if absent. */
+  /** End of the token's validity, in ms since 1970; it never expires if absent. */
   readonly expiresAt?: number;
-  /** Domains, in lower case, whose clicks it may record; all if absent. */
+  /** Domains, in lower case, whose clicks the token may record; all if absent. */
   readonly links?: readonly string[];
 }
 
-/** A token, and the setting that configures it. */
+/** A configured API token, without its text: its identity and its rights. */
+export interface ApiToken extends TokenIdentity, TokenRights {}
+
+/** An API token with the setting that configures it. */
 export interface SourcedToken extends ApiToken {
   readonly source: "API_TOKENS" | "API_TOKENS_FILE";
 }
 
-/** Adds to each token the setting that it comes from. `configured` are the tokens as the configuration was read. */
+/**
+ * Adds to each API token the setting that it comes from. `configured` are the tokens as they were when the
+ * configuration was read.
+ */
 export function withSource(
   tokens: readonly ApiToken[],
   configured: {
@@ -57,46 +66,54 @@ export function hasScope({ scopes }: ApiToken, scope: TokenScope): boolean {
 /** Digits of a token's SHA-256 that name it: enough to tell a service's tokens apart, and to find one by a few of them. */
 const ID_DIGITS = 12;
 
-/** Names a token without disclosing it. */
+/** Returns the id of an API token, which names it without disclosing it. */
 export function toTokenId(sha256: string): string {
   return sha256.slice(0, ID_DIGITS);
 }
 
-/** Wrong tokens never lock a caller out, so only the length protects against guesses. */
+/**
+ * Fewest characters of an API token. Wrong tokens never lock a caller out, so only the length protects against guesses.
+ */
 const TOKEN_CHARS_MIN = 16;
 
-/** Longest token that fits comfortably into a header line. */
+/** Most characters of an API token, which must fit comfortably into a header line. */
 const TOKEN_CHARS_MAX = 512;
 
-/** Each request with a token compares it with all of them: this many take some tens of microseconds. */
+/**
+ * Most API tokens of a service. Each request with a token compares it with all of them, which then takes some tens of
+ * microseconds.
+ */
 const TOKENS_MAX = 500;
 
-/** Callers that the service records itself: a token of such a name would be ambiguous. */
+/** Names of callers that the service records itself: an API token of such a name would be ambiguous. */
 const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
 
 const NAME_CHARS_MAX = 64;
 const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`);
 
-/** RFC 6750, section 2.1: the only characters a Bearer header can carry. */
+/** Matches the only characters that a Bearer header can carry (RFC 6750, section 2.1). */
 const B64_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
 
 const WANTED = "name:token or name:sha256:hex with :scope=…, separated by commas";
 
-/** Separates the parts of an entry; neither a token nor a key holds a colon. */
+/**
+ * Matches the colon before a further part of a token's entry, such as `scopes=`; neither a token nor a part's name
+ * holds one.
+ */
 const BEFORE_PART = /:(?=[a-z]+=)/;
 
-/** A moment of UTC, to the second, or a day. */
+/** Matches a moment of UTC, to the second, or a day. */
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?$/;
 
-/** A domain as clicks name it: a host, with its port if it has one. */
+/** Matches a domain as clicks name it: a host, with its port if it has one. */
 const DOMAIN = /^[a-z0-9.-]{1,253}(?::\d{1,5})?$/;
 
-/** A click of a token with `links=` is compared with all of its domains. */
+/** Most domains in `links=` of a token's entry: each click that the token sends is compared with all of them. */
 export const DOMAINS_MAX = 20;
 
-/** Reads the entries of API_TOKENS. Faults name entries by their number, never by their text. */
+/** Reads the token entries of API_TOKENS. Faults name entries by their number, never by their text. */
 export function readTokens(raw: string | undefined, report: Report): readonly ApiToken[] {
   const entries = commaList(raw).map((entry, index): Entry => [`entry ${index + 1}`, entry]);
   if (raw !== undefined && entries.length === 0) report.fault("API_TOKENS", "holds no token", WANTED);
@@ -104,8 +121,8 @@ export function readTokens(raw: string | undefined, report: Report): readonly Ap
 }
 
 /**
- * Reads the entries of API_TOKENS_FILE: one a line, `#` begins a comment. `others` are the tokens that are already
- * known.
+ * Reads the token entries of API_TOKENS_FILE: one a line, `#` begins a comment. `others` are the tokens that are
+ * already known.
  */
 export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): readonly ApiToken[] {
   const entries = text
@@ -127,9 +144,13 @@ function collect(variable: string, entries: readonly Entry[], others: readonly A
     if (typeof token === "string") {
       report.fault(variable, `${where}: ${token}`, WANTED);
     } else if ([...others, ...tokens].some(({ name, sha256 }) => sha256 === token.sha256 && name !== token.name)) {
-      report.fault(variable, `${where} is the token of an earlier name`, "a token of its own for each name");
+      report.fault(variable, `${where} repeats the token of another name`, "a separate token for each name");
     } else if ([...others, ...tokens].some((one) => one.sha256 === token.sha256 && !isDeepStrictEqual(one, token))) {
-      report.fault(variable, `${where} is the token of an earlier entry with other rights`, "one entry for each token");
+      report.fault(
+        variable,
+        `${where} repeats the token of an earlier entry with other rights`,
+        "one entry for each token",
+      );
     } else {
       tokens.push(token);
     }
@@ -140,16 +161,16 @@ function collect(variable: string, entries: readonly Entry[], others: readonly A
 /** How long before a token expires the operator is warned: time to give its caller another one. */
 export const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
 
-/** A sentence for each token that has expired or soon will. */
+/** Returns a sentence for each API token that has expired or soon will. */
 export function describeExpiries(tokens: readonly ApiToken[], now: number): readonly string[] {
   return tokens.flatMap(({ name, sha256, expiresAt = Infinity }) => {
     if (expiresAt > now + EXPIRY_WARNING_MS) return [];
     const when = `${expiresAt <= now ? "expired" : "expires"} on ${toLastDay(expiresAt)}`;
-    return [`the token ${toTokenId(sha256)} of ${name} ${when}: reachlog token new ${name} makes another one`];
+    return [`the token ${toTokenId(sha256)} of ${name} ${when}: create another one with reachlog token new ${name}`];
   });
 }
 
-/** Warns about callers whose entries name no scopes, as entries once did. */
+/** Warns about API tokens whose entries name no scopes, as entries once did, and which therefore may do everything. */
 export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): void {
   const names = new Set(tokens.filter(({ scopes }) => scopes === undefined).map(({ name }) => name));
   if (names.size === 0) return;
@@ -157,7 +178,7 @@ export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): vo
   report.warn(`API_TOKENS: ${them} may do everything. Give each entry its scopes, such as :scope=track+read.`);
 }
 
-/** Why a caller's name is refused; undefined if it is accepted. */
+/** Explains why the name of a token's caller is refused; undefined if it is accepted. */
 export function describeNameFault(name: string): string | undefined {
   if (!NAME.test(name)) return `the name is not 1 to ${NAME_CHARS_MAX} letters, digits, dots, underscores or hyphens`;
   return RESERVED.has(name.toLowerCase())
@@ -165,7 +186,7 @@ export function describeNameFault(name: string): string | undefined {
     : undefined;
 }
 
-/** The token, or a sentence on why it is refused. */
+/** Reads one token entry: returns the token, or a sentence on why the entry is refused. */
 function readToken(entry: string): ApiToken | string {
   const [named = "", ...parts] = entry.split(BEFORE_PART);
   const colon = named.indexOf(":");
@@ -188,10 +209,11 @@ function readNamed(name: string, value: string): ApiToken | string {
   return { name, sha256: hash("sha256", value) };
 }
 
-type Rights = Pick<ApiToken, "scopes" | "expiresAt" | "links">;
-
-/** The rights that the parts after a token grant, or a sentence on what is wrong with them. */
-function readRights(parts: readonly string[]): Rights | string {
+/**
+ * Reads the parts after a token in its entry: returns the rights that they grant, or a sentence on what is wrong with
+ * them.
+ */
+function readRights(parts: readonly string[]): TokenRights | string {
   const given = new Map(parts.map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
   if (given.size < parts.length) return "repeats a part";
   if ([...given.keys()].some((key) => !["scope", "expires", "links"].includes(key)))
@@ -208,7 +230,10 @@ function readRights(parts: readonly string[]): Rights | string {
   return omitUndefined({ scopes, expiresAt, links: links?.map((link) => link.toLowerCase()) });
 }
 
-/** Parses a day or a moment of UTC into ms since 1970; a day stands for its end. Undefined if it is neither. */
+/**
+ * Parses the end of a token's validity, a day or a moment of UTC, into ms since 1970; a day stands for its end.
+ * Undefined if it is neither.
+ */
 export function parseTokenEnd(text: string): number | undefined {
   const ms = MOMENT.test(text) ? Date.parse(text) : NaN;
   // Date.parse takes February 30 for a day of March.
@@ -216,7 +241,7 @@ export function parseTokenEnd(text: string): number | undefined {
   return text.includes("T") ? ms : ms + DAY_MS;
 }
 
-/** The last day of UTC on which a token is valid, even if only for a part of it. */
+/** Returns the last day of UTC on which a token is valid, even if only for a part of it. */
 export function toLastDay(expiresAt: number): string {
   return toDay(expiresAt - 1);
 }

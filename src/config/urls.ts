@@ -11,7 +11,10 @@ export function readUrl(
   variable: string,
   raw: string,
   report: Report,
-  /** `query` is true if the URL may hold a query, as some webhooks' do. Then it is returned as it is. */
+  /**
+   * Options of the check. `query` is true if the URL may hold a query, as some webhooks' do; it is then returned as it
+   * is.
+   */
   takes = { query: false },
 ): string {
   const without = takes.query ? "user name or fragment" : "user name, query or fragment";
@@ -31,7 +34,7 @@ export function readUrl(
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }
 
-/** Private networks: RFC 1918, RFC 4193 and link-local addresses. */
+/** Private networks, to which plain http may be allowed: RFC 1918, RFC 4193 and link-local addresses. */
 const PRIVATE = new BlockList();
 for (const [network, bits] of [
   ["10.0.0.0", 8],
@@ -72,12 +75,12 @@ function isOfOwnNetwork(host: string): boolean {
   return PRIVATE.check(bare, version === 4 ? "ipv4" : "ipv6");
 }
 
-/** True for http or https with a host and `//`; the URL parser would forgive a missing `//`. */
+/** True for an http or https URL with a host and `//`; the URL parser would forgive a missing `//`. */
 function isHttpUrl(raw: string): boolean {
   return /^https?:\/\/[^/\s]\S*$/i.test(raw) && URL.canParse(raw);
 }
 
-/** Undefined unless {@link isHttpUrl}. */
+/** Parses an http or https URL. Undefined unless {@link isHttpUrl} accepts it. */
 export function parseHttpUrl(raw: string): URL | undefined {
   return isHttpUrl(raw) ? new URL(raw) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { EventType } from "../../events/catalog.ts";
 import type { WebhookChannel } from "../../events/channel.ts";
-import { SUBSCRIBABLE } from "../../events/dispatches.ts";
+import { SUBSCRIBABLE } from "../../events/dispatch-rules.ts";
 import { compileFilter, FilterRefused } from "../networks/event-filter.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import {
@@ -25,16 +25,16 @@ import {
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-/** Each webhook has a lease to renew, and reads the log by itself. */
+/** Most webhooks of a service: each has a lease to renew, and reads the log by itself. */
 export const WEBHOOKS_MAX = 10;
 
-/** Bytes that Standard Webhooks allows a secret. */
+/** Fewest bytes of a webhook's secret that Standard Webhooks allows. */
 const SECRET_BYTES_MIN = 24;
 const SECRET_BYTES_MAX = 64;
 
 /**
- * Headers for a receiver's gateway: enough for a token or two, and less than servers allow for all headers of a
- * request.
+ * Most headers that an operator may add for a receiver's gateway: enough for a token or two, and less than servers
+ * allow for all headers of a request.
  */
 const HEADERS_MAX = 10;
 const HEADERS_CHARS_MAX = 4_096;
@@ -44,7 +44,7 @@ const OPTIONS = ["WEBHOOK_FILTER", "WEBHOOK_ORDER", "WEBHOOK_HEADERS"] as const;
 
 export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
-/** All webhooks: the one without a name first, then the others by name. */
+/** Reads all webhooks: the one without a name first, then the others by name. */
 export function readWebhooks({ values, env, report }: Settings): readonly WebhookConfig[] {
   const names = listWebhookNames(env);
   const named = names.map((name) => {
@@ -83,15 +83,24 @@ function readWebhook(name: WebhookChannel, values: Environment, env: RawEnvironm
   return {
     name,
     url: secret(address),
-    /** `whsec_` and base64. Several during a rotation, separated by spaces: each signs. */
+    /**
+     * Signing secrets of the webhook, as `whsec_` and base64. During a rotation there are several, separated by spaces:
+     * each signs.
+     */
     secrets: secret(checkSecrets(secrets, report)),
-    /** In the order of the catalog, not empty. */
+    /** Event types that the webhook receives, in the order of the event catalog, not empty. */
     types: wanted,
-    /** A JMESPath expression that {@link compileFilter} accepts. Undefined if all events of these types are posted. */
+    /**
+     * JMESPath expression that {@link compileFilter} accepts, for events to post. Undefined if all events of the
+     * webhook's types are posted.
+     */
     filter,
-    /** True if an event waits while an earlier one of its stream is pending. */
+    /**
+     * True if the webhook keeps the order within a stream: an event waits while an earlier one of its stream is
+     * pending.
+     */
     isInOrder: order === "stream",
-    /** Sent in addition to the headers of Standard Webhooks, by name. */
+    /** Headers by name that are sent in addition to those of Standard Webhooks. */
     headers,
   };
 }
@@ -106,14 +115,20 @@ function checkFilter(filter: string | undefined, report: Report): string | undef
   return filter;
 }
 
-/** Names that the operator cannot set: headers of the signature, of the content and of the connection. */
+/**
+ * Names of headers that the operator cannot set for a webhook: those of the signature, of the content and of the
+ * connection.
+ */
 const RESERVED_HEADERS =
   /^(?:webhook-.*|host|user-agent|content-.*|transfer-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect)$/;
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e\t]+$/;
 
-/** Faults repeat neither name nor value: text that was split at a wrong place may be a part of a secret. */
+/**
+ * Reads the headers that the operator adds. Faults repeat neither name nor value: text that was split at a wrong place
+ * may be a part of a secret.
+ */
 function readHeaders(text: string | undefined, report: Report): ReadonlyMap<string, Secret> {
   const headers = new Map<string, Secret>();
   const wanted = `Name: value, up to ${HEADERS_MAX} of them separated by commas or line breaks, without a comma in a value`;
@@ -141,7 +156,7 @@ function checkSecrets(secrets: string, report: Report): string {
   });
   if (!isWhole) {
     const wanted = `whsec_ and ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} random bytes as base64`;
-    report.fault("WEBHOOK_SECRET", "too short, too long or no base64", wanted);
+    report.fault("WEBHOOK_SECRET", "too short, too long or not base64", wanted);
   }
   return secrets;
 }
@@ -152,7 +167,7 @@ function readTypes(text: string, report: Report): readonly EventType[] {
     if (SUBSCRIBABLE.some((type) => type === name)) continue;
     const meant = findClosest(name, SUBSCRIBABLE);
     const wanted = meant === undefined ? `types of events such as ${SUBSCRIBABLE.slice(0, 3).join(", ")}` : meant;
-    report.fault("WEBHOOK_EVENTS", `no webhook carries ${quoteValue(name)}`, wanted);
+    report.fault("WEBHOOK_EVENTS", `webhooks cannot carry ${quoteValue(name)}`, wanted);
   }
   if (names.size === 0) report.fault("WEBHOOK_EVENTS", "it names no type of event", "types separated by commas");
   return SUBSCRIBABLE.filter((type) => names.has(type));

@@ -2,7 +2,7 @@ import { ServiceError, usageError } from "../platform/service-error.ts";
 import { commaList, findClosest, quoteValue, type RawEnvironment } from "./environment.ts";
 import type { OutreachConfig } from "./outreach.ts";
 
-/** Settings that are rules of outreach. */
+/** Settings that are rules of outreach, for which a what-if question may try other values. */
 const SETTINGS = [
   "DAILY_LIMIT",
   "QUOTA_TIMEZONE",
@@ -15,31 +15,31 @@ const SETTINGS = [
   "SEND_WINDOW_CLOSED",
 ] as const;
 
-/** Rules of clicks, which no setting changes. */
+/** Rules for counting clicks of bots, which a what-if question may try though no setting changes them. */
 const BOT_RULES = ["BOT_RULE", "BOT_USER_AGENTS"] as const;
 
 export const WHAT_IF_RULES = [...SETTINGS, ...BOT_RULES] as const;
 export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
 
-/** Rules of a question, checked. */
+/** The rules of a what-if question, checked. */
 export interface OtherRules {
-  /** The rules that the question names, in the order of {@link WHAT_IF_RULES}. */
+  /** The rules that the what-if question names, in the order of {@link WHAT_IF_RULES}. */
   readonly names: readonly WhatIfRule[];
-  /** Today's settings, with the values of the named rules. */
+  /** Today's outreach settings, with the values that the question gives in place of some. */
   readonly outreach: OutreachConfig;
   /**
-   * The rule for clicks of bots: user agents on the service's lists if `lists` is true, and those that hold one of the
-   * lower-case `words`. Undefined if clicks count as they were recorded.
+   * How the question counts clicks of bots: user agents on the service's lists if `lists` is true, and those that hold
+   * one of the lower-case `words`. Undefined if clicks count as they were recorded.
    */
   readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
 }
 
-/** The rules of outreach as settings with these values have them. Throws a ServiceError (configuration). */
+/** Returns the outreach settings with other values for some of them. Throws a ServiceError (configuration). */
 export type OutreachWith = (changes: RawEnvironment) => OutreachConfig;
 
 /**
- * Checks the rules of a question: names with their values, as settings have them; null unsets one. `source` is how errors
- * name it. Throws a ServiceError (usage) that names each fault.
+ * Checks the rules of a what-if question: names with their values, as settings have them; null unsets one. `source` is
+ * how errors name it. Throws a ServiceError (usage) that names each fault.
  */
 export function parseOtherRules(
   given: Readonly<Record<string, unknown>>,
@@ -53,7 +53,7 @@ export function parseOtherRules(
   return { names, outreach: readSettings(values, source, outreachWith), bots: readBots(names, values, source) };
 }
 
-/** The JSON object of a question. Throws a ServiceError (usage). */
+/** Parses the JSON object of a what-if question. Throws a ServiceError (usage). */
 export function parseRules(text: string, source: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
@@ -68,21 +68,22 @@ export function parseRules(text: string, source: string): Readonly<Record<string
 function describeFault(name: string, value: unknown): string | undefined {
   if (!(WHAT_IF_RULES as readonly string[]).includes(name)) {
     const meant = findClosest(name, WHAT_IF_RULES);
-    const hint = meant === undefined ? `rules are ${WHAT_IF_RULES.join(", ")}` : `was ${meant} meant?`;
+    const hint = meant === undefined ? `rules are ${WHAT_IF_RULES.join(", ")}` : `did you mean ${meant}?`;
     return `${quoteValue(name)} is no rule: ${hint}`;
   }
   const isText = value === null || ["string", "number", "boolean"].includes(typeof value);
   return isText ? undefined : `${name}: expected a text, a number, true, false or null`;
 }
 
-/** The value as a setting's text. Undefined if the setting is unset. */
+/** Converts a value of a what-if question to a setting's text. Undefined if the question unsets the setting. */
 function toSetting(value: unknown): string | undefined {
   if (value === null) return undefined;
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /**
- * Reads each value by the parser of its setting. Today's settings were checked before, so a fault is the question's.
+ * Reads each value of a what-if question by the parser of its setting. Today's settings were checked before, so a fault
+ * is the question's.
  */
 function readSettings(values: RawEnvironment, source: string, outreachWith: OutreachWith): OutreachConfig {
   const named = Object.fromEntries(SETTINGS.filter((name) => name in values).map((name) => [name, values[name]]));

@@ -1,52 +1,36 @@
 import { readFileSync } from "node:fs";
-import type { EventStore } from "eventstore-lite";
-import type { Event } from "../../events/catalog.ts";
-import { msOf } from "../../projections/time.ts";
-import { omitUndefined } from "../platform/omit-undefined.ts";
-import { findLast } from "../log/event-log.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { Projector } from "../projector/projector.ts";
-import type { PastStates } from "../projector/past-states.ts";
-import type { Disclosed } from "../privacy/read-audit.ts";
+import type { Disclosure } from "../platform/operation.ts";
+import { isNotFolded, type PageMoment, type PageMoments } from "../projector/page-moments.ts";
 import { renderPage } from "./document.tsx";
-import { notReadyPage } from "./pages/error-page.tsx";
-import {
-  readOrReason,
-  type ConsoleSettings,
-  type Live,
-  type LogSpan,
-  type Made,
-  type ConsolePage,
-  type OtherPage,
-  type PageReader,
-  type View,
-} from "./page-context.ts";
-import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
-import { MomentFolding } from "../projector/log-reader.ts";
 import { hrefAt } from "./hrefs.ts";
-import { parseMoment, findPlace, type Moment } from "../projector/parse-moment.ts";
+import { notReadyPage } from "./pages/error-page.tsx";
+import type {
+  ConsolePage,
+  ConsoleSettings,
+  Live,
+  Made,
+  OtherPage,
+  PageReader,
+  StateName,
+  View,
+  Visit,
+} from "./page-context.ts";
 
 export interface ConsoleSources {
-  readonly store: EventStore<Event>;
-  readonly projector: Projector;
-  readonly past: PastStates;
+  readonly moments: PageMoments;
   readonly live: Live;
   readonly settings: ConsoleSettings;
-  readonly clock: Clock;
 }
-
-/** The request of a browser for a page, and its permission to act there. */
-export type Visit = Pick<View, "parameters" | "query" | "formToken" | "notice" | "lastVisit">;
 
 /** A page as HTML. */
 export interface PageText {
   /**
-   * `missing`: the page says that the log does not know the name. `not_ready`: it says that the requested moment is not
-   * ready yet. `no_moment`: it is of now, and says why.
+   * Outcome of rendering a page. `missing`: the page says that the log does not know the name. `not_ready`: it says
+   * that the requested moment is not ready yet; `no_moment`: it is of now, and says why.
    */
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
-  readonly disclosed?: Disclosed | undefined;
+  readonly disclosed?: Disclosure | undefined;
 }
 
 /** A page, or the address of the page to redirect to. */
@@ -54,50 +38,40 @@ export type RenderedPage = PageText | ({ readonly outcome: "elsewhere" } & Other
 
 export type Console = ReturnType<typeof createConsole>;
 
-export function createConsole({ store, projector, past, live, settings, clock }: ConsoleSources) {
-  const renderAt = createPastPages(past);
-  // A clock that was set back does not bring back yesterday's quota.
-  const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
-
-  const stateNow: View["stateNow"] = (name) => projector.state(name);
-
+export function createConsole({ moments, live, settings }: ConsoleSources) {
   const renderNow = async (page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> => {
-    const { position, time } = projector;
-    const now = nowIn(time);
-    const verified = await findLast(store, "LogVerified", position);
-    const span = await readSpan(store, now);
-    const reader = toReader({ store, settings, state: stateNow, position, time }, () => now, {});
-    const moment = {
-      reader,
-      state: stateNow,
-      stateNow,
-      hasNow: () => true,
-      position,
-      time,
-      now,
-      live,
-      verified,
-      asOf: undefined,
-      span,
-    };
-    return rendered(await page.render({ ...visit, ...moment, past, store, settings }));
+    const moment = await moments.now();
+    return rendered(await page.render({ ...visit, ...moment, reader: toReader(moment, settings), live, settings }));
   };
 
+  /** Renders a page as of an earlier moment; on it no action can be performed. */
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
-    const present = nowIn(projector.time);
-    const span = await readSpan(store, present);
-    const hasNow = (name: ProjectionName, position: number): boolean =>
-      projector.isFolded(name) &&
-      projector.position >= position &&
-      (rewindOf(name) === undefined || canRewind(name, projector.state(name), position));
-    const made = await renderAt(page, { ...visit, store, settings, span, stateNow, hasNow, asOf, present });
-    if (made.outcome === "shown") return rendered(made.page);
-    if (made.outcome === "not_ready") return { outcome: "not_ready", text: renderPage(notReadyPage(visit.query)) };
-    const now = await renderNow(page, { ...visit, notice: { text: made.why, isFault: true } });
-    return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
+    const { parameters, query } = visit;
+    const found = await moments.at(asOf, (moment) =>
+      typeof page.reads === "function" ? page.reads({ ...moment, parameters, query }) : page.reads,
+    );
+    if (found.outcome === "not_ready") return notReady(query);
+    if (found.outcome === "no_moment") {
+      const now = await renderNow(page, { ...visit, notice: { text: found.why, isFault: true } });
+      return now !== undefined && "text" in now ? { ...now, outcome: "no_moment" } : now;
+    }
+    const { moment } = found;
+    const reader = toReader(moment, settings);
+    const view: View<StateName> = { ...visit, ...moment, reader, live: undefined, settings, formToken: undefined };
+    let made: Made;
+    try {
+      made = await page.render(view);
+    } catch (fault) {
+      if (isNotFolded(fault)) return notReady(query);
+      throw fault;
+    }
+    return rendered(
+      made !== undefined && "location" in made ? { ...made, location: hrefAt(made.location, asOf) } : made,
+    );
   };
 
   return {
+    findMeant: (text: string, language: string) => moments.findMeant(text, language),
     /**
      * Renders a page, as of the moment `as_of` of its query if there is one. Undefined if there is nothing at the
      * address.
@@ -109,20 +83,15 @@ export function createConsole({ store, projector, past, live, settings, clock }:
   };
 }
 
-/** Newest runs that are searched for one that is not a dry run. */
-const RUNS_READ_MAX = 20;
+const FIGURE_EVENTS_MAX = 2_000;
 
-async function readSpan(store: EventStore<Event>, present: number): Promise<LogSpan | undefined> {
-  const [first] = await Array.fromAsync(store.read({ limit: 1 }));
-  if (first === undefined) return undefined;
-  const runs = store.read({ types: ["RunStarted"], backwards: true, limit: RUNS_READ_MAX });
-  let beforeRun: number | undefined;
-  for await (const { type, data, position } of runs) {
-    if (type !== "RunStarted" || data.dry_run || position === 1) continue;
-    beforeRun = position - 1;
-    break;
-  }
-  return { from: msOf(first.time), to: present, beforeRun };
+function toReader({ reader }: PageMoment, settings: ConsoleSettings): PageReader {
+  const { configured, tokens } = settings;
+  return { ...reader, config: { outreach: settings }, configured, tokens, eventsMax: FIGURE_EVENTS_MAX };
+}
+
+function notReady(query: URLSearchParams): RenderedPage {
+  return { outcome: "not_ready", text: renderPage(notReadyPage(query)) };
 }
 
 function rendered(made: Made): RenderedPage | undefined {
@@ -132,101 +101,56 @@ function rendered(made: Made): RenderedPage | undefined {
   return { outcome: isMissing ? "missing" : "shown", text: renderPage(page), disclosed };
 }
 
+/** The parts of the stylesheet, in the order in which their rules count. */
+const STYLES = [
+  new URL("./styles/base.css", import.meta.url),
+  new URL("./styles/frame.css", import.meta.url),
+  new URL("./styles/moment.css", import.meta.url),
+  new URL("./styles/surfaces.css", import.meta.url),
+  new URL("./styles/controls.css", import.meta.url),
+  new URL("./styles/dialogs.css", import.meta.url),
+  new URL("./styles/search.css", import.meta.url),
+  new URL("./styles/lists.css", import.meta.url),
+  new URL("./styles/panel.css", import.meta.url),
+  new URL("./styles/runs.css", import.meta.url),
+  new URL("./styles/charts.css", import.meta.url),
+  new URL("./styles/tables.css", import.meta.url),
+  new URL("./styles/import.css", import.meta.url),
+  new URL("./styles/deliveries.css", import.meta.url),
+  new URL("./styles/phone.css", import.meta.url),
+];
+
+/** The parts of the script, each before those that import it. They become one module, which takes one request. */
+const SCRIPTS = [
+  new URL("./script/page.js", import.meta.url),
+  new URL("./script/charts.js", import.meta.url),
+  new URL("./script/panel.js", import.meta.url),
+  new URL("./script/live.js", import.meta.url),
+  new URL("./script/filters.js", import.meta.url),
+  new URL("./script/import.js", import.meta.url),
+  new URL("./script/dialogs.js", import.meta.url),
+  new URL("./script/moment.js", import.meta.url),
+  new URL("./script/search.js", import.meta.url),
+  new URL("./script/keys.js", import.meta.url),
+];
+
+/** Matches what makes a part a module: imports of other parts, and the word `export`. */
+const MODULE_WORDS = /^import .* from "\.\/(?!idiomorph).*";\n|^export (?=\w)/gm;
+
 /** The files that pages load. Pages load nothing from elsewhere. */
 export const ASSETS = {
-  "/console.css": readAsset("text/css", new URL("./console.css", import.meta.url)),
-  "/console.js": readAsset("text/javascript", new URL("./console.js", import.meta.url)),
+  "/console.css": readAsset("text/css", ...STYLES),
+  "/console.js": readAsset("text/javascript", ...SCRIPTS),
   "/idiomorph.js": readAsset("text/javascript", new URL(import.meta.resolve("idiomorph/dist/idiomorph.esm.js"))),
 };
 
-/** Reads a file to serve. `type` is the media type of its text, which is UTF-8. */
-function readAsset(type: string, file: URL) {
-  return { type, body: readFileSync(file, "utf8") };
-}
-
-/** The input of a page as of an earlier moment, except what depends on that moment. */
-export interface PastVisit extends Omit<
-  View,
-  | "state"
-  | "past"
-  | "hasNow"
-  | "position"
-  | "time"
-  | "now"
-  | "asOf"
-  | "live"
-  | "formToken"
-  | "verified"
-  | "reader"
-  | "reads"
-> {
-  readonly asOf: string;
-  /** True if the present state is there, includes the position, and can be put back to it. */
-  hasNow(name: ProjectionName, position: number): boolean;
-  /** The present, in ms since 1970. */
-  readonly present: number;
-}
-
-/** Makes pages as of earlier moments, on which nothing can be done. */
-export function createPastPages(past: PastStates) {
-  return async (page: ConsolePage, visit: PastVisit) => {
-    const { asOf, present, hasNow, ...rest } = visit;
-    const found = await readOrReason(async () => {
-      const moment = parseMoment(asOf, visit.settings.timezone);
-      return { ...(await findPlace(visit.store, moment)), ...moment };
-    });
-    if (typeof found === "string") return { outcome: "no_moment", why: `${found}.` } as const;
-    const { position, time, until, to } = found;
-    const asks = { ...visit, hasNow: (name: ProjectionName) => hasNow(name, position) };
-    const reads = typeof page.reads === "function" ? await page.reads(asks) : page.reads;
-    const states = await past.at<ProjectionName>(position, reads);
-    if (states === undefined) return { outcome: "not_ready" } as const;
-    const state = <Name extends ProjectionName>(name: Name): StateOf<Name> => {
-      if (!(name in states)) throw new Error(`a page reads ${name}, which it does not declare`);
-      return states[name];
-    };
-    const now = Math.min(until?.getTime() ?? (time === undefined ? present : msOf(time)), present);
-    const verified = await findLast(visit.store, "LogVerified", position);
-    const asked = { asOf, state, position, time, now, hasNow: asks.hasNow };
-    const view = { ...rest, ...asked, past, verified, live: undefined, formToken: undefined };
-    const reader = toReader(view, () => present, omitUndefined({ to, until }));
-    let made: Made;
-    try {
-      made = await page.render({ ...view, reader });
-    } catch (fault) {
-      if (fault instanceof MomentFolding) return { outcome: "not_ready" } as const;
-      throw fault;
-    }
-    const kept = made !== undefined && "location" in made ? { ...made, location: hrefAt(made.location, asOf) } : made;
-    return { outcome: "shown", page: kept } as const;
-  };
-}
-
-const FIGURE_EVENTS_MAX = 2_000;
-
-/** Reads the states of the page's moment for operations. */
-function toReader(
-  {
-    store,
-    settings,
-    state,
-    position,
-    time,
-  }: Pick<View<ProjectionName>, "store" | "settings" | "state" | "position" | "time">,
-  clock: Clock,
-  moment: Moment,
-): PageReader {
+/** Reads a file that pages load, from its parts. `type` is the media type of its text, which is UTF-8. */
+function readAsset(type: string, ...parts: readonly URL[]) {
   return {
-    store,
-    clock,
-    config: { outreach: settings },
-    configured: settings.configured,
-    tokens: settings.tokens,
-    eventsMax: FIGURE_EVENTS_MAX,
-    async at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]) {
-      if (asOf !== undefined) throw new Error("an operation that a page asks answers for the moment of the page");
-      const states = Object.fromEntries(names.map((name) => [name, state(name)])) as Pick<States, Name>;
-      return { states, position, time, moment };
-    },
+    type,
+    body: parts
+      .map((part) => readFileSync(part, "utf8"))
+      .join("\n")
+      .replaceAll(MODULE_WORDS, ""),
   };
 }

@@ -1,121 +1,220 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { channelsOf } from "../../projections/deliveries.ts";
-import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
-import { isoTime } from "../platform/clock.ts";
+import { listBacklogs } from "../delivery/backlog.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
-import { Histogram, type QuarterCount } from "./parts/charts.tsx";
+import { Asked, type AskedConfirmation } from "./parts/action-form.tsx";
+import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/bars-and-menus.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
-import { Time } from "./parts/time.tsx";
-import type { View } from "./page-context.ts";
 import { A, PageForm, ShownMoment } from "./parts/link.tsx";
+import { MomentChoice, PastBar } from "./parts/moment.tsx";
+import { formatTime, readTimes, Time, TimesRead, toIso } from "./parts/time.tsx";
+import type { View } from "./page-context.ts";
 
-/** The console's pages, in the order of the menu. */
+/** The console's pages, in the order of the menu. A phone has the first few at its foot, and all others behind More. */
 export const PAGES = [
-  { path: "/", title: "Overview", icon: "house" },
-  { path: "/people", title: "People", icon: "users" },
-  { path: "/activity", title: "Activity", icon: "list" },
-  { path: "/deliveries", title: "Deliveries", icon: "inbox" },
-  { path: "/results", title: "Results", icon: "flask-conical" },
-  { path: "/links", title: "Links", icon: "link" },
-  { path: "/setup", title: "Setup", icon: "sliders-horizontal" },
+  { path: "/", title: "Overview", icon: "house", isOnPhone: true },
+  { path: "/people", title: "People", icon: "users", isOnPhone: true },
+  { path: "/runs", title: "Runs", icon: "send", isOnPhone: false },
+  { path: "/activity", title: "Activity", icon: "list", isOnPhone: true },
+  { path: "/deliveries", title: "Deliveries", icon: "inbox", isOnPhone: true },
+  { path: "/results", title: "Results", icon: "flask-conical", isOnPhone: false },
+  { path: "/links", title: "Links", icon: "link", isOnPhone: false },
+  { path: "/setup", title: "Setup", icon: "sliders-horizontal", isOnPhone: false },
 ] as const;
 
 export type PagePath = (typeof PAGES)[number]["path"];
 
 interface ConsoleDocumentProps {
   readonly title: string;
-  /** Undefined on a page that is not in the menu. */
+  /** Path of the page; undefined on a page that is not in the menu. */
   readonly path?: PagePath;
   readonly view?: View<"account">;
-  /** True if the page stays as it is when events arrive: its content is recorded nowhere. */
+  /** True if the page does not change when events arrive, because its content is recorded nowhere. */
   readonly isStill?: boolean;
-  /** The bar of the changes since the moment of the page. */
+  /** Bar that shows what changed since the moment of the page. */
   readonly changes?: ComponentChildren;
   readonly children: ComponentChildren;
 }
 
-/** The frame of every page of the console: head, menu, and how far the log was read for it. */
-export function ConsoleDocument({
+/** The frame of every page of the console: menu, search, the moment, and who is signed in. */
+export function ConsoleDocument(props: ConsoleDocumentProps): VNode {
+  const { view, title } = props;
+  if (view === undefined) {
+    return (
+      <Html title={title}>
+        <header class="lone">
+          <Brand />
+        </header>
+        <main id="main">{props.children}</main>
+      </Html>
+    );
+  }
+  const confirmation = findConfirmation(props);
+  return (
+    <TimesRead.Provider value={readTimes(view)}>
+      <ShownMoment.Provider value={view.asOf}>
+        <Frame {...props} {...confirmation} view={view} />
+      </ShownMoment.Provider>
+    </TimesRead.Provider>
+  );
+}
+
+interface HtmlProps {
+  readonly title: string;
+  readonly asOf?: string | undefined;
+  /** True if the page has something that the script does. */
+  readonly hasScript?: boolean;
+  readonly children: ComponentChildren;
+}
+
+function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{title === "reachlog" ? title : `${title} · reachlog`}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href="/console.css" />
+        {hasScript ? <script type="module" src="/console.js" /> : null}
+      </head>
+      <body data-as-of={asOf}>
+        <a class="skip" href="#main">
+          Skip to the content
+        </a>
+        {children}
+        <IconSymbols />
+      </body>
+    </html>
+  );
+}
+
+function Brand(): VNode {
+  return (
+    <A class="brand" href="/">
+      <Icon name="list" />
+      reachlog
+    </A>
+  );
+}
+
+function Frame({
   title,
   path,
   view,
   isStill = false,
   changes,
   children,
-}: ConsoleDocumentProps): VNode {
+}: ConsoleDocumentProps & { view: View<"account"> }): VNode {
+  const { asOf } = view;
   const isOverview = title === "reachlog";
+  const name = isOverview ? "Overview" : title;
+  const moment = asOf === undefined ? "" : `${formatTime(view.now, "short", readTimes(view))}: `;
   return (
-    <ShownMoment.Provider value={view?.asOf}>
-      <html lang="en">
-        <head>
-          <meta charset="utf-8" />
-          <meta name="viewport" content="width=device-width, initial-scale=1" />
-          <meta name="color-scheme" content="light dark" />
-          <title>{isOverview ? title : `${title} · reachlog`}</title>
-          <link rel="icon" href="data:," />
-          <link rel="stylesheet" href="/console.css" />
-          {view === undefined ? null : <script type="module" src="/console.js" />}
-        </head>
-        <body data-as-of={view?.asOf}>
-          <a class="skip" href="#main">
-            Skip to the content
-          </a>
-          {view === undefined ? (
-            <main id="main">{children}</main>
-          ) : (
-            <div class="frame">
-              <header class="side">
-                <A class="brand" href="/">
-                  <Icon name="list" />
-                  reachlog
-                </A>
-                <Menu view={view} path={path} />
-                <Foot view={view} />
-              </header>
-              <div>
-                <div class="top">
-                  <FindForm wanted={view.query.get("q") ?? ""} />
-                  <Verified view={view} />
-                </div>
-                {isStill ? null : <MomentBar view={view} isOverview={isOverview} />}
-                {changes}
-                <AwayBar view={view} />
-                <NoticeBar view={view} />
-                <main id="main" data-position={isStill ? undefined : view.position}>
-                  {children}
-                </main>
-              </div>
+    <Html title={asOf === undefined ? title : moment + name} asOf={asOf} hasScript>
+      <div class="frame">
+        <header class="side">
+          <Brand />
+          <Menu view={view} path={path} />
+          <Foot view={view} />
+        </header>
+        <div class="stage">
+          <div class="top">
+            <div class="top-row">
+              <FindForm wanted={view.query.get("q") ?? ""} />
+              {isStill ? null : <MomentChoice view={view} />}
+              <Verified view={view} />
+              <button
+                class="plain help"
+                type="button"
+                popovertarget="keys"
+                aria-label="Keyboard shortcuts"
+                aria-keyshortcuts="?"
+              >
+                <Icon name="keyboard" />
+              </button>
+              <SignedIn view={view} />
             </div>
-          )}
-          {view === undefined ? null : <IconSymbols />}
-        </body>
-      </html>
-    </ShownMoment.Provider>
+            <PastBar view={view} />
+          </div>
+          {changes}
+          <AwayBar view={view} />
+          <NoticeBar view={view} />
+          <main id="main" data-position={isStill ? undefined : view.position}>
+            {children}
+          </main>
+        </div>
+      </div>
+      <More view={view} path={path} />
+      <KeyList />
+    </Html>
   );
 }
 
-function Menu({ view, path }: { view: View; path: PagePath | undefined }): VNode {
+/** Returns the confirmation that the page's address asks for, as a page. Undefined if the page has no such form. */
+function findConfirmation({ view, children }: ConsoleDocumentProps) {
+  const id = view?.query.get("confirm") ?? "";
+  if (id === "") return undefined;
+  const asked: AskedConfirmation = { id };
+  renderToString(<Asked.Provider value={asked}>{children}</Asked.Provider>);
+  const { found } = asked;
+  if (found === undefined) return undefined;
+  return { title: found.title, isStill: true, children: <section class="confirm">{found.content}</section> };
+}
+
+interface MenuProps {
+  readonly view: View;
+  readonly path: PagePath | undefined;
+}
+
+function Menu({ view, path }: MenuProps): VNode {
   return (
     <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
-        <A href={page.path} aria-current={page.path === path ? "page" : undefined}>
+        <A
+          href={page.path}
+          class={page.isOnPhone ? undefined : "wide"}
+          aria-current={page.path === path ? "page" : undefined}
+        >
           <Icon name={page.icon} />
           {page.title}
           {page.path === "/deliveries" ? <DeadLetters view={view} /> : null}
         </A>
       ))}
+      <button class="narrow" type="button" popovertarget="more">
+        <Icon name="ellipsis" />
+        More
+      </button>
     </nav>
+  );
+}
+
+/** On a phone, the pages that the menu has no room for, and the state of the log. */
+function More({ view, path }: MenuProps): VNode {
+  return (
+    <section id="more" popover="auto" class="pop sheet" aria-labelledby="more-title">
+      <h2 id="more-title">More</h2>
+      <nav aria-label="More pages">
+        {PAGES.filter(({ isOnPhone }) => !isOnPhone).map((page) => (
+          <A href={page.path} aria-current={page.path === path ? "page" : undefined}>
+            <Icon name={page.icon} />
+            {page.title}
+          </A>
+        ))}
+        <VerifiedLink view={view} />
+      </nav>
+    </section>
   );
 }
 
 /** The number of dead letters that wait for a decision. Renders nothing on a page of an earlier moment. */
 function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNode | null {
   if (live === undefined) return null;
-  const dead = channelsOf(stateNow("deliveries")).reduce((sum, [, channel]) => sum + channel.dead, 0);
+  const dead = listBacklogs(stateNow("deliveries")).reduce((sum, channel) => sum + channel.dead, 0);
   if (dead === 0) return null;
   return (
     <span class="badge bad" role="img" aria-label={countInWords(dead, "dead letter")}>
@@ -124,213 +223,80 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
   );
 }
 
-/** The result of the newest verification, its position and time. It never claims more than that. */
-function Verified({ view: { verified } }: { readonly view: View }): VNode {
-  const [tone, icon, words] =
-    verified === undefined
-      ? (["", "circle-question-mark", "Log not verified yet"] as const)
-      : verified.data.result === "whole"
-        ? (["whole", "shield-check", `Log whole up to ${grouped(verified.data.position)}`] as const)
-        : (["red", "triangle-alert", "Log broken"] as const);
+/** The result of the newest verification of the log. It never claims more than that. */
+function Verified({ view }: { readonly view: View }): VNode {
   return (
     <section id="verified" aria-label="Verification">
-      <A class={tone} href="/activity">
-        <Icon name={icon} />
-        <span>
-          {words}
-          <Time before=", verified " at={verified?.time} />
-        </span>
-      </A>
+      <VerifiedLink view={view} />
     </section>
+  );
+}
+
+function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
+  if (verified === undefined) {
+    return (
+      <A href="/activity">
+        <Icon name="circle-question-mark" />
+        <span>Log not checked yet</span>
+      </A>
+    );
+  }
+  const { result, position } = verified.data;
+  const isWhole = result === "whole";
+  return (
+    <A class={isWhole ? "whole" : "red"} href="/activity" title={`Checked up to position ${grouped(position)}`}>
+      <Icon name={isWhole ? "shield-check" : "triangle-alert"} />
+      <span>
+        {isWhole ? "Log intact, checked" : "Log broken, checked"} <Time at={verified.time} as="near" />
+      </span>
+    </A>
   );
 }
 
 /** The search box of every page; the key / focuses it. */
 function FindForm({ wanted }: { readonly wanted: string }): VNode {
-  const label = "Why did @… get a message? A handle, a link, a run, an event, a position";
   return (
     <PageForm class="find" role="search" action="/find">
-      <label>
-        <Icon name="search" />
-        <input
-          name="q"
-          value={wanted}
-          maxLength={400}
-          required
-          aria-label={label}
-          aria-keyshortcuts="/"
-          placeholder="Why did @… get a message?"
-        />
-        <kbd aria-hidden="true">/</kbd>
-      </label>
+      <Icon name="search" />
+      <input
+        name="q"
+        type="search"
+        value={wanted}
+        maxLength={400}
+        required
+        autocomplete="off"
+        aria-label="Why did @… get a message? A name, a link, a run, a template, an event or a position"
+        aria-keyshortcuts="/"
+        placeholder="Why did @… get a message?"
+      />
+      <kbd aria-hidden="true">/</kbd>
     </PageForm>
   );
 }
 
-/** The foot of the menu: how far the log was read, whether the page is kept up to date, and the account that sends. */
+/** The foot of the menu: whether the page is kept up to date, and the account that sends. */
 function Foot({ view }: { readonly view: View<"account"> }): VNode {
-  const { position, time } = view;
   const { user, authorized } = view.state("account");
   return (
     <div class="foot">
-      <p id="connection" role="status" />
-      <p id="shown">
-        {position === 0 ? (
-          "The log is empty."
-        ) : (
-          <>
-            Read up to position <b>{grouped(position)}</b>
-            <Time before=", " at={time} />.
-          </>
-        )}
+      <p id="connection" role="status">
+        {view.asOf === undefined ? null : "Live updates are off"}
       </p>
+      {view.asOf === undefined ? (
+        <p class="unscripted">
+          As of <Time at={toIso(view.now)} as="clock" />. <A href={addressWith("", view.query, {})}>Reload</A>
+        </p>
+      ) : null}
+      {view.position === 0 ? <p>The log is empty.</p> : null}
       {user === null || !authorized ? null : (
         <p>
-          Sends as <bdi>@{user.username}</bdi>
+          Sends as{" "}
+          <b>
+            <bdi>@{user.username}</bdi>
+          </b>
         </p>
       )}
-      <SignOut view={view} />
     </div>
-  );
-}
-
-/** The form that signs out. Renders nothing if the console needs no sign-in. */
-function SignOut({ view: { formToken, settings } }: { readonly view: View }): VNode | null {
-  if (formToken === undefined || !settings.wantsToken()) return null;
-  return (
-    <form method="post" action="/session/end">
-      <input type="hidden" name="form_token" value={formToken} />
-      <button>Sign out</button>
-    </form>
-  );
-}
-
-/** Warns that the log is out of reach, so that the page shows older data. */
-function AwayBar({ view: { live } }: { readonly view: View }): VNode | null {
-  const since = live?.awaySince();
-  if (since === undefined) return null;
-  return (
-    <p class="notice fault" role="status">
-      The log is out of reach since <Time at={isoTime(since)} isExact />. Nothing is recorded meanwhile, and what is
-      shown here may be out of date.
-    </p>
-  );
-}
-
-/** The result of a form. It stays until dismissed, because only `main` is refreshed in place. */
-function NoticeBar({ view: { query, asOf, notice } }: { readonly view: View }): VNode | null {
-  if (notice === undefined) return null;
-  const { text, isFault, nextStep } = notice;
-  return (
-    <section class={isFault ? "notice fault" : "notice"} aria-label="Result">
-      <p role={isFault ? "alert" : "status"}>
-        {text} {nextStep === undefined ? null : <A href={nextStep.href}>{nextStep.label}</A>}
-      </p>
-      <a class="button" href={addressWith("", query, { as_of: asOf, notice: "read" })} data-moment>
-        Dismiss
-      </a>
-    </section>
-  );
-}
-
-/** The moment of the page, and links to other ones: known moments, a day or a time, and a slider over the log. */
-function MomentBar({ view, isOverview }: { readonly view: View; readonly isOverview: boolean }): VNode | null {
-  const { asOf, position, time, query, now, span, settings, stateNow } = view;
-  if (span === undefined) return null;
-  const { timezone } = settings;
-  const shown = Temporal.Instant.fromEpochMilliseconds(Math.max(now, span.from)).toZonedDateTimeISO(timezone);
-  const yesterday = Temporal.Instant.fromEpochMilliseconds(span.to).toZonedDateTimeISO(timezone).subtract({ days: 1 });
-  const presets = [
-    ["An hour ago", isoTime(span.to - HOUR_MS)],
-    ["Yesterday 18:00", `${yesterday.toPlainDate().toString()}T18:00`],
-    ["A week ago", isoTime(span.to - 7 * DAY_MS)],
-    ...(span.beforeRun === undefined ? [] : [["Before the last run", String(span.beforeRun)] as const]),
-  ] as const;
-  return (
-    <section id="moment" class={asOf === undefined ? "moment" : "moment past"} aria-label="Moment">
-      {asOf === undefined ? null : (
-        <p>
-          <span>
-            <b>As of position {grouped(position)}</b>,{" "}
-            {time === undefined ? "before the first event" : <Time at={time} isExact />}. Settings, such as the daily
-            limit, are those of now. Nothing can be done here. {isOverview ? null : <A href="/">What changed since</A>}
-          </span>
-          <a class="button" href={addressWith("", query, {})} data-moment>
-            Back to now
-          </a>
-        </p>
-      )}
-      <details class="folded">
-        <summary>
-          <Icon name="clock" />
-          Look at an earlier moment
-        </summary>
-        <div class="moments">
-          <Icon name="clock" />
-          {presets.map(([label, at]) => (
-            <a href={addressWith("", query, { as_of: at })} data-moment aria-current={at === asOf ? "true" : undefined}>
-              {label}
-            </a>
-          ))}
-          <form method="get" data-moment>
-            <OtherFields query={query} />
-            <label>
-              At, in {timezone}{" "}
-              <input
-                type="datetime-local"
-                name="as_of"
-                required
-                value={asOf === undefined ? undefined : shown.toPlainDateTime().toString({ smallestUnit: "minute" })}
-              />
-            </label>{" "}
-            <button>Go</button>
-          </form>
-          <div class="slider">
-            <Histogram {...span} quarters={countQuarters(stateNow)} />
-            <input
-              type="range"
-              aria-label="Moment between the first event and now"
-              min={span.from}
-              max={span.to}
-              step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
-              value={shown.epochMilliseconds}
-            />
-          </div>
-          <span data-value />
-        </div>
-      </details>
-    </section>
-  );
-}
-
-/** Counts messages and clicks by quarter of an hour, also those after the moment of the page. */
-function* countQuarters(stateNow: View["stateNow"]): Generator<QuarterCount, void, void> {
-  for (const [start, { sent, skipped, failed }] of stateNow("timeline").quarters)
-    yield { start, count: sent + skipped + failed, failed };
-  for (const [start, { clicks, bots }] of stateNow("suspected").quarters)
-    yield { start, count: clicks + bots, failed: 0 };
-}
-
-/** Steps of the slider: as many as a wide screen can tell apart. */
-const SLIDER_STEPS = 1_000;
-
-interface OtherFieldsProps {
-  readonly query: URLSearchParams;
-  /** The names of the form's own fields, and of parameters that these replace. */
-  readonly names?: readonly string[];
-}
-
-/**
- * The other parameters of the page as hidden fields, because a form sends only its own fields. The page adds the
- * moment.
- */
-export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
-  return (
-    <>
-      {[...query].map(([name, value]) =>
-        name === "as_of" || names.includes(name) ? null : <input type="hidden" name={name} value={value} />,
-      )}
-    </>
   );
 }
 

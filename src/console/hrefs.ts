@@ -1,5 +1,10 @@
-import type { Recipient } from "../../events/outreach.ts";
-import { markOfErased } from "../../events/encryption.ts";
+import { isErased } from "../history/words.ts";
+
+/** The names of a recipient that events and pages know. */
+export interface RecipientNames {
+  readonly id?: string | undefined;
+  readonly username?: string | undefined;
+}
 
 export function eventHref(position: number): `/${string}` {
   return `/activity/${position}`;
@@ -9,49 +14,54 @@ export function linkHref(domain: string, shortCode: string): `/${string}` {
   return `/links/${encodeURIComponent(domain)}/${encodeURIComponent(shortCode)}`;
 }
 
-/** The page of the link `domain/short_code`. The short code begins after the first slash, and may hold others. */
+/**
+ * Returns the address of the page of the link `domain/short_code`. The short code begins after the first slash, and may
+ * hold more slashes.
+ */
 export function hrefForLink(link: string): `/${string}` {
   const slash = link.indexOf("/");
   return linkHref(link.slice(0, slash), link.slice(slash + 1));
 }
 
-/** The page of a recipient. Undefined if they were erased, or have neither id nor handle. */
-export function recipientHref(recipient: Recipient): `/${string}` | undefined {
+/** Returns the address of a recipient's page. Undefined if they were erased, or have neither id nor handle. */
+export function recipientHref(recipient: RecipientNames): `/${string}` | undefined {
   const { id, username } = recipient;
   if (isErased(recipient)) return undefined;
   if (id !== undefined) return `/people/${encodeURIComponent(id)}`;
   return username === undefined ? undefined : `/people/@${encodeURIComponent(username)}`;
 }
 
-/** True if the event's recipient was erased since. */
-export function isErased({ id }: Recipient): boolean {
-  return id !== undefined && markOfErased(id) !== undefined;
-}
-
 export function runHref(runId: string): `/${string}` {
   return `/runs/${encodeURIComponent(runId)}`;
 }
 
+/** Parameters that links do not keep: the page adds its moment, and a confirmation is shown once. */
+const ADDED = ["as_of", "confirm"];
+
+export function dryRunHref(runId: string): `/${string}` {
+  return `/runs/dry/${encodeURIComponent(runId)}`;
+}
+
 /**
- * The address of a page with the parameters of this page, except empty ones and the moment, which the page adds. An
- * empty `path` is this page's.
+ * Returns the address of `path` with the current page's parameters and these changes, without empty ones and the
+ * moment, which the page adds. An empty `path` is the current page's.
  */
 export function addressWith(
   path: string,
   query: URLSearchParams,
-  /** Parameters with other values; one that is undefined or an empty list is left out. */
+  /** Parameters to set; one that is undefined or an empty list is removed. */
   changes: Readonly<Record<string, string | readonly string[] | undefined>>,
 ): string {
-  const kept = [...query].filter(([name, value]) => value !== "" && name !== "as_of" && !(name in changes));
+  const kept = [...query].filter(([name, value]) => value !== "" && !ADDED.includes(name) && !(name in changes));
   const changed = Object.entries(changes).flatMap(([name, value = []]) => [value].flat().map((one) => [name, one]));
   const all = new URLSearchParams([...kept, ...changed] as [string, string][]);
   return all.size === 0 && path !== "" ? path : `${path}?${all}`;
 }
 
-/** A path of a console page. Operations of the API, anchors and other sites do not match. */
+/** Regular expression of the paths of console pages. Operations of the API, anchors and other sites do not match. */
 const PAGE = /^\/(?!\/|api\/|social\/)/;
 
-/** Returns the address of a page as of a moment; other addresses unchanged. */
+/** Returns the address of a console page with the moment that it is to show; other addresses unchanged. */
 export function hrefAt<Href extends string>(href: Href, asOf: string): Href | `/${string}` {
   if (!PAGE.test(href)) return href;
   const { pathname, searchParams, hash } = new URL(href, "http://console");

@@ -1,80 +1,111 @@
 import { isWebhook, type ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import type { OutcomeType } from "../../events/dispatches.ts";
+import type { OutcomeType } from "../../events/dispatch-rules.ts";
+import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/tracking.ts";
 import { normalizeLink } from "../../projections/link-address.ts";
-import { type NewEvent, eventAt, type PartDeps } from "../log/event-log.ts";
+import { type NewEvent, eventAt, type StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { FilterFailed } from "../networks/event-filter.ts";
-import type { Channel, Click, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
+import type { Channel, Click, Conversion, Dispatch, DispatchResult, DigestLink } from "../networks/network.ts";
+import { formatAmount } from "../platform/money.ts";
 import { canonicalAddress } from "../platform/ip-address.ts";
 import { errorFields, type LogFields, requestFields } from "../platform/logger.ts";
 import type { Tracing } from "../tracing/tracing.ts";
 import { type AttemptOutcome, decideAttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
+import type { Secret } from "../platform/secret.ts";
 
-/** One attempt's total deadline; Meta recommends 1.5 s, chat services answer within a few seconds. */
+/**
+ * Longest time for one attempt to dispatch, in ms. Meta recommends 1.5 s, and chat services answer within a few
+ * seconds.
+ */
 export const ATTEMPT_TIMEOUT_MS = 5_000;
 
-/** A test request that is older than this after a restart expires, because its caller no longer waits. */
+/** Age at which a test request expires after a restart, in ms: its caller no longer waits. */
 const TEST_EXPIRES_MS = 60_000;
 
-export interface DispatchDeps extends Pick<
-  PartDeps,
-  "eventLog" | "projector" | "clock" | "logger" | "makeId" | "random"
-> {
+/** A log, and the channel that one dispatcher sends to, with the lease for it. */
+export interface ChannelContext extends StateContext, ChannelOptions {
   readonly channel: Channel;
-  /** The right to dispatch to the channel. */
+  /** Lease that gives this instance alone the right to dispatch to the channel. */
   readonly lease: HeldLease;
-  /** Default: not counted. */
+}
+
+/** Options of dispatchers that are the same for all channels of a log. */
+export interface ChannelOptions {
+  /** Counters of dispatches; default: none are counted. */
   readonly metrics?: DispatchMetrics | undefined;
-  /** Default: no traces. */
-  readonly tracing?: Pick<Tracing, "dispatch"> | undefined;
-  /** Aborts when a batch is to make no further request. */
-  readonly stopping: AbortSignal;
+  /** Traces of requests to networks; default: none. */
+  readonly tracing?: DispatchTracing | undefined;
+  /**
+   * Hash function of {@link createCredentialHash}. It shows if a suspended channel still has the credential that the
+   * network refused.
+   */
+  readonly hashCredential: (credential: Secret) => string;
+  /**
+   * True if other instances may take the channel over. Then the log must hold which dispatches are about to be sent,
+   * since a new holder might repeat them.
+   */
+  readonly isShared: boolean;
+}
+
+/** Traces the requests to networks. */
+export interface DispatchTracing {
+  readonly dispatch: Tracing["dispatch"];
 }
 
 export interface DispatchMetrics {
   /** Counts a request to the network that took `ms`. */
   asked(channel: ChannelName, ms: number): void;
-  /** Counts dispatches whose outcome of that type is in the log. */
+  /** Counts dispatches whose outcome, of the given type, is in the log. */
   recorded(channel: ChannelName, type: OutcomeType, dispatches: number): void;
 }
 
-/** Called with the answers before their outcomes are recorded; the events that it returns are recorded with them. */
+/**
+ * Function called with the network's answers before their outcomes are recorded. The events that it returns are
+ * recorded with the outcomes.
+ */
 export type Learn = (results: readonly DispatchResult[], items: readonly PendingDispatch[]) => readonly NewEvent[];
 
-/** How long items wait that a batch did not reach. */
+interface AskOptions {
+  readonly mode: DispatchMode;
+  readonly learn: Learn;
+  /** Signal that aborts when a batch must make no further request. */
+  readonly stopping: AbortSignal;
+}
+
+/** Wait of dispatches that a batch did not reach, in ms. */
 const UNASKED_WAIT_MS = 1_000;
 
 /**
- * Makes one attempt at each item without an outcome: asks the network and leaves the outcome with the item for the
- * recorder. Resolves with further events to record with the outcomes. Rejects if it could not ask.
+ * Makes one attempt at each dispatch without an outcome: asks the network, and stores the outcome with the item for the
+ * recorder. Resolves with further events to record. Rejects if it could not ask.
  */
 export async function ask(
-  deps: DispatchDeps,
+  context: ChannelContext,
   lane: OutboxWindow,
   pending: readonly PendingDispatch[],
-  { mode, learn }: { readonly mode: DispatchMode; readonly learn: Learn },
+  { mode, learn, stopping }: AskOptions,
 ): Promise<readonly NewEvent[]> {
   // Items whose outcome the log refused are not sent again, because they may have arrived.
   const unsent = pending.filter(({ unrecorded }) => unrecorded === undefined);
-  const startedAt = deps.clock();
-  const loading = load(deps, unsent, startedAt);
+  const startedAt = context.clock();
+  const loading = load(context, unsent, startedAt);
   const { items, dispatches } = loading instanceof Promise ? await loading : loading;
   if (items.length === 0) return [];
-  const digest = mode === "digest" ? deps.makeId() : undefined;
-  const { name, network } = deps.channel;
-  const span = deps.tracing?.dispatch(
+  const digest = mode === "digest" ? context.makeId() : undefined;
+  const { name, network } = context.channel;
+  const span = context.tracing?.dispatch(
     { channel: name, network, mode },
     items.map(({ event }) => event.meta.traceparent),
   );
-  const results = await send(deps, dispatches, { items, startedAt, mode, digest });
+  const results = await send(context, dispatches, { items, startedAt, mode, digest, stopping });
   span?.end(results.map(({ outcome }) => outcome));
-  const now = deps.clock();
-  deps.metrics?.asked(name, now - startedAt);
+  const now = context.clock();
+  context.metrics?.asked(name, now - startedAt);
   // One random number for all, so that dispatches sent together are retried together.
-  const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: deps.random() };
+  const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: context.random() };
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
     if (result.outcome === "retryable" && result.unasked === true) {
@@ -90,22 +121,23 @@ export async function ask(
 type Loaded = ReturnType<typeof keepSendable>;
 
 /**
- * Returns a promise only if a read must be awaited, which is rare: a promise for each dispatch costs more than the
- * read.
+ * Loads what the dispatches send. Returns a promise only if a read must be awaited, which is rare: a promise for each
+ * dispatch costs more than the read.
  */
-function load(deps: DispatchDeps, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
+function load(context: ChannelContext, pending: readonly PendingDispatch[], now: number): Loaded | Promise<Loaded> {
   const found = pending.map((item) =>
     isTest(item) && now - Date.parse(item.event.time) > TEST_EXPIRES_MS
       ? undefined
-      : toDispatch(deps.eventLog.store, item.event, deps.channel.name),
+      : toDispatch(context.eventLog.store, item.event, context.channel.name),
   );
   const known = found.filter((one): one is Dispatch | undefined => !(one instanceof Promise));
-  if (known.length === found.length) return keepSendable(deps.channel, pending, known);
-  return Promise.all(found.map(async (one) => one)).then((all) => keepSendable(deps.channel, pending, all));
+  if (known.length === found.length) return keepSendable(context.channel, pending, known);
+  return Promise.all(found.map(async (one) => one)).then((all) => keepSendable(context.channel, pending, all));
 }
 
 /**
- * Keeps the dispatches that have something to send. The others have expired or are screened, which is their outcome.
+ * Keeps the dispatches that have something to send. The others get their outcome without a request: they have expired
+ * or are screened.
  */
 function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {
   const items: PendingDispatch[] = [];
@@ -130,13 +162,13 @@ function keepSendable(channel: Channel, pending: readonly PendingDispatch[], fou
 }
 
 /**
- * Returns the outcome of an event that is not posted, or undefined if it is posted. An event on which the filter fails
- * becomes a dead letter, so that it is neither lost nor posted by mistake.
+ * Screens an event with the channel's filter. Returns the outcome if it must not be posted, else undefined. If the
+ * filter fails, the event becomes a dead letter: neither lost nor posted by mistake.
  */
 export function screen(
-  { filter }: Pick<Channel, "filter">,
+  { filter }: Channel,
   event: Recorded,
-  { attempts }: Pick<PendingDispatch, "attempts">,
+  { attempts }: PendingDispatch,
 ): AttemptOutcome | undefined {
   if (filter === undefined) return undefined;
   const attempt = attempts + 1;
@@ -149,10 +181,13 @@ export function screen(
   }
 }
 
-/** The result of a click for which the channel returned none, which is a defect. */
+/** Result of a dispatch for which the channel returned none, which is a defect. */
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
-/** The lease has expired or is about to, so the dispatch waits until the lease is renewed. */
+/**
+ * Result of a dispatch that was not sent because the channel's lease has expired or is about to. It waits until the
+ * lease is renewed.
+ */
 const NOT_OURS: DispatchResult = {
   outcome: "retryable",
   detail: "another instance may have the channel by now",
@@ -162,7 +197,7 @@ const NOT_OURS: DispatchResult = {
 const WEIGHTS = { skipped: 0, delivered: 1, refused: 2, in_doubt: 3, retryable: 4 } as const;
 const WEIGHT_OF_CHANNEL = 5;
 
-/** Returns the result of a batch that says most about the channel. */
+/** Returns the result of a batch that says the most about the state of the channel. */
 export function weightiestResult(results: readonly DispatchResult[]): DispatchResult {
   const weight = (result: DispatchResult): number => {
     return result.outcome === "refused" && result.channel ? WEIGHT_OF_CHANNEL : WEIGHTS[result.outcome];
@@ -175,12 +210,13 @@ interface Sending {
   readonly startedAt: number;
   readonly mode: DispatchMode;
   readonly digest: string | undefined;
+  readonly stopping: AbortSignal;
 }
 
 async function send(
-  { channel, lease, logger, stopping }: DispatchDeps,
+  { channel, lease, logger }: ChannelContext,
   dispatches: readonly Dispatch[],
-  { items, startedAt, mode, digest }: Sending,
+  { items, startedAt, mode, digest, stopping }: Sending,
 ): Promise<readonly DispatchResult[]> {
   // The network cannot be fenced, so each request must end before another instance may send the same.
   const isOurs = (): boolean => lease.lasts(ATTEMPT_TIMEOUT_MS);
@@ -189,7 +225,7 @@ async function send(
   if (!isOurs()) return dispatches.map(() => NOT_OURS);
   try {
     if (mode === "batch" && channel.batch !== undefined)
-      return await channel.batch.send(keepClicks(dispatches), options);
+      return await channel.batch.send(keepForAds(dispatches), options);
     const single = digest === undefined ? dispatches[0] : toDigest(digest, keepClicks(dispatches));
     if (single === undefined) return [];
     const result = await channel.send(single, options);
@@ -205,15 +241,19 @@ async function send(
   }
 }
 
+function keepForAds(dispatches: readonly Dispatch[]): readonly (Click | Conversion)[] {
+  return dispatches.filter(({ kind }) => kind === "click" || kind === "conversion") as readonly (Click | Conversion)[];
+}
+
 function keepClicks(dispatches: readonly Dispatch[]): readonly Click[] {
   return dispatches.filter((dispatch) => dispatch.kind === "click");
 }
 
-/** Dispatches that a log line names. A batch has a thousand of them, and nearby positions lead to the rest. */
+/** Most dispatches that a log line names. A batch may have a thousand, and positions nearby lead to the others. */
 const NAMED_MAX = 10;
 
-/** Describes for a log line where these dispatches were requested, and by which requests. */
-export function describeCauses(items: readonly Pick<PendingDispatch, "event">[]): LogFields {
+/** Describes, for a log line, at which positions these dispatches were requested, and by which HTTP requests. */
+export function describeCauses(items: readonly PendingDispatch[]): LogFields {
   const named = items
     .slice(0, NAMED_MAX)
     .map(({ event: { position, meta } }) => ({ position, ...requestFields(meta) }));
@@ -229,7 +269,7 @@ export function describeCauses(items: readonly Pick<PendingDispatch, "event">[])
   };
 }
 
-/** Clicks as networks receive them, made once for all channels. */
+/** Cache of clicks in the form that networks receive, made once for all channels. */
 const clicks = new WeakMap<Recorded, Click>();
 
 /**
@@ -250,6 +290,8 @@ export function toDispatch(
   switch (event.type) {
     case "LinkClicked":
       return clicks.get(event) ?? toClick(event);
+    case "ConversionRecorded":
+      return toConversion(store, event);
     case "NotificationRequested":
       return { kind: "notification", id, time, ...event.data };
     case "MessageRequested":
@@ -276,10 +318,30 @@ function toClick(event: Recorded<"LinkClicked">): Click {
     normalizedUrl,
     ip: data.ip === undefined ? undefined : canonicalAddress(data.ip),
     userAgent,
+    ...pickVisitorIds(data),
     bot,
   };
   clicks.set(event, click);
   return click;
+}
+
+/** Converts a conversion for a network, with the visitor of its click. Undefined if the click was erased. */
+async function toConversion(
+  store: LogStore,
+  { id, data }: Recorded<"ConversionRecorded">,
+): Promise<Conversion | undefined> {
+  const { name, value, currency, occurred_at: time, external_id = id } = data;
+  const click = data.click === undefined ? undefined : await eventAt(store, data.click);
+  if (click?.type !== "LinkClicked" || click.meta.erased === true) return undefined;
+  const decimal = value === undefined || currency === undefined ? undefined : formatAmount(value, currency);
+  return { kind: "conversion", id: external_id, time, name, value: decimal, currency, click: toClick(click) };
+}
+
+/** Returns the identifiers of a click's visitor as a member of the dispatch; usually there are none. */
+function pickVisitorIds(data: VisitorIds): { readonly ids?: VisitorIds } {
+  const names = VISITOR_IDS.filter((name) => data[name] !== undefined);
+  if (names.length === 0) return {};
+  return { ids: Object.fromEntries(names.map((name) => [name, data[name]])) as Partial<Record<VisitorId, string>> };
 }
 
 /**

@@ -1,34 +1,39 @@
 import type { Lane } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
-import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
+import type { OutcomeType, RequestOf } from "../../events/dispatch-rules.ts";
 import { isoTime, backoffMs } from "../platform/clock.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { RETRY_AFTER_MAX_MS } from "../networks/classify-answer.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** The outcome of one attempt, as its event records it for all dispatches of the request. */
+/**
+ * Outcome of one attempt in the form of its event, without the positions of the dispatches that the request carried.
+ */
 export type AttemptOutcome = {
   readonly [T in OutcomeType]: { readonly type: T; readonly request: Omit<RequestOf<T>, "sources"> };
 }[OutcomeType];
 
 export interface Attempt {
   readonly lane: Lane;
-  /** True for a test of the channel. */
+  /** True if the attempt is a test of the channel. */
   readonly isTest: boolean;
-  /** 1-based. */
+  /** Number of the attempt; the first is 1. */
   readonly number: number;
   readonly mode: DispatchMode;
   readonly digest?: string | undefined;
   readonly latencyMs: number;
-  /** When the first earlier attempt that may have arrived ended, in ms since the epoch. */
+  /**
+   * Time at which the first earlier attempt ended that may have reached the network, in ms since the epoch; undefined
+   * if none may have.
+   */
   readonly uncertainSince?: number | undefined;
-  /** ms since the epoch. */
+  /** Time now, in ms since the epoch. */
   readonly now: number;
-  /** In [0, 1). */
+  /** Random number in [0, 1). */
   readonly random: number;
 }
 
-/** Turns a network's answer into the outcome that is recorded (pure). */
+/** Turns a network's answer into the outcome that the log records (pure). */
 export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): AttemptOutcome {
   const { number, mode, digest, latencyMs, lane, now } = attempt;
   if (result.outcome === "skipped") {
@@ -57,7 +62,10 @@ export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): 
   }
 }
 
-/** Returns the field of a dead letter that tells a later retry since when an attempt may have arrived. */
+/**
+ * Returns the field of a dead letter that says since when an attempt may have arrived, for a later retry. Empty if none
+ * may have.
+ */
 export function uncertainSinceField(since: number | undefined): { readonly doubtful_since?: string } {
   return since === undefined ? {} : { doubtful_since: isoTime(since) };
 }
@@ -79,14 +87,14 @@ function decideRetry(
 }
 
 /**
- * Attempts for one dispatch, including the first, before it is a dead letter. An answer that asks for a wait counts
- * too: if the network asks for two hours each time, the last attempt comes after 14 hours.
+ * Most attempts for one dispatch, including the first, before it is a dead letter. An answer that asks for a wait
+ * counts too.
  */
 export const DISPATCH_ATTEMPTS_MAX = 8;
 
 /**
- * The seven waits between eight attempts, unless the network asks for longer ones, are at most 2 s, 6 s, 20 s, 1 min,
- * 3.5 min, 11 min and 36 min: about an hour in total, and half of that on average.
+ * Base of the backoff between attempts, in ms. The seven waits between eight attempts take at most about an hour, and
+ * half of that on average, unless the network asks for longer ones.
  */
 const BASE_MS = 2_000;
 const FACTOR = 3.2;

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { Value } from "@sinclair/typebox/value";
-import { channelName, CHANNELS, type ChannelName } from "../../events/channel.ts";
+import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel.ts";
 import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
 import { normalizeDomain } from "../../projections/link-address.ts";
@@ -10,14 +10,14 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
-/** Selects dead letters or dispatches in doubt that match all members. */
+/** Filter of dead letters or dispatches in doubt, which must match all its members. */
 export interface DispatchFilter {
   readonly channel?: ChannelName;
   readonly status: LetterStatus;
   readonly error?: string;
-  /** `domain/short_code`, or a domain. */
+  /** Link whose clicks are selected (`domain/short_code`), or a domain, which selects all its links. */
   readonly link?: string;
-  /** First and last moment at which a dispatch was given up or left in doubt, in ms since 1970. */
+  /** First and last moment of selection by when a dispatch was given up or left in doubt, in ms since 1970. */
   readonly from?: number;
   readonly to?: number;
 }
@@ -25,8 +25,8 @@ export interface DispatchFilter {
 export const STATUSES = ["dead", "in_doubt"] as const satisfies readonly LetterStatus[];
 
 /**
- * How the last attempt failed. Several may apply to one letter: a 503 answer is `5xx` and `503`, and `exhausted` after
- * the last attempt.
+ * Ways in which a last attempt failed. Several may apply to one dead letter: a 503 answer is `5xx` and `503`, and
+ * `exhausted` after the last attempt.
  */
 const ERRORS = [
   ["refused", "the network refused it for good"],
@@ -39,10 +39,10 @@ const ERRORS = [
 
 export const ERROR_NAMES = ERRORS.map(([name]) => name);
 
-/** A regular expression that matches every valid error. */
+/** Regular expression for each valid `error` of a filter. */
 export const ERROR = "^(refused|exhausted|no_answer|no_request|[1-5]xx|[1-5][0-9][0-9])$";
 
-/** Phrases without a full stop that describe each member, for `--help` and the API's document. */
+/** Descriptions of the filter's members, without a full stop, for `--help` and the API's document. */
 export const DISPATCH_FILTER_WORDS = {
   channel: "Only this channel, also webhook-NAME",
   status: "Dead letters, or dispatches in doubt",
@@ -60,11 +60,12 @@ export const FILTER_SENTENCES = Object.fromEntries(
   Object.entries(DISPATCH_FILTER_WORDS).map(([name, words]) => [name, `${words}.`]),
 ) as Readonly<Record<FilterName, string>>;
 
-/** A filter as the caller wrote it. */
+/** Filter of dead letters as the caller wrote it, before it is parsed. */
 export type FilterTexts = { readonly [Name in FilterName]?: string | undefined };
 
 /**
- * Parses a filter; days are days of `timezone`, an IANA name. Throws a ServiceError (usage) that says what is wrong.
+ * Parses a filter of dead letters; its days are days of `timezone`, an IANA name. Throws a ServiceError (usage) that
+ * says what is wrong.
  */
 export function parseDispatchFilter(texts: FilterTexts, timezone: string): DispatchFilter {
   const { channel, status: wanted = "dead", error } = texts;
@@ -75,17 +76,17 @@ export function parseDispatchFilter(texts: FilterTexts, timezone: string): Dispa
   const status = STATUSES.find((one) => one === wanted);
   if (status === undefined) throw unknownValue("a status", STATUSES, wanted);
   if (channel !== undefined && !Value.Check(channelName, channel))
-    throw unknownValue("a channel", [...CHANNELS, "webhook-NAME"], channel);
+    throw unknownValue("a channel", [...CHANNEL_NAMES, "webhook-NAME"], channel);
   const link = texts.link?.replace(/^https?:\/\//i, "");
   return { status, ...omitUndefined({ channel, error, link, from, to }) };
 }
 
-/** Returns the channel that the filter names, or all channels of the log. */
-export function selectedChannels({ channel }: Pick<DispatchFilter, "channel">, deliveries: Deliveries) {
+/** Returns the channel that the filter selects, or all channels of the log. */
+export function selectedChannels({ channel }: DispatchFilter, deliveries: Deliveries) {
   return channel === undefined ? listChannels(deliveries) : [channel];
 }
 
-/** Parses a day or time to ms since 1970. A day means its end, or with `begin` its beginning. */
+/** Parses a day or time to ms since 1970. A day stands for its end, or with `begin` for its beginning. */
 function parseTime(text: string, timezone: string, begin?: typeof startOfDay): number {
   const until = begin?.(text, timezone) ?? parseMoment(text, timezone).until;
   if (until === undefined) throw usageError(`a time range is between days or times, not positions such as ${text}`);
@@ -96,7 +97,7 @@ function unknownValue(what: string, known: readonly string[], text: string): Ser
   return usageError(`${what} is one of ${known.join(", ")}, not "${escapeControls(text.slice(0, 40))}"`);
 }
 
-/** True if time and error match. The link is not compared: only the event knows it. */
+/** True if a letter matches the filter's time and error. Does not compare the link, which only the event knows. */
 export function matchesEnding({ error, from, to }: DispatchFilter, { at, failure }: LetterPlace): boolean {
   if (from !== undefined && at < from) return false;
   if (to !== undefined && at > to) return false;

@@ -10,18 +10,27 @@ import {
 } from "../../projections/dead-letters.ts";
 import { findChannel, type Deliveries } from "../../projections/deliveries.ts";
 import { findEventNear } from "../history/find-event.ts";
-import { type EventLog, type EventMetadata, type NewEvent, STREAMS, eventsAt, inOrder } from "../log/event-log.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { HandleDeps } from "../log/decide-and-append.ts";
+import {
+  type EventLog,
+  type EventMetadata,
+  type NewEvent,
+  STREAMS,
+  eventsAt,
+  inOrder,
+  type StateContext,
+} from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { isClickOn, matchesEnding, selectedChannels, type DispatchFilter } from "./dead-letter-filter.ts";
 
 type DecisionType = "DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled";
 
-/** A dispatch that was given up or is in doubt, and has not been retried, discarded or settled since. */
+/**
+ * Dead letter: a dispatch that was given up or is in doubt, and that no operator has retried, discarded or settled
+ * since.
+ */
 export interface DeadLetter extends LetterPlace {
   readonly channel: ChannelName;
-  /** Position of the event whose dispatch it is. */
+  /** Position of the event that the dispatch sends. */
   readonly source: number;
 }
 
@@ -34,8 +43,8 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
 ];
 
 /**
- * Returns complete lists as of position `to`, where the projection keeps only the newest. Reads no successes and no
- * skips, so if another process later records a dead letter for such a dispatch, it counts here.
+ * Reads complete lists of dead letters up to position `to`; the projection keeps only the newest. Skips events of
+ * success, so a letter that another process records later for a delivered dispatch counts here.
  */
 export async function listAllLetters(store: LogStore, to: number): Promise<(channel: ChannelName) => DeadLetters> {
   const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
@@ -57,15 +66,15 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
   return (channel) => all.get(channel)?.letters ?? noDeadLetters();
 }
 
-/** The projection as of a position. */
+/** State of the deliveries projection, and the position that it is as of. */
 export interface DeliveriesAt {
   readonly deliveries: Deliveries;
   readonly position: number;
 }
 
 /**
- * Returns all matching letters in the order in which they ended. Reads the log only if the projection does not list
- * all. A caller that wants both statuses passes `listAll`, so that the log is read once.
+ * Finds all dead letters that match, in the order in which they ended. Reads the log only if the projection does not
+ * list all. A caller that wants both statuses passes `listAll`, so that the log is read once.
  */
 export async function findLetters(
   store: LogStore,
@@ -94,12 +103,12 @@ export async function findLetters(
 }
 
 /**
- * Appends a decision on a dead letter. Of all decisions made on one letter at the same moment, of any kind and by any
- * caller, only the first stands. Returns true if this one does.
+ * Appends an operator's decision on a dead letter. Of several decisions on one letter at the same moment only the first
+ * stands. Returns true if it is this one.
  */
 export async function decideLetter(
   eventLog: EventLog,
-  { channel, requested_at }: Pick<DeadLetter, "channel" | "requested_at">,
+  { channel, requested_at }: DeadLetter,
   newEvent: NewEvent<DecisionType>,
   metadata: EventMetadata,
 ): Promise<boolean> {
@@ -110,31 +119,34 @@ export async function decideLetter(
 }
 
 export interface LetterSelection {
-  /** Ids of the events whose dispatches are selected. Undefined selects all that match. */
+  /** Ids of events: selects the dead letters of their dispatches. Undefined selects all that match the filter. */
   readonly ids: readonly string[] | undefined;
   readonly filter: DispatchFilter;
-  /** Selects only letters that ended by this position: an operator decides only on letters they have seen. */
+  /**
+   * Position up to which dead letters are selected by when they ended: an operator decides only on letters they have
+   * seen.
+   */
   readonly until?: number;
 }
 
-/** How a decision is made. */
+/** Options of an operator's decision on dead letters. */
 export interface DecisionOptions {
-  /** Only counts the letters that the decision would apply to. */
+  /** True to count the letters that the decision would apply to, without applying it. */
   readonly isDryRun?: boolean;
-  /** How many letters the operator was told of. If the number has changed, nothing is done. */
+  /** Number of letters that the operator was told of. If it has changed, no decision is made. */
   readonly expected?: number;
 }
 
 /**
- * Why a letter is skipped. `suspended`: the channel would refuse it. `may_double`: it may have arrived, and the network
- * would not recognise a repeat; `several_channels`: it is in doubt on several, but only one can be decided at a time.
+ * Reason why a decision skips a letter. `suspended`: the channel is refused; `may_double`: it may have arrived, and the
+ * network would not recognise a repeat; `several_channels`: in doubt on several, and one must be named.
  */
 export type NotAppliedReason =
   "no_dead_letter" | "not_in_doubt" | "suspended" | "may_double" | "several_channels" | "decided_meanwhile";
 
 export interface NotApplied {
   readonly event_id: string;
-  /** Null if no channel has such a letter. */
+  /** Channel of the skipped letter; null if no channel has such a letter. */
   readonly channel: ChannelName | null;
   readonly why: NotAppliedReason;
 }
@@ -148,47 +160,50 @@ const WHY_SKIPPED: Readonly<Record<NotAppliedReason, (one: NotApplied) => string
   decided_meanwhile: () => "another caller decided at the same moment",
 };
 
-/** The reason as a phrase for people. */
+/** Describes for people why a letter was skipped. */
 export function describeSkipped(one: NotApplied): string {
   return WHY_SKIPPED[one.why](one);
 }
 
-/** The result of a decision: how many letters it was applied to, or would be, and the others with the reason. */
+/**
+ * Result of a decision on dead letters: the number that it was, or would be, applied to, and the skipped ones with
+ * their reasons.
+ */
 export interface Decided {
   readonly kind: "decided";
   readonly done: number;
   readonly left: readonly NotApplied[];
-  /** Letters up to this position are counted. */
+  /** Position up to which letters are counted, by when they ended. */
   readonly until: number;
 }
 
-/** Nothing was done, because the decision would apply to another number of letters than expected. */
+/**
+ * Refusal of a decision: it would apply to another number of letters than the operator expected, so nothing was done.
+ */
 export interface NumberChanged {
   readonly kind: "number_changed";
   readonly number: number;
 }
 
-export type DecideDeps = Pick<HandleDeps, "eventLog" | "projector">;
-
-export interface RetryDeps extends DecideDeps {
-  /** How long the channel's network recognises a repeat, in ms; 0 if it never does. */
+export interface RetryOptions extends DecisionOptions {
+  readonly acceptsDoubles: boolean;
+  /** Returns how long the channel's network recognises a repeated dispatch, in ms; 0 if it never does. */
   readonly recognisesMs: (channel: ChannelName) => number;
-  readonly clock: Clock;
 }
 
 /**
- * Makes dead letters, or one dispatch in doubt, pending again. Skips those that may arrive twice, unless
+ * Makes dead letters, or one dispatch in doubt, pending again. Skips letters that may arrive twice, unless
  * `acceptsDoubles` is set.
  */
 export function retryLetters(
-  { recognisesMs, clock, ...deps }: RetryDeps,
+  context: StateContext,
   selection: LetterSelection,
-  { acceptsDoubles, ...options }: DecisionOptions & { readonly acceptsDoubles: boolean },
+  { acceptsDoubles, recognisesMs, ...options }: RetryOptions,
   metadata: EventMetadata,
 ): Promise<Decided | NumberChanged> {
   const { status } = selection.filter;
-  const now = clock();
-  return decideLetters(deps, selection, options, metadata, {
+  const now = context.clock();
+  return decideLetters(context, selection, options, metadata, {
     reasonToSkip(letter, states) {
       if (findChannel(states, letter.channel).suspended !== null) return "suspended";
       return !acceptsDoubles && mayDouble(letter, status, now, recognisesMs) ? "may_double" : undefined;
@@ -205,28 +220,28 @@ export function retryLetters(
   });
 }
 
-/** True if an attempt may have arrived and the network would no longer recognise a repeat. */
+/** True if an attempt at the letter may have arrived, and the network would no longer recognise a repeat. */
 export function mayDouble(
   { channel, failure: { doubtful_since } }: DeadLetter,
   status: LetterStatus,
   now: number,
-  recognisesMs: RetryDeps["recognisesMs"],
+  recognisesMs: RetryOptions["recognisesMs"],
 ): boolean {
   if (status === "in_doubt") return true;
   return doubtful_since !== undefined && now - Date.parse(doubtful_since) >= recognisesMs(channel);
 }
 
-/** A sentence or two for later readers of the log. */
+/** Longest reason for a decision, in characters: a sentence or two for later readers of the log. */
 export const WHY_CHARACTERS_MAX = 500;
 
-/** Gives dead letters up for good. `why`: 1 to {@link WHY_CHARACTERS_MAX} characters. */
+/** Gives dead letters up for good. `why`: the reason, 1 to {@link WHY_CHARACTERS_MAX} characters. */
 export function discardLetters(
-  deps: DecideDeps,
+  context: StateContext,
   selection: LetterSelection,
   { why, ...options }: DecisionOptions & { readonly why: string },
   metadata: EventMetadata,
 ): Promise<Decided | NumberChanged> {
-  return decideLetters(deps, selection, options, metadata, {
+  return decideLetters(context, selection, options, metadata, {
     reasonToSkip: () => undefined,
     toEvent: (event_id, { source, channel }) => {
       return { type: "DispatchDiscarded", data: { event_id, source, channel, why } };
@@ -234,17 +249,17 @@ export function discardLetters(
   });
 }
 
-/** An operator's answer about a dispatch in doubt: it arrived, or it is left as it is. */
+/** An operator's finding about a dispatch in doubt: it arrived, or it is left as it is. */
 export type Settled = DataOf<"DispatchSettled">["as"];
 
-/** Closes dispatches in doubt. `why`: 1 to {@link WHY_CHARACTERS_MAX} characters. */
+/** Settles dispatches in doubt. `why`: the reason, 1 to {@link WHY_CHARACTERS_MAX} characters. */
 export function settleLetters(
-  deps: DecideDeps,
+  context: StateContext,
   selection: LetterSelection,
   { as, why, ...options }: DecisionOptions & { readonly as: Settled; readonly why: string },
   metadata: EventMetadata,
 ): Promise<Decided | NumberChanged> {
-  return decideLetters(deps, selection, options, metadata, {
+  return decideLetters(context, selection, options, metadata, {
     reasonToSkip: () => undefined,
     toEvent: (event_id, { source, channel }) => {
       return { type: "DispatchSettled", data: { event_id, source, channel, as, why } };
@@ -253,16 +268,19 @@ export function settleLetters(
 }
 
 interface Decision {
-  /** Returns why a letter is skipped; undefined if the decision applies to it. */
+  /** Returns why the decision skips a letter; undefined if the decision applies to it. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
   readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<DecisionType>;
 }
 
-/** Decisions appended at the same time. Each append has its own key, and clicks must still find room in the queue. */
+/**
+ * Decisions on letters that are appended at the same time. Each append has its own idempotency key, and clicks must
+ * still find room in the queue.
+ */
 const APPENDS_AT_ONCE = 64;
 
 async function decideLetters(
-  { eventLog, projector }: DecideDeps,
+  { eventLog, projector }: StateContext,
   selection: LetterSelection,
   { isDryRun = false, expected }: DecisionOptions,
   metadata: EventMetadata,
@@ -313,8 +331,8 @@ async function decideLetters(
 }
 
 /**
- * Returns the selected letters. `left` lists named events without such a letter, and those in doubt on several
- * channels. `ids` maps the position of each event whose dispatch is selected to its id, if that was looked up.
+ * Selects letters. `left`: named events without such a letter, or in doubt on several channels. `ids`: the id of each
+ * selected letter's event by its position, if that was looked up.
  */
 async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
@@ -337,7 +355,7 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   return { letters: alone, left: [...left, ...several], ids: byPosition };
 }
 
-/** Most letters that are looked up one by one; for more, reading all ids is faster. */
+/** Most events that are looked up one by one by their ids; for more, reading all ids is faster. */
 const LOOKED_UP_MAX = 20;
 
 async function findNamed(store: LogStore, to: number, letters: readonly DeadLetter[], wanted: ReadonlySet<string>) {
@@ -350,7 +368,10 @@ async function findNamed(store: LogStore, to: number, letters: readonly DeadLett
   });
 }
 
-/** Maps the position of each of these events to its id. Undefined if one of them is not where its id says. */
+/**
+ * Finds events by their ids and maps their positions to the ids. Undefined if an event is not near the time that its id
+ * states.
+ */
 async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>) {
   const reading = { store, to, onProgress: () => {} };
   const found = new Map<number, string>();
@@ -362,7 +383,7 @@ async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>
   return found;
 }
 
-/** Maps the position of each event whose dispatch is a letter to the event's id. */
+/** Reads the ids of the events that these letters send, by the events' positions. */
 async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
   const positions = inOrder(letters.map(({ source }) => source));
   return new Map(await Array.fromAsync(eventsAt(store, positions), ({ position, id }) => [position, id]));

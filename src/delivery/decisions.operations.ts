@@ -14,20 +14,23 @@ import {
   retryLetters,
   settleLetters,
   WHY_CHARACTERS_MAX,
-  type DecideDeps,
   type Decided,
   type DecisionOptions,
   type LetterSelection,
   type NumberChanged,
-  type RetryDeps,
 } from "./dead-letters.ts";
 import { nameNumber } from "./delivery.operations.ts";
-import { decisionFilterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
+import { channelInput, decisionFilterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
+import type { StateContext } from "../log/event-log.ts";
+import type { Delivery } from "./settlement.ts";
 
-/** Most letters that one request may name: its body hardly holds more, and a caller who wants more selects all. */
+/**
+ * Most events that one decision may name by id: a request's body hardly holds more, and a caller who wants more selects
+ * all.
+ */
 const LETTERS_NAMED_MAX = 1_000;
 
-/** Most skipped letters that are listed in a response. */
+/** Most skipped letters that are listed in a response, with the reasons. */
 const LEFT_LISTED_MAX = 1_000;
 
 const letterName = Type.String({
@@ -36,7 +39,7 @@ const letterName = Type.String({
   examples: ["01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
 });
 
-/** Selects named letters, or all that match a filter. */
+/** Input schema that selects named letters, or all that match a filter. */
 const selectionInput = {
   event_ids: Type.Optional(
     Type.Array(letterName, {
@@ -54,14 +57,14 @@ const selectionInput = {
     Type.Integer({
       title: "number",
       minimum: 0,
-      description: "The number that was counted. If it is another one now, nothing is done",
+      description: "The number that was counted before; if it has changed, nothing is done",
     }),
   ),
   dry_run: Type.Optional(Type.Boolean({ description: "Only count: change nothing" })),
 };
 
 interface Selection extends Static<TObject<typeof selectionInput>> {
-  /** Only a retry has it. */
+  /** Status of the selected letters, which only a retry has. */
   readonly status?: "in_doubt";
 }
 
@@ -109,11 +112,12 @@ const decisionRefusals = {
   ),
 };
 
-interface DecisionContext extends DecideDeps, FilterContext {}
+/** Log on whose dead letters an operator decides. */
+interface DecisionContext extends StateContext, FilterContext {}
 
 type Apply = (letters: LetterSelection, options: DecisionOptions) => Promise<Decided | NumberChanged>;
 
-/** Throws a ServiceError (usage) unless the input names letters, or says that all of them are meant. */
+/** Throws a ServiceError (usage) unless the input names letters, or says explicitly that all are meant. */
 function checkSelection({ event_ids, all, error, link, from, to, until_position, expected }: Selection): void {
   const isAll = all === true;
   if (isAll === (event_ids !== undefined)) throw usageError("give either event_ids or all");
@@ -121,17 +125,21 @@ function checkSelection({ event_ids, all, error, link, from, to, until_position,
   if (!isAll && member !== undefined) throw usageError(`${member} needs all`);
 }
 
-/** Applies a decision to what the input selects. Returns the answer or a refusal. */
+/** Returns the ids of events that are named by their ids or positions. An unknown name stays as it is. */
+function toIds({ eventLog, projector }: StateContext, names: readonly string[]): Promise<readonly string[]> {
+  const reading = { store: eventLog.store, to: projector.position, onProgress: () => {} };
+  return Promise.all(names.map(async (one) => (await findAt(reading, one))?.id ?? one));
+}
+
+/** Makes an operator's decision about the letters that the input selects. Returns the answer or a refusal. */
 async function decide(context: DecisionContext, input: Selection, status: LetterStatus, apply: Apply) {
   checkSelection(input);
-  const { projector, eventLog } = context;
   const { event_ids, until_position: until, expected, dry_run: isDryRun, channel, error, link, from, to } = input;
-  const known = listChannels(projector.state("deliveries"));
+  const known = listChannels(context.projector.state("deliveries"));
   const filter = readFilter({ channel, error, link, from, to, status }, context, known);
   if ("refusal" in filter) return filter;
-  const reading = { store: eventLog.store, to: projector.position, onProgress: () => {} };
-  const ids = event_ids?.map(async (one) => (await findAt(reading, one))?.id ?? one);
-  const selection = { ids: ids && (await Promise.all(ids)), filter, ...omitUndefined({ until }) };
+  const ids = event_ids && (await toIds(context, event_ids));
+  const selection = { ids, filter, ...omitUndefined({ until }) };
   const decided = await apply(selection, omitUndefined({ isDryRun, expected }));
   if (decided.kind === "number_changed") {
     const { number } = decided;
@@ -142,8 +150,8 @@ async function decide(context: DecisionContext, input: Selection, status: Letter
 }
 
 /**
- * The members that all decisions share. `verb` and `done` are used as in `Retry 3 dead letters?` and `3 dead letters
- * were retried`.
+ * Creates what the operations for decisions on dead letters share. `verb` and `done` are words of sentences such as
+ * `Retry 3 dead letters?` and `3 dead letters were retried`.
  */
 function decision(verb: string, done: string, toStatus: (input: Selection) => LetterStatus) {
   return {
@@ -174,10 +182,10 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
   } as const;
 }
 
-/** Most sentences about skipped letters in one text, since a response may list a thousand letters. */
+/** Most sentences about skipped letters in one text; a response may list a thousand letters. */
 const SENTENCES_MAX = 5;
 
-function describeLeft({ left, left_count }: DecidedJson): string {
+function describeLeft({ left, left_count }: Omit<DecidedJson, "done" | "until_position">): string {
   // Letters without a channel come last.
   const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
   const sentences = [...new Set(inOrder.map(describeSkipped))];
@@ -187,8 +195,8 @@ function describeLeft({ left, left_count }: DecidedJson): string {
   return ` ${skipped}: ${sentences.slice(0, SENTENCES_MAX).join("; ")}${more}.`;
 }
 
-interface RetryContext extends DecisionContext, Pick<RetryDeps, "clock"> {
-  readonly delivery: Pick<RetryDeps, "recognisesMs">;
+interface RetryContext extends DecisionContext {
+  readonly delivery: Delivery;
 }
 
 export const retryDeliveries = operation({
@@ -216,7 +224,7 @@ export const retryDeliveries = operation({
       throw usageError("status in_doubt needs one of event_ids, and accept_doubles");
     const { recognisesMs } = context.delivery;
     return await decide(context, input, status, (letters, options) =>
-      retryLetters({ ...context, recognisesMs }, letters, { ...options, acceptsDoubles }, caller),
+      retryLetters(context, letters, { ...options, acceptsDoubles, recognisesMs }, caller),
     );
   },
   examples: ["--all --channel messaging --error 5xx", "43 --status in_doubt --accept-doubles"],
@@ -242,10 +250,10 @@ export const settleDeliveries = operation({
   ...decision("Settle", "settled", () => "in_doubt"),
   name: "deliveries settle",
   id: "settleDeliveries",
-  summary: "Close dispatches in doubt: they arrived, or are left.",
+  summary: "Close dispatches in doubt, as arrived or as left.",
   description:
-    "For an operator who looked: they arrived, or they are left as they are. Nothing is sent, and the log keeps the " +
-    "reason. One that is in doubt on several channels needs `channel`. `dry_run` and `expected` do the same as for a retry.",
+    "For an operator who has checked if they arrived. Nothing is sent, and the log keeps the " +
+    "reason. An event in doubt on several channels needs `channel`. `dry_run` and `expected` do the same as for a retry.",
   input: {
     ...selectionInput,
     as: Type.Union([Type.Literal("arrived"), Type.Literal("left")], {
@@ -260,4 +268,64 @@ export const settleDeliveries = operation({
     );
   },
   examples: ['43 --as arrived --why "it is in the channel"'],
+});
+
+const letterNames = (description: string) =>
+  Type.Optional(Type.Array(letterName, { minItems: 1, maxItems: LETTERS_NAMED_MAX, description }));
+
+const answered = Type.Object({ done: count, left: decidedOutput.left });
+
+export const decideDeliveries = operation({
+  name: "deliveries decide",
+  id: "decideDeliveries",
+  tag: "tracking",
+  access: ["token", "admin"],
+  summary: "Answer several dispatches in doubt at once.",
+  description:
+    "Takes one of three answers for each dispatch in doubt of a channel, and one reason for all: it arrived, it is left as it is, or it is sent again and may arrive twice.",
+  personalRead: false,
+  input: {
+    channel: channelInput("The channel of the dispatches"),
+    arrived: letterNames("Dispatches that arrived, by the ids or positions of their events"),
+    leave: letterNames("Dispatches that stay unknown, and are not sent again"),
+    again: letterNames("Dispatches that are sent again, and may arrive twice"),
+    why,
+  },
+  output: { arrived: answered, leave: answered, again: answered },
+  refusals: {
+    ...filterRefusals,
+    nothing_chosen: refusal("invalid", "Nothing was decided: choose an answer for one dispatch at least."),
+  },
+  isSlow: true,
+  async run(context: RetryContext, { channel, arrived, leave, again, why: reason }, caller) {
+    if (arrived === undefined && leave === undefined && again === undefined) return "nothing_chosen";
+    const known = listChannels(context.projector.state("deliveries"));
+    const filter = readFilter({ channel, status: "in_doubt" }, context, known);
+    if ("refusal" in filter) return filter;
+    const answer = async (names: readonly string[] | undefined, apply: Apply) => {
+      if (names === undefined) return { done: 0, left: [] };
+      const decided = await apply({ ids: await toIds(context, names), filter }, {});
+      if (decided.kind === "number_changed") throw new Error("a decision without an expected number was refused by it");
+      return { done: decided.done, left: [...decided.left] };
+    };
+    const options = { why: reason.trim() };
+    const { recognisesMs } = context.delivery;
+    return {
+      arrived: await answer(arrived, (letters) =>
+        settleLetters(context, letters, { ...options, as: "arrived" }, caller),
+      ),
+      leave: await answer(leave, (letters) => settleLetters(context, letters, { ...options, as: "left" }, caller)),
+      again: await answer(again, (letters) =>
+        retryLetters(context, letters, { acceptsDoubles: true, recognisesMs }, caller),
+      ),
+    };
+  },
+  isPartial: ({ arrived, leave, again }) => [arrived, leave, again].some(({ left }) => left.length > 0),
+  text({ arrived, leave, again }) {
+    const left = [...arrived.left, ...leave.left, ...again.left];
+    const parts = [`${arrived.done} arrived`, `${leave.done} left`, `${again.done} sent again`];
+    const decided = countInWords(arrived.done + leave.done + again.done, "decision");
+    return `${decided} recorded: ${parts.join(", ")}.${describeLeft({ left, left_count: left.length })}`;
+  },
+  examples: ['--channel messaging --arrived 43 --why "seen there"'],
 });

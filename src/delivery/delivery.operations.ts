@@ -5,12 +5,11 @@ import { findChannel, listChannels, pendingOf, type Suspended } from "../../proj
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { EVENT_NAME } from "../history/find-event.ts";
 import { quoteText } from "../history/words/sentence.ts";
-import type { EventLog } from "../log/event-log.ts";
+import type { StateContext } from "../log/event-log.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
-import { countInWords } from "../platform/counts-and-lists.ts";
+import { countInWords, formatDuration } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, pageInput, refusal, refuse, type Disclosure } from "../platform/operation.ts";
-import type { Projector } from "../projector/projector.ts";
 import {
   asOf,
   asOfInput,
@@ -19,13 +18,13 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/log-reader.ts";
-import { formatDuration } from "../platform/format-duration.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "./attempt-outcome.ts";
 import { findDispatchHistories, toDispatchStatus, type DispatchStatus } from "./dispatch-status.ts";
 import { findLetters } from "./dead-letters.ts";
 import { selectedChannels, STATUSES } from "./dead-letter-filter.ts";
 import { channelInput, filterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
-import { drainInWords, measureLags, NEWEST_MS, RATE_MS } from "./lag.ts";
+import { drainInWords } from "./backlog.ts";
+import { measureLags, RATE_MS } from "./lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./list-dispatches.ts";
 import { resumeChannel } from "./suspension.ts";
 
@@ -110,7 +109,7 @@ export const listDeliveries = operation({
   examples: ["--channel chat --error 5xx", "--status in_doubt --from 2026-11-20"],
 });
 
-/** `1 dead letter`, `312 dispatches in doubt` */
+/** Writes a number of dispatches in words, such as `1 dead letter` or `312 dispatches in doubt`. */
 export function nameNumber(number: number, status: LetterStatus): string {
   if (status === "dead") return countInWords(number, "dead letter");
   return `${countInWords(number, "dispatch", "dispatches")} in doubt`;
@@ -135,9 +134,9 @@ const channelJson = Type.Object({
 });
 
 interface ChannelReader extends LogReader {
-  /** The channels that have credentials. */
+  /** Channels for which this process has credentials. */
   readonly configured: readonly ChannelName[];
-  /** Most events read for one figure of a channel. Default: enough for a rate; no limit for the oldest click. */
+  /** Most events read for one figure of a channel. Default: as many as a rate needs; no limit for the oldest click. */
   readonly eventsMax?: number;
 }
 
@@ -173,15 +172,15 @@ export const listDeliveryChannels = operation({
   examples: ["--json"],
 });
 
-/** Leaves out the credential's hash. */
+/** Shows a channel's suspension, without the hash of the credential. */
 function toSuspensionJson(suspended: Suspended | null): Static<typeof suspension> | null {
   return suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail };
 }
 
 function describeState({ configured: isConfigured, pending, suspended }: Static<typeof channelJson>): string {
-  if (!isConfigured && pending > 0) return "not configured here: what is pending waits until it is";
+  if (!isConfigured && pending > 0) return "not configured here: pending dispatches wait until it is";
   if (suspended === null) return "";
-  return `suspended since ${suspended.since}: ${suspended.network} refuses it as a whole, ${suspended.detail}`;
+  return `suspended since ${suspended.since}: ${suspended.network} refuses the whole channel, ${suspended.detail}`;
 }
 
 const perMinute = (description: string) => Type.Number({ minimum: 0, description, examples: [12.5] });
@@ -192,7 +191,7 @@ const lag = Type.Object({
   oldest_click_seconds: orNull(
     Type.Integer({ minimum: 0, description: "Age of the oldest pending click; of a webhook, of the oldest event." }),
   ),
-  settled_per_minute: perMinute("Dispatches that came to their end."),
+  settled_per_minute: perMinute("Dispatches that were completed."),
   requested_per_minute: perMinute("Dispatches that were requested."),
   drained_in_seconds: orNull(
     Type.Integer({ minimum: 0, description: "Until nothing is pending. Null: the backlog does not shrink." }),
@@ -208,7 +207,7 @@ export const readDeliveryLag = operation({
   tag: "tracking",
   access: ["session", "read"],
   summary: "Show how far each channel is behind.",
-  description: `What is pending, the age of the oldest click among it, and how much completed and was requested a minute in the last ${formatDuration(RATE_MS / 1_000)}. The time until nothing is pending follows from the rate of the last ${formatDuration(NEWEST_MS / 1_000)}.`,
+  description: `The pending dispatches, the age of the oldest pending click, and how many dispatches were completed and requested a minute in the last ${formatDuration(RATE_MS / 1_000)}. The time until the pending ones have ended follows from that rate.`,
   personalRead: false,
   input: { channel: filterInput.channel },
   output: { channels: Type.Array(lag), ...asOf },
@@ -256,7 +255,7 @@ function describeLag({
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
 
-/** Most dispatches that are shown of one event: a few screens. */
+/** Most dispatches of one event that are shown: a few screens. */
 const SHOWN_DISPATCHES_MAX = 20;
 
 const shownChannel = Type.Object({
@@ -277,7 +276,7 @@ export const showDelivery = operation({
   tag: "tracking",
   access: ["session", "read"],
   summary: "Show one dispatch from its beginning.",
-  description: `What requested it, every attempt on each channel, what an operator decided, its status, and when the next attempt is. Of an event about many dispatches the first ${SHOWN_DISPATCHES_MAX} are shown.`,
+  description: `What requested it, every attempt on each channel, what an operator decided, its status, and when the next attempt is. For an event about many dispatches, the first ${SHOWN_DISPATCHES_MAX} are shown.`,
   personalRead: "deliveries",
   input: {
     event_id: Type.String({
@@ -292,7 +291,7 @@ export const showDelivery = operation({
   refusals: {
     ...filterRefusals,
     unknown_event: refusal("not_found", "The log has no event {event_id}."),
-    no_dispatch: refusal("not_found", "It requests no dispatch to any channel that was asked for."),
+    no_dispatch: refusal("not_found", "The event requests no dispatch, or none to this channel."),
   },
   isSlow: true,
   async run({ store, at, configured: names, config }: ChannelReader & FilterContext, { event_id, channel }) {
@@ -342,7 +341,7 @@ function describeDispatch({ source, channels }: Static<typeof shownDispatch>): s
   return `${line(source)}${shown.join("")}`;
 }
 
-/** `id` is that of the event whose dispatch it is. */
+/** Describes the status of a dispatch on a channel. `id`: that of the event that the dispatch sends. */
 function describeStatus(on: Static<typeof shownChannel>, id: string): string {
   if (on.status === "waiting") return `waits${describeWait(on)}`;
   return {
@@ -353,7 +352,7 @@ function describeStatus(on: Static<typeof shownChannel>, id: string): string {
       `--accept-doubles, or close it with reachlog deliveries settle ${id}`,
     dead: `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`,
     discarded: "discarded; never sent again",
-    left: "in doubt, and left so by an operator; never sent again",
+    left: "in doubt, and an operator left it so; never sent again",
   }[on.status];
 }
 
@@ -382,7 +381,7 @@ export const resumeDeliveries = operation({
   positional: ["channel"],
   output: { channel: channelName, suspended_since: time },
   refusals: { not_suspended: refusal("conflict", "The {channel} channel is not suspended.") },
-  async run(context: { eventLog: EventLog; projector: Projector }, { channel }, caller) {
+  async run(context: StateContext, { channel }, caller) {
     const ended = await resumeChannel(context, channel, caller);
     if (ended.kind === "not_suspended") return refuse("not_suspended", { channel });
     return { channel, suspended_since: ended.since };

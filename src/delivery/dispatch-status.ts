@@ -1,17 +1,17 @@
 import type { EventType, Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import { isOutcome, narrowedTo } from "../../events/dispatches.ts";
+import { isOutcome, narrowedTo } from "../../events/dispatch-rules.ts";
 import { findDispatches, isDecision, readRequestedChannels, sourcesOfEvent } from "../history/dispatch-outcomes.ts";
 import { findEvent, type Reading } from "../history/find-event.ts";
 import { eventsAt, inOrder } from "../log/event-log.ts";
 
-/** A dispatch with its history. */
+/** History of a dispatch: its source, outcomes and operators' decisions. */
 export interface DispatchHistory {
-  /** The event that requested the dispatch, or the event asked for if it requests none. */
+  /** Event that requested the dispatch; if the given event requests none, that event. */
   readonly source: Recorded;
-  /** Outcomes and operators' decisions, for each selected channel of the dispatch. */
+  /** Outcomes and operators' decisions by channel, for each selected channel of the dispatch. */
   readonly channels: ReadonlyMap<ChannelName, readonly Recorded[]>;
-  /** The positions of the source and of each retry. */
+  /** Positions that requested the dispatch: of its source event, and of each retry. */
   readonly requested: ReadonlySet<number>;
 }
 
@@ -65,7 +65,7 @@ export type DispatchStatus =
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
 /**
- * Returns the status of one dispatch to one channel (pure). `events` are its outcomes, narrowed to it, and the
+ * Returns the status of one dispatch to one channel (pure). `events`: its outcomes, narrowed to this dispatch, and the
  * decisions on it, in the order of the log. If two final outcomes are recorded, the first counts.
  */
 export function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {

@@ -1,12 +1,12 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { backlogLaneOf, type Lane, lanesOf } from "../../events/channel.ts";
-import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatches.ts";
+import { isSubscribed, laneOf, requestsDispatch } from "../../events/dispatch-rules.ts";
 import { findChannel, type LaneState, requestingTypes } from "../../projections/deliveries.ts";
 import { type HeldLease, ROLES, type Roles } from "../log/lease.ts";
 import type { Channel } from "../networks/network.ts";
 import { createFaultReport } from "../platform/logger.ts";
 import { breakerIn, createRateLimiter, createIntakePriority, type IntakePriority } from "./rate-limiter.ts";
-import { type DispatchDeps, screen } from "./ask-network.ts";
+import { type ChannelContext, type ChannelOptions, screen } from "./ask-network.ts";
 import { createInFlight, type InFlight, type PlannedRequest } from "./in-flight.ts";
 import {
   isTest,
@@ -15,53 +15,62 @@ import {
   WINDOW_DISPATCHES_MAX,
   type Chunk,
   type OutboxReader,
+  createOutboxReader,
 } from "./outbox-window.ts";
-import { createSuspension, type Suspension, type SuspensionDeps, rejectWhileSuspended } from "./suspension.ts";
-import { createOutcomeBatching, type RecorderDeps, ROUND_DISPATCHES } from "./recorder.ts";
+import { createSuspension, type Suspension, rejectWhileSuspended } from "./suspension.ts";
+import { createOutcomeBatching, type OutcomeBatching, ROUND_DISPATCHES } from "./recorder.ts";
 import { systemTimer, type Timer } from "../platform/clock.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
+import type { StateContext } from "../log/event-log.ts";
 
-/** The longest single timer; also how soon a changed clock is noticed. */
+/** Longest single timer of a dispatcher, in ms; also how soon it notices a changed clock. */
 const TIMER_MAX_MS = 30_000;
 
 /**
- * Pause between two turns while requests wait: long enough for many clicks, and too short for a reader of a chat to
- * notice.
+ * Pause between two turns of a dispatcher while HTTP requests wait, in ms: long enough to gather many clicks, and too
+ * short for a reader of a chat to notice.
  */
 const BUSY_TURN_MS = 50;
 
-/** Makes the dispatches of one channel that the log requests. */
+/** Dispatcher of one channel: sends the dispatches that the log requests. */
 type Dispatcher = ReturnType<typeof startDispatcher>;
 
-interface DispatcherDeps extends Omit<DispatchDeps, "stopping">, SuspensionDeps, Pick<RecorderDeps, "batchOutcomes"> {
-  /** Shared by all dispatchers of a log. */
-  readonly outboxReader: OutboxReader;
-  /** True if other instances may take the channel over. */
-  readonly isShared: boolean;
-  /** Lag after which clicks are dispatched in digests. Undefined: each click is always dispatched alone. */
+/** Options for all dispatchers of a log. */
+export interface DispatchOptions extends ChannelOptions {
+  /** Lag after which clicks are dispatched in digests, in ms. Undefined: each click is always dispatched alone. */
   readonly digestAfterMs?: number | undefined;
-  /** Returns how many requests have arrived so far, because delivery yields to them. Default: none. */
+  /** Returns how many HTTP requests have arrived so far. Delivery yields to them. Default: it yields to none. */
   readonly requests?: () => number;
-  /** Wakes the dispatcher for a retry or the end of a pause; default: the runtime's. */
+  /** Timer that wakes a dispatcher for a retry or the end of a pause; default: the runtime's. */
   readonly timer?: Timer;
 }
 
-/** Starts delivery. Disposing it waits for the attempts in flight and records their outcomes. */
-function startDispatcher(deps: DispatcherDeps) {
-  const { channel, projector, clock, timer = systemTimer } = deps;
-  const lanes = openLanes(deps);
-  const laneOfRequest = createLaneOfRequest(deps);
+interface DispatcherContext extends ChannelContext, DispatchOptions {
+  /** Reader of the log that all dispatchers share, as they do `batchOutcomes`. */
+  readonly outboxReader: OutboxReader;
+  readonly batchOutcomes: OutcomeBatching;
+}
+
+/** Starts the dispatcher of one channel. Disposing it waits for the attempts in flight and records their outcomes. */
+function startDispatcher(context: DispatcherContext) {
+  const { channel, projector, clock, batchOutcomes, timer = systemTimer } = context;
+  const lanes = openLanes(context);
+  const laneOfRequest = createLaneOfRequest(context);
   const rateLimiter = createRateLimiter(breakerIn(findChannel(projector.state("deliveries"), channel.name), clock()));
-  const suspension = createSuspension(deps);
-  const intakePriority = createIntakePriority(deps.requests ?? (() => 0));
-  const inFlight = createInFlight({ ...deps, rateLimiter, suspension, onCompleted: () => scheduler.ask() });
+  const suspension = createSuspension(context);
+  const intakePriority = createIntakePriority(context.requests ?? (() => 0));
+  const parts = { batchOutcomes, rateLimiter, suspension, onCompleted: () => scheduler.ask() };
+  const inFlight = createInFlight(context, parts);
   let holdsClicks = false;
   const message = "pending dispatches could not be read";
-  const report = createFaultReport(deps.logger.error, message, { channel: channel.name });
+  const report = createFaultReport(context.logger.error, message, { channel: channel.name });
   let cancelWake = (): void => {};
   let cancelAsking: (() => void) | undefined;
 
-  /** Schedules one turn for all clicks that arrive until then. A turn for each would delay their senders. */
+  /**
+   * Schedules one turn of the dispatcher for all clicks that arrive until then. A turn for each click would delay the
+   * requests that send them.
+   */
   const askLater = (): void => {
     cancelAsking ??= timer(() => {
       cancelAsking = undefined;
@@ -69,7 +78,10 @@ function startDispatcher(deps: DispatcherDeps) {
     }, BUSY_TURN_MS);
   };
 
-  /** Sets the timer for the next due dispatch if there is room for it. A completed request triggers a turn anyway. */
+  /**
+   * Sets the timer for the dispatch that is due next, if there is room for it. A completed request triggers a turn
+   * anyway.
+   */
   const wakeLater = (): void => {
     cancelWake();
     const now = clock();
@@ -81,13 +93,13 @@ function startDispatcher(deps: DispatcherDeps) {
     cancelWake = timer(scheduler.ask, Math.min(TIMER_MAX_MS, Math.max(1, due - now)));
   };
 
-  /** Fills the windows and starts the dispatches that may start. */
+  /** Turns of the dispatcher: each fills the windows and starts the dispatches that may start. */
   const scheduler = createCoalescingScheduler(async () => {
     try {
       for (const lane of lanes) await lane.fill(clock());
       report.succeeded();
       if (scheduler.stopped) return;
-      startDue({ ...deps, intakePriority, inFlight, suspension }, sendable(lanes, holdsClicks));
+      startDue({ ...context, intakePriority, inFlight, suspension }, sendable(lanes, holdsClicks));
       wakeLater();
     } catch (fault) {
       report.failed(fault);
@@ -100,7 +112,7 @@ function startDispatcher(deps: DispatcherDeps) {
     const lane = laneOfRequest(event);
     // A webhook may carry such an event too; it is then read again with the rest.
     if (outdatesLanes(event)) {
-      deps.outboxReader.forget();
+      context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
       scheduler.ask();
     } else if (lane !== undefined) {
@@ -113,8 +125,8 @@ function startDispatcher(deps: DispatcherDeps) {
 
   return {
     /**
-     * Clicks, and events of webhooks, now wait for the next start. Direct sends continue, because callers wait for
-     * them.
+     * Stops sending clicks, and events of webhooks, until the next start. Direct sends continue, because callers wait
+     * for them.
      */
     holdClicks(): void {
       holdsClicks = true;
@@ -132,7 +144,12 @@ function startDispatcher(deps: DispatcherDeps) {
   };
 }
 
-function openLanes({ channel, projector, eventLog: { store }, outboxReader }: DispatcherDeps): readonly OutboxWindow[] {
+function openLanes({
+  channel,
+  projector,
+  eventLog: { store },
+  outboxReader,
+}: DispatcherContext): readonly OutboxWindow[] {
   const { isInOrder = false } = channel;
   return lanesOf(channel.name).map((name) => {
     const state = (): LaneState => findChannel(projector.state("deliveries"), channel.name).lanes[name];
@@ -153,8 +170,14 @@ function openLanes({ channel, projector, eventLog: { store }, outboxReader }: Di
   });
 }
 
-/** Finds the lane of the channel in which an event requests a dispatch; undefined for most. Called for every event. */
-function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): (event: Recorded) => Lane | undefined {
+/**
+ * Creates a function that finds the lane in which an event requests a dispatch to the channel; undefined for most
+ * events. It is called for every event.
+ */
+function createLaneOfRequest({
+  channel: { name },
+  projector,
+}: DispatcherContext): (event: Recorded) => Lane | undefined {
   const requested = (event: Recorded) => (requestsDispatch(event, name) ? laneOf(event) : undefined);
   if (backlogLaneOf(name) !== "events") return requested;
   return (event) => {
@@ -163,13 +186,19 @@ function createLaneOfRequest({ channel: { name }, projector }: DispatcherDeps): 
   };
 }
 
-/** True if the lanes must be read again: they hold data that was erased, or a rebuild corrected their state. */
+/**
+ * True if the event makes the lanes outdated, so that they are read again: it erases data, or a rebuild corrected their
+ * state.
+ */
 function outdatesLanes(event: Recorded): boolean {
   if (event.type === "ProjectionRebuilt") return event.data.projection === "deliveries";
   return event.type === "PersonForgotten" || event.type === "PersonalDataExpired";
 }
 
-/** Returns the lanes that may send. While clicks are held or the channel is suspended, only the direct lane may. */
+/**
+ * Returns the lanes that may send. While clicks are held back or the channel is suspended, that is only the direct
+ * lane.
+ */
 function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonly OutboxWindow[] {
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
 }
@@ -180,17 +209,22 @@ function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonl
  */
 export type Dispatchers = Awaited<ReturnType<typeof startDispatchers>>;
 
-export interface DispatchersDeps extends Omit<DispatcherDeps, "channel" | "lease" | "batchOutcomes"> {
-  readonly roles: Roles;
-}
-
-/** Short terms: no caller waits for a click's dispatch, and a stopped instance releases its channels at once. */
+/**
+ * Terms of the lease for a channel. They are short: no caller waits for a click's dispatch, and a stopped instance
+ * releases its channels at once.
+ */
 const TERMS = { ttlMs: 15_000, renewMs: 5_000 };
 
 /** Starts the dispatchers. Across all instances, one dispatcher works on a channel at a time. */
-export async function startDispatchers(channels: readonly Channel[], { roles, ...given }: DispatchersDeps) {
-  const { eventLog, projector } = given;
-  const common = { ...given, batchOutcomes: createOutcomeBatching(ROUND_DISPATCHES) };
+export async function startDispatchers(
+  context: StateContext,
+  channels: readonly Channel[],
+  roles: Roles,
+  options: DispatchOptions,
+) {
+  const { eventLog, projector } = context;
+  const outboxReader = createOutboxReader(eventLog.store);
+  const common = { ...context, ...options, outboxReader, batchOutcomes: createOutcomeBatching(ROUND_DISPATCHES) };
   const working = new Set<Dispatcher>();
   let holdsClicks = false;
 
@@ -214,7 +248,7 @@ export async function startDispatchers(channels: readonly Channel[], { roles, ..
     ),
   );
   return {
-    /** Calls {@link Dispatcher.holdClicks} on each dispatcher. */
+    /** Holds clicks back on every dispatcher, as {@link Dispatcher.holdClicks} does. */
     holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();
@@ -225,7 +259,8 @@ export async function startDispatchers(channels: readonly Channel[], { roles, ..
   };
 }
 
-interface StartDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"> {
+/** Channel of a dispatcher, and the parts that hold its dispatches back. */
+interface StartContext extends ChannelContext {
   readonly digestAfterMs?: number | undefined;
   readonly intakePriority: IntakePriority;
   readonly inFlight: InFlight;
@@ -233,8 +268,8 @@ interface StartDeps extends Pick<DispatchDeps, "channel" | "projector" | "clock"
 }
 
 /** Starts due dispatches while there is room, the direct lane first. */
-export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void {
-  const { clock, inFlight, intakePriority, suspension } = deps;
+export function startDue(context: StartContext, lanes: readonly OutboxWindow[]): void {
+  const { clock, inFlight, intakePriority, suspension } = context;
   for (const lane of lanes) inFlight.endUnsent(lane);
   const direct = lanes.filter(({ name }) => name === "direct");
   for (const lane of direct) {
@@ -253,7 +288,7 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
   }
   for (const lane of lanes) {
     while (inFlight.hasRoom(clock())) {
-      const request = nextRequest(deps, lane);
+      const request = nextRequest(context, lane);
       if (request.items.length === 0) break;
       if (lane.name !== "direct") intakePriority.took(request.items.length);
       inFlight.start(lane, request);
@@ -265,7 +300,10 @@ export function startDue(deps: StartDeps, lanes: readonly OutboxWindow[]): void 
  * Returns the next request of a lane. Clicks go together if the network takes batches or cannot keep up. Events of
  * webhooks go one by one.
  */
-function nextRequest({ channel, clock, digestAfterMs, intakePriority }: StartDeps, lane: OutboxWindow): PlannedRequest {
+function nextRequest(
+  { channel, clock, digestAfterMs, intakePriority }: StartContext,
+  lane: OutboxWindow,
+): PlannedRequest {
   const now = clock();
   if (lane.name === "direct") return { items: lane.ready(now, 1), mode: "single" };
   const share = intakePriority.share(now);

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS, webhookChannel, type ChannelName } from "../../events/channel.ts";
+import { CHANNEL_NAMES, webhookChannel, type ChannelName } from "../../events/channel.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
-import type { Config } from "../config/config.ts";
 import { oneOf } from "../platform/common-schemas.ts";
 import { refusal, refuse } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -31,28 +30,28 @@ const rangeInput = {
   to: moment(WORDS.to, "2026-11-20T10:15:00Z"),
 };
 
-/** One of these words, or a text that {@link readFilter} refuses with a sentence. */
+/** Schema of a member of the filter: one of the words, or a text that {@link readFilter} refuses with a sentence. */
 const wordOrText = (title: string, description: string, words: readonly string[]) =>
   Type.Optional(Type.Unsafe<string>(Type.Union([...oneOf(...words).anyOf, Type.String()], { title, description })));
 
-/** The filter of a list. */
+/** Input schema for the filter of a list of dead letters. */
 export const filterInput = {
-  channel: wordOrText("name", WORDS.channel, CHANNELS),
+  channel: wordOrText("name", WORDS.channel, CHANNEL_NAMES),
   status: wordOrText("name", `${WORDS.status}; default: dead`, STATUSES),
   error: wordOrText("class", WORDS.error, ERROR_NAMES),
   ...rangeInput,
 };
 
-/** A channel: one that each log has, or a webhook by its name. */
+/** Input schema for a channel: one that each log has, or a webhook by its name. */
 export const channelInput = (description: string) =>
   Type.Unsafe<ChannelName>(
-    Type.Union([...oneOf(...CHANNELS).anyOf, { ...webhookChannel, examples: ["webhook-crm"] }], {
+    Type.Union([...oneOf(...CHANNEL_NAMES).anyOf, { ...webhookChannel, examples: ["webhook-crm"] }], {
       title: "name",
       description,
     }),
   );
 
-/** The filter of a decision, which has its own status. */
+/** Input schema for the filter of a decision on dead letters; it has another status than that of a list. */
 export const decisionFilterInput = {
   channel: Type.Optional(channelInput(WORDS.channel)),
   error: Type.Optional(Type.String({ title: "class", pattern: ERROR, description: WORDS.error, examples: ["5xx"] })),
@@ -61,9 +60,9 @@ export const decisionFilterInput = {
 
 export const filterRefusals = { unusable_filter: refusal("usage", "The filter cannot be used: {why}.") };
 
-/** The part of an operation's context that a filter needs: its days are in this time zone. */
+/** Part of an operation's context that a filter needs: the time zone of its days. */
 export interface FilterContext {
-  readonly config: { readonly outreach: Pick<Config["outreach"], "timezone"> };
+  readonly config: { readonly outreach: { readonly timezone: string } };
 }
 
 /** Returns the filter, or the refusal that says what is wrong with its texts. `known`: the channels of the log. */

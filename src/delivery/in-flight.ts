@@ -3,41 +3,45 @@ import { sourcesOf } from "../../events/sources.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { errorFields } from "../platform/logger.ts";
-import { ask, describeCauses, type DispatchDeps, type Learn, weightiestResult } from "./ask-network.ts";
+import { ask, describeCauses, type ChannelContext, type Learn, weightiestResult } from "./ask-network.ts";
 import { type OutboxWindow, type PendingDispatch, WINDOW_DISPATCHES_MAX } from "./outbox-window.ts";
 import { type RateLimiter, breakerIn, type CircuitBreaker } from "./rate-limiter.ts";
-import { createRecorder, type RecorderDeps, UNRECORDED_MAX } from "./recorder.ts";
+import { createRecorder, type OutcomeBatching, UNRECORDED_MAX } from "./recorder.ts";
 import type { Suspension } from "./suspension.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import { findChannel, isClaimedByOther, isOfBefore } from "../../projections/deliveries.ts";
 
-/** How long an item waits after a fault inside reachlog or of the log. */
+/** Wait of a dispatch after a fault inside reachlog or of the log, in ms. */
 const AFTER_FAULT_MS = 30_000;
 
-/** The dispatches of a channel that are under way. Disposing it lets those in flight end and records their outcomes. */
+/** Requests to a channel's network that are in flight. Disposing it lets them end, and records their outcomes. */
 export type InFlight = ReturnType<typeof createInFlight>;
 
-interface InFlightDeps extends Omit<DispatchDeps, "stopping">, Pick<RecorderDeps, "batchOutcomes"> {
-  /** True if other instances may take the channel over. They must know which dispatches they might repeat. */
-  readonly isShared: boolean;
+/** Parts of a dispatcher that learn from the answers of a channel's network. */
+interface Lessons {
   readonly rateLimiter: RateLimiter;
   readonly suspension: Suspension;
-  /** Called when something has ended, so that something else may start. */
+}
+
+interface InFlightParts extends Lessons {
+  /** Recorder of outcomes that all dispatchers of a log share. */
+  readonly batchOutcomes: OutcomeBatching;
+  /** Callback when a request has ended, so that another may start. */
   readonly onCompleted: () => void;
 }
 
-export function createInFlight(deps: InFlightDeps) {
-  const { channel, clock, logger, rateLimiter, suspension, onCompleted } = deps;
-  const claim = createClaims(deps);
-  const record = createRecorder(deps);
-  const deduplicationWindow = createDeduplicationWindow(deps);
-  const { learn, recorded } = createLearning(deps);
+export function createInFlight(context: ChannelContext, parts: InFlightParts) {
+  const { channel, clock, logger } = context;
+  const { rateLimiter, suspension, onCompleted } = parts;
+  const claim = createClaims(context);
+  const record = createRecorder(context, parts.batchOutcomes);
+  const deduplicationWindow = createDeduplicationWindow(context);
+  const { learn, recorded } = createLearning(context, parts);
   const stopping = new AbortController();
-  const askDeps = { ...deps, stopping: stopping.signal };
-  /** Requests that wait for the network's answer. */
+  /** Number of requests that wait for the network's answer. */
   let asking = 0;
-  /** Dispatches that the network has answered and that are not in the log yet. */
+  /** Number of dispatches that the network has answered and that are not in the log yet. */
   let unrecorded = 0;
   const underWay = new Set<Promise<void>>();
 
@@ -48,7 +52,7 @@ export function createInFlight(deps: InFlightDeps) {
       try {
         const claimed = claim(lane, items);
         if (claimed !== undefined) await claimed;
-        learnt = await ask(askDeps, lane, items, { mode, learn });
+        learnt = await ask(context, lane, items, { mode, learn, stopping: stopping.signal });
       } finally {
         // The network is free again; its answers are recorded while the next request is made.
         asking--;
@@ -81,7 +85,7 @@ export function createInFlight(deps: InFlightDeps) {
   };
 
   return {
-    /** Starts the wanted request, or the part of it that may go together now. */
+    /** Starts the planned request, or the part of it that may be sent together now. */
     start(lane: OutboxWindow, wanted: PlannedRequest): void {
       const request: PlannedRequest = rateLimiter.isFailing()
         ? { items: wanted.items.slice(0, 1), mode: "single" }
@@ -90,19 +94,19 @@ export function createInFlight(deps: InFlightDeps) {
       launch(lane, request);
     },
     /**
-     * Records outcomes that need no request: dispatches in doubt after a restore or a takeover, and screened ones. No
-     * request is made, so the pace does not matter.
+     * Records outcomes that need no request: dispatches in doubt after a restore or a takeover, and events that the
+     * channel's filter excludes. Ignores the rate limit, because the network is not called.
      */
     endUnsent(lane: OutboxWindow): void {
       for (const items of [deduplicationWindow.interrupted(lane), lane.screened(clock())])
         if (items.length > 0) launch(lane, { items, mode: "single" });
     },
-    /** True if one more request may start at `at`, ms since the epoch. */
+    /** True if one more request to the network may start at `at`, ms since the epoch. */
     hasRoom(at: number): boolean {
       rateLimiter.notice(clock());
       return unrecorded < UNRECORDED_MAX && asking < rateLimiter.allowance(at);
     },
-    /** Stops a batch under way from making further requests. */
+    /** Stops a batch in flight from making further requests. */
     endBatches: (): void => stopping.abort(),
     async [Symbol.asyncDispose]() {
       stopping.abort();
@@ -112,10 +116,10 @@ export function createInFlight(deps: InFlightDeps) {
 }
 
 /**
- * Records which dispatches are about to be sent. All claims made during one append share the next. Claims nothing if no
- * other instance can take over, or if the network recognises each repeat.
+ * Creates the function that appends which dispatches are about to be sent. Claims made during one append share the
+ * next. Claims nothing if no other instance can take over, or if the network recognises each repeat.
  */
-function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
+function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
   let gathering: { readonly positions: Map<Lane, number[]>; readonly done: Promise<void> } | undefined;
   let last = Promise.resolve();
 
@@ -155,14 +159,12 @@ function createClaims({ channel, lease, eventLog, isShared }: InFlightDeps) {
 }
 
 /**
- * Learns from a channel's answers. The circuit is in the log, so that all instances and the next holder of the channel
- * know it. Its events share the append of the outcome that changed it.
+ * Creates what learns from the network's answers. The circuit breaker's state is in the log, so that the next holder of
+ * the channel knows it; its events share the append of the outcome that changed it.
  */
-export function createLearning(
-  deps: Pick<InFlightDeps, "channel" | "projector" | "clock" | "rateLimiter" | "suspension">,
-) {
-  const { projector, clock, rateLimiter, suspension } = deps;
-  const channel = deps.channel.name;
+export function createLearning(context: ChannelContext, { rateLimiter, suspension }: Lessons) {
+  const { projector, clock } = context;
+  const channel = context.channel.name;
   const published = (): number => breakerIn(findChannel(projector.state("deliveries"), channel), Infinity).openUntil;
   let announced = published();
 
@@ -187,7 +189,7 @@ export function createLearning(
 
   return {
     learn,
-    /** Called when the append of the learnt events has ended, whether or not it succeeded. */
+    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);
@@ -200,10 +202,12 @@ export interface PlannedRequest {
   readonly mode: DispatchMode;
 }
 
-/** Decides on dispatches that may have arrived already; some networks recognise a repeat for a while. */
-export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "lease" | "clock">) {
-  const { channel, lease, clock } = deps;
-  /** Returns why an item must not be sent; undefined if it may be sent. */
+/**
+ * Creates the check for dispatches that may have arrived already. Some networks recognise a repeat, but only for a
+ * while.
+ */
+export function createDeduplicationWindow({ channel, lease, clock }: ChannelContext) {
+  /** Returns why a dispatch is in doubt and must not be sent; undefined if it may be sent. */
   const inDoubt = (lane: OutboxWindow, item: PendingDispatch, now: number): string | undefined => {
     const { position } = item.event;
     const state = lane.state();
@@ -216,8 +220,8 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
 
   return {
     /**
-     * Returns the part of a request that may go together. A digest has its own id, by which the network recognises no
-     * click.
+     * Returns the part of a planned request that may be sent together. Clicks that may have arrived are no part of a
+     * digest, because the network recognises a digest by the digest's own id.
      */
     splitUncertain(lane: OutboxWindow, wanted: PlannedRequest): PlannedRequest {
       const { items, mode } = wanted;
@@ -226,7 +230,10 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       if (certain.length > 1) return { items: certain, mode };
       return { items: items.slice(0, 1), mode: "single" };
     },
-    /** Gives the outcome "in doubt" to items that the network would no longer recognise, instead of an attempt. */
+    /**
+     * Marks dispatches as in doubt, instead of an attempt, if they may have arrived and the network would no longer
+     * recognise a repeat.
+     */
     markInDoubt(lane: OutboxWindow, items: readonly PendingDispatch[]): void {
       const now = clock();
       for (const item of items) {
@@ -236,8 +243,8 @@ export function createDeduplicationWindow(deps: Pick<DispatchDeps, "channel" | "
       }
     },
     /**
-     * Returns items of the window that are in doubt since a restore, or since an instance ended before it recorded
-     * their outcome. Includes items that are not due yet. For {@link markInDoubt}.
+     * Returns dispatches of the window, even those not due yet, that are in doubt since a restore, or since an instance
+     * ended before it recorded their outcome. For {@link markInDoubt}.
      */
     interrupted(lane: OutboxWindow): readonly PendingDispatch[] {
       const state = lane.state();

@@ -2,8 +2,8 @@ import crawlers from "crawler-user-agents";
 import { isbot } from "isbot";
 
 /**
- * Patterns of crawler-user-agents 1.60 that also match people's browsers: the build of every phone with the first
- * Android 15 (their issue 466), Facebook's own browser, two editors and Fluid.
+ * Patterns of crawler-user-agents 1.60 that are not used, because they also match people's browsers: each phone with
+ * the first Android 15 (their issue 466), Facebook's own browser, two editors and Fluid.
  */
 export const OF_PEOPLE: ReadonlySet<string> = new Set([
   String.raw`AP3A\.240617\.008`,
@@ -13,7 +13,7 @@ export const OF_PEOPLE: ReadonlySet<string> = new Set([
   "Fluid",
 ]);
 
-/** One expression for all patterns; testing them one by one takes ten times as long. */
+/** Regular expression with all patterns of bots; testing them one by one takes ten times as long. */
 const CRAWLERS = new RegExp(
   crawlers
     .map(({ pattern }) => pattern)
@@ -22,8 +22,8 @@ const CRAWLERS = new RegExp(
 );
 
 /**
- * Machines that both lists take for people: Office and Outlook on a computer asking for a link before the browser does,
- * LINE's previews, programs that render or fetch pages, and apps using Apple's, Dart's or Alamofire's HTTP library.
+ * Patterns of machines that both lists of bots take for people: Office and Outlook asking for a link before the
+ * browser, LINE's previews, programs that fetch pages, and apps using Apple's, Dart's or Alamofire's HTTP library.
  */
 const MISSED = new RegExp(
   [
@@ -39,10 +39,10 @@ const MISSED = new RegExp(
   "i",
 );
 
-/** The phone's name as its maker chose it, which may be "M bot 54", "Spider 8" or "Discovery". */
+/** Matches the phone's name in a user agent, as its maker chose it: it may be "M bot 54", "Spider 8" or "Discovery". */
 const DEVICE_NAME = /(\bandroid(?: [\d.]+)?; ?(?:[a-z]{2}(?:[-_][a-z]{2})?; ?)?)[^;)]+/gi;
 
-/** Words that both lists take for a machine's, although browsers, television sets and older phones use them. */
+/** Words that both lists of bots take for a machine's, although browsers, television sets and older phones use them. */
 const WORDS_OF_PEOPLE = new RegExp(
   [
     /\bopera tv store|google(?:tv|_cube|hypersonic|\/1\.0\.0 applewebkit)|\bomi\/\S+|\bqqdownload|\bchromeframe|; htc; radar\b/,
@@ -54,12 +54,12 @@ const WORDS_OF_PEOPLE = new RegExp(
   "gi",
 );
 
-/** User agents whose verdict is remembered. Real traffic repeats a few hundred, and 1,000 of 1 KB are 1 MB. */
+/** Most user agents whose verdict is remembered. Real traffic repeats a few hundred, and 1,000 of 1 KB are 1 MB. */
 const REMEMBERED_MAX = 1000;
 
 /**
- * Verdicts, kept because every click needs one: the expressions take 15 µs (400 µs for a hostile user agent), the
- * memory 0.05 µs.
+ * User agent -> true if it is a bot. Cached because every click is checked: matching the expressions takes 15 µs (400
+ * µs for a hostile user agent), this lookup 0.05 µs.
  */
 const remembered = new Map<string, boolean>();
 

@@ -1,7 +1,6 @@
 import type { Query } from "eventstore-lite";
 import type { Folded, LogStore } from "../../events/catalog.ts";
 import { backlogLaneOf, type ChannelName, type Lane, type WebhookChannel } from "../../events/channel.ts";
-import { formatDuration } from "../platform/format-duration.ts";
 import {
   findChannel,
   pendingOf,
@@ -13,47 +12,55 @@ import {
   type LaneState,
   webhooksIn,
 } from "../../projections/deliveries.ts";
-import { isFinal, isOutcome, findRequestedChannels, REQUESTING, type Subscription } from "../../events/dispatches.ts";
+import {
+  isFinal,
+  isOutcome,
+  findRequestedChannels,
+  REQUESTING,
+  type Subscription,
+} from "../../events/dispatch-rules.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** The span over which a rate is measured: long enough for one event a second, short enough to show current changes. */
+/**
+ * Span over which a rate is measured, in ms: long enough for one event a second, short enough to show current changes.
+ */
 export const RATE_MS = 5 * 60_000;
 
-/** The span of the newest rate, which no longer includes a burst that ended seconds ago. */
-export const NEWEST_MS = 5_000;
+/** Span of the newest rate, in ms. It shows whether a backlog grows now. */
+const NEWEST_MS = 5_000;
 
 /**
  * Most events that are read for one rate, tens of milliseconds of work. A faster rate is measured over a shorter span.
  */
 const RATE_EVENTS_MAX = 10_000;
 
-/** The shortest span of a rate. Over a shorter one, such as that of events in one append, a rate means nothing. */
+/** Shortest span of a rate, in ms. Over a shorter one, such as that of events in one append, a rate means nothing. */
 const SPAN_MIN_MS = 1_000;
 
 const MINUTE_MS = 60_000;
 
-/** HTTP status of a network that asks for fewer requests. The circuit breaker does not count it. */
+/** HTTP status by which a network asks for fewer requests. The circuit breaker does not count it. */
 const TOO_MANY_REQUESTS = 429;
 
-/** Limits of a read that starts at the end of the log. */
+/** Limits of a read backwards from the end of the log. */
 export interface Tail {
-  /** The last position that is read; absent: the log's last. */
+  /** Last position that is read; absent: the log's last. */
   readonly to?: number;
-  /** Most events that are read for one figure; absent: {@link RATE_EVENTS_MAX} for a rate. */
+  /** Most events that are read for one figure; absent: {@link RATE_EVENTS_MAX} for a rate, no limit for others. */
   readonly eventsMax?: number;
 }
 
 export interface DispatchRate {
-  /** Over the last five minutes. */
+  /** Dispatches a minute, over the last five minutes. */
   readonly perMinute: number;
-  /** Over the last five seconds. */
+  /** Dispatches a minute, over the last five seconds. */
   readonly newestPerMinute: number;
 }
 
 /**
- * Returns the rate of a channel's settled dispatches and its failures in a row. Reads only the end of the channel's
+ * Reads the rate at which a channel's dispatches end, and its failures in a row. Reads only the end of the channel's
  * stream.
  */
 export async function readTail(store: LogStore, channel: ChannelName, now: number, tail: Tail = {}) {
@@ -81,7 +88,7 @@ export async function readTail(store: LogStore, channel: ChannelName, now: numbe
 }
 
 /**
- * Returns the rate of dispatches requested to each channel, without channels that had none. Reads only the end of the
+ * Reads the rate of dispatches requested to each channel, without channels that had none. Reads only the end of the
  * log.
  */
 export async function readRequested(
@@ -102,12 +109,12 @@ export async function readRequested(
 }
 
 /**
- * Passes the last events to `take`, the newest first. Returns a function that turns counts of them into rates. If there
- * are very many events, it measures a shorter span.
+ * Reads the last events backwards and passes each to `take`. Returns a function that turns counts of them into rates.
+ * If there are very many events, it measures a shorter span.
  */
 async function lookBack(
   store: LogStore,
-  { eventsMax = RATE_EVENTS_MAX, ...query }: Pick<Query, "stream" | "types"> & Tail,
+  { eventsMax = RATE_EVENTS_MAX, ...query }: Query & Tail,
   now: number,
   take: (event: Folded, isNewest: boolean) => void,
 ): Promise<(all: number, newest: number) => DispatchRate> {
@@ -129,7 +136,7 @@ async function lookBack(
 }
 
 /**
- * Returns when the oldest pending dispatch in a lane was recorded. Undefined if there is none, or none among the events
+ * Returns when the oldest pending dispatch of a lane was recorded. Undefined if there is none, or none among the events
  * that were read. Without a limit it reads until it finds one.
  */
 export async function readOldestPending(
@@ -155,65 +162,52 @@ export interface Measured {
   readonly backlog: number;
   readonly suspended: Suspended | null;
   readonly configured: boolean;
-  /** When the oldest pending click (for a webhook: event) was recorded. */
+  /** Time at which the oldest pending click (for a webhook: event) was recorded. */
   readonly oldest: string | undefined;
-  /** Dispatches that ended. */
+  /** Rate of dispatches that ended. */
   readonly settled: DispatchRate;
   readonly requested: DispatchRate;
-  /** Requests that failed in a row, including the last. A network that asked for fewer requests did not fail. */
+  /** Number of requests that failed in a row, up to the last. A network that asked for fewer requests did not fail. */
   readonly failuresInARow: number;
-  /** ms since the epoch. */
+  /** Time of the measurement, in ms since the epoch. */
   readonly now: number;
 }
 
 /** A channel's lag, as `deliveries lag --json` shows it. */
 export type ChannelLag = ReturnType<typeof calculateLag>;
 
-/** Computes the lag from what was measured of a channel (pure). */
+/** Computes a channel's lag from what was measured (pure). */
 export function calculateLag(measured: Measured) {
   const { channel, configured, backlog, suspended, oldest, settled, requested, failuresInARow, now } = measured;
   const age = oldest === undefined ? null : Math.max(0, Math.round((now - Date.parse(oldest)) / 1_000));
   return {
     channel,
-    /** Pending dispatches. */
+    /** Number of pending dispatches. */
     backlog,
     /** Age of the oldest pending click (for a webhook: event); null without one. */
     oldest_click_seconds: age,
     settled_per_minute: rounded(settled.perMinute),
     requested_per_minute: rounded(requested.perMinute),
-    /** Time until nothing is pending; null if there is no estimate because the backlog does not shrink. */
-    drained_in_seconds: drainedIn(backlog, settled, requested),
+    /** Seconds until the pending dispatches have ended; null if the backlog does not shrink at the present rate. */
+    drained_in_seconds: suspended === null || backlog === 0 ? drainedIn(backlog, settled, requested) : null,
     failures_in_a_row: failuresInARow,
     suspended: suspended && { since: suspended.since, network: suspended.network, detail: suspended.detail },
-    /** In this process; the service may be configured differently. */
+    /** True if the channel has credentials in this process; the service may be configured differently. */
     configured,
   };
 }
 
 /**
- * Estimates by the newest rate, which an earlier burst does not distort. If the backlog does not shrink at that rate,
- * estimates by the five-minute rate.
+ * Estimates when the pending dispatches have ended, at the rate of the last five minutes. Null without such a rate, or
+ * while more are requested than end, over the minutes and over the last seconds.
  */
 function drainedIn(backlog: number, settled: DispatchRate, requested: DispatchRate): number | null {
   if (backlog === 0) return 0;
-  const shrinking = [settled.newestPerMinute - requested.newestPerMinute, settled.perMinute - requested.perMinute].find(
-    (perMinute) => perMinute > 0,
-  );
-  return shrinking === undefined ? null : Math.ceil((backlog / shrinking) * 60);
+  const isGrowing = requested.perMinute > settled.perMinute && requested.newestPerMinute > settled.newestPerMinute;
+  return isGrowing || settled.perMinute === 0 ? null : Math.ceil((backlog / settled.perMinute) * 60);
 }
 
-/** Returns in how long nothing is pending, or why there is no estimate. */
-export function drainInWords({
-  drained_in_seconds: seconds,
-  suspended,
-  settled_per_minute: settled,
-}: ChannelLag): string {
-  if (seconds !== null) return formatDuration(seconds);
-  if (suspended !== null) return "not while suspended";
-  return settled === 0 ? "nothing settled" : "growing";
-}
-
-/** Rounds to a tenth; five minutes give no more precision. */
+/** Rounds a rate to a tenth; five minutes give no more precision. */
 function rounded(perMinute: number): number {
   return Math.round(perMinute * 10) / 10;
 }
@@ -224,7 +218,7 @@ export interface LagSources {
   readonly store: LogStore;
   readonly deliveries: () => Deliveries;
   readonly isConfigured: (channel: ChannelName) => boolean;
-  /** Limits of the reads; default: none but those of a rate. */
+  /** Limits of the reads; default: those of a rate only. */
   readonly tail?: Tail;
 }
 

@@ -1,5 +1,5 @@
 import type { LogStore, Recorded } from "../../events/catalog.ts";
-import { narrowedTo } from "../../events/dispatches.ts";
+import { narrowedTo } from "../../events/dispatch-rules.ts";
 import { linkKey } from "../../projections/sent-links.ts";
 import { eventsAt, inOrder } from "../log/event-log.ts";
 import type { DeadLetter } from "./dead-letters.ts";
@@ -62,7 +62,7 @@ export async function readDispatches(store: LogStore, letters: readonly DeadLett
   });
 }
 
-/** The dispatch as programs read it. */
+/** Converts a listed dispatch to the JSON of the API. */
 export function toDispatchJson({ channel, source, outcome }: ListedDispatch) {
   const [request] = outcome.data.requests;
   if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);

@@ -1,26 +1,31 @@
-import type { Query } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../events/channel.ts";
 import { uncertainSince, isRequested, isSettled, type LaneState } from "../../projections/deliveries.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 
-/** Events in one chunk: half a lane's window, which is how much of it is refilled at once. */
+/**
+ * Most events that a lane reads from the log at once. A lane reads more when half of its {@link WINDOW_DISPATCHES_MAX}
+ * places for pending dispatches are free, so one chunk usually fills them.
+ */
 const CHUNK_EVENTS = 500;
 
-/** Chunks kept for the lanes that need the same types. Channels of about the same pace are no further apart. */
+/**
+ * Most chunks kept for the lanes that need the same event types. Channels of about the same pace are no further apart.
+ */
 const KEPT_CHUNKS = 4;
 
-/** A part of the log: the events that request dispatches in one lane, to any channel. */
+/** Chunk of the log: its events that request dispatches in one lane, to any channel. */
 export interface Chunk {
   readonly events: readonly Recorded[];
   /** Position at which the next chunk begins. */
   readonly next: number;
-  /** True if the log held no more when it was read for this call. */
+  /** True if the log held no more events when the chunk was read. */
   readonly isLast: boolean;
 }
 
-/** Selects events of these types between two positions; without `to` up to the end of the log. */
-interface ChunkQuery extends Pick<Query, "to"> {
+/** Query for a chunk: events of these types between two positions; without `to` up to the end of the log. */
+interface ChunkQuery {
+  readonly to?: number;
   readonly types: readonly string[];
   readonly from: number;
 }
@@ -33,12 +38,12 @@ export type OutboxReader = ReturnType<typeof createOutboxReader>;
 interface KeptChunk {
   readonly from: number;
   readonly reading: Promise<Chunk>;
-  /** Infinity until the chunk is read. */
+  /** Position at which the next chunk begins; Infinity until this chunk is read. */
   next: number;
 }
 
 export function createOutboxReader(store: LogStore) {
-  /** The chunks by the types of their events, the newest first. */
+  /** Chunks kept in memory by their event types, the newest first. */
   const kept = new Map<string, readonly KeptChunk[]>();
 
   const readOn = (key: string, query: ChunkQuery): Promise<Chunk> => {
@@ -53,7 +58,7 @@ export function createOutboxReader(store: LogStore) {
   };
 
   return {
-    /** Drops the chunks, because some of their events were erased. */
+    /** Drops the kept chunks, because some of their events were erased. */
     forget(): void {
       kept.clear();
     },
@@ -72,8 +77,8 @@ export function createOutboxReader(store: LogStore) {
 }
 
 /**
- * True if a chunk contains the position. A chunk still being read can only be shared from its start, because its end is
- * unknown.
+ * True if a kept chunk contains the position. A chunk still being read can only be shared from its start, because its
+ * end is unknown.
  */
 function holds({ from, next }: KeptChunk, position: number): boolean {
   return next === Infinity ? position === from : from <= position && position < next;
@@ -86,25 +91,27 @@ async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promi
   return { events, next: last === undefined ? from : last.position + 1, isLast: events.length < CHUNK_EVENTS };
 }
 
-/** Dispatches that a lane holds ready to send, however long the backlog: as many as one request or digest can take. */
+/**
+ * Most dispatches that a lane holds ready to send, however long the backlog: as many as one request or digest can take.
+ */
 export const WINDOW_DISPATCHES_MAX = 1_000;
 
 /**
- * The limit including dispatches that wait for their retry, which must not keep others from being sent. It bounds the
- * lane's memory.
+ * Most dispatches that a lane holds in memory, including those that wait for their retry, which must not keep others
+ * from being sent.
  */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
-/** One requested dispatch that is not settled. */
+/** One requested dispatch that is not settled yet. */
 export interface PendingDispatch {
-  /** The event that requests it, as last read, so without data that was erased since. */
+  /** Event that requests the dispatch, as last read, so without data that was erased since. */
   event: Recorded;
-  /** Attempts made so far. */
+  /** Number of attempts made at the dispatch so far. */
   attempts: number;
   /** Earliest time of the next attempt, in ms since the epoch; set by {@link OutboxWindow.wait}. */
   notBefore: number;
   inFlight: boolean;
-  /** The outcome of the last attempt, until the log has taken it. */
+  /** Outcome of the last attempt, until it is in the log. */
   unrecorded?: AttemptOutcome;
 }
 
@@ -112,7 +119,7 @@ export function isTest({ event }: PendingDispatch): boolean {
   return event.type === "ChannelTestRequested";
 }
 
-/** A bounded window over the pending dispatches of one channel in one lane. */
+/** Window of a lane: a bounded part of one channel's pending dispatches, read from the log. */
 export type OutboxWindow = ReturnType<typeof openOutboxWindow>;
 
 interface OutboxWindowDeps {
@@ -121,24 +128,24 @@ interface OutboxWindowDeps {
   readonly name: Lane;
   readonly state: () => LaneState;
   /**
-   * Reads events that may request dispatches in the lane. For events of webhooks, it reads no further than `state`
-   * knows.
+   * Reads the next events that may request dispatches in the lane. For events of webhooks, it reads no further than the
+   * folded `state`.
    */
   readonly read: (from: number) => Promise<Chunk>;
   /**
-   * True if an event waits while an earlier one of its stream is pending. It keeps its place in the window: reading past
-   * it would leave too much settled out of order.
+   * True if an event must wait while an earlier one of its stream is pending. It keeps its place in the window: reading
+   * past it would leave too much settled out of order.
    */
   readonly isInOrder: boolean;
   /**
-   * Returns the outcome of an item for which no request is to be made; undefined if it is to be sent. Default: all are
+   * Screens an item: returns its outcome if no request is to be made, undefined if it is to be sent. Default: all are
    * sent.
    */
   readonly screen?: ((item: PendingDispatch) => AttemptOutcome | undefined) | undefined;
 }
 
 /**
- * How long a screened item waits, so that later outcomes share its event. Recorded one by one, they would double a log
+ * Wait of a screened item for other outcomes that share its event, in ms. Recorded one by one, they would double a log
  * whose events a filter skips.
  */
 const SCREENED_WAIT_MS = 1_000;
@@ -154,15 +161,18 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * Returns when the first attempt that may have arrived ended, in ms since the epoch; undefined if none may have.
-     * The retry of a dead letter carries this over from the attempts before.
+     * Returns when the first attempt ended that may have arrived, in ms since the epoch; undefined if none may have.
+     * Includes attempts before an operator's retry.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =
         name === "direct" && event.type === "DispatchRetryRequested" ? event.data.doubtful_since : undefined;
       return before === undefined ? uncertainSince(state(), event) : Date.parse(before);
     },
-    /** Reads the log until the window is full or the log ends. Does nothing if neither can have changed. */
+    /**
+     * Fills the window from the log, until the window is full or the log ends. Does nothing if neither can have
+     * changed.
+     */
     async fill(now: number): Promise<void> {
       if (isOutdated) {
         items.clear();
@@ -173,37 +183,48 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       // Refilled by halves, because a read for each settled item would cost as much as the dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
-    /** Called when an event was appended that may request a dispatch in this lane. */
+    /** Callback after an event was appended that may request a dispatch in this lane. */
     notice: unread.notice,
-    /** Invalidates the window after a rebuild or an erasure. */
+    /** Empties the window after a rebuild or an erasure, so that it is read again. */
     reopen(): void {
       isOutdated = true;
     },
     /**
-     * Returns the oldest items that may be tried now and that `wanted` accepts, at most `max`. Returns nothing that was
+     * Returns the oldest items that may be sent now and that `wanted` accepts, at most `max`. Returns no item that was
      * read before an erasure.
      */
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
-    /** Returns the items that have an outcome without a request, once one of them has waited for the others. */
+    /**
+     * Returns the items that have an outcome without a request, once one of them has waited long enough for the others.
+     */
     screened: items.screened,
     /** Postpones the item until `until`, ms since the epoch. */
     wait: items.wait,
-    /** Returns when the next waiting item is due; undefined if none waits. */
+    /** Returns when the next item is due, in ms since the epoch; undefined if none waits. */
     nextDue: items.nextDue,
-    /** Removes an item that is durably settled. */
+    /** Removes an item whose outcome is durably in the log. */
     remove: items.remove,
-    /** Returns the position below which every dispatch is settled or waits for its retry, once `some` are or do. */
+    /**
+     * Returns the position below which every dispatch is settled or waits for its retry, assuming that `some` are or
+     * do.
+     */
     lowWatermark: (some: ReadonlySet<PendingDispatch>): number => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
 }
 
-/** The part of the log that is not in the window yet. */
+/** Creates the reader of the part of the log that is not in the window yet. */
 function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
   let readFrom: number;
-  /** True if the log may hold more than was read. */
+  /**
+   * True if the log may hold events that were not yet read into the window of pending dispatches: after the start,
+   * after an append, or because the window was full.
+   */
   let more: boolean;
-  /** Positions before `readFrom` that wait for their retry, until they are in the window again. */
+  /**
+   * Positions of older events whose dispatches wait for a retry. Reading the log from `readFrom` on would miss them, so
+   * each is read singly into the emptied window; the list is empty after that.
+   */
   let waiting: number[];
 
   const rewind = (): void => {
@@ -245,26 +266,26 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
   };
 }
 
-/** The content of the window, in the order of the log. */
+/** Creates the content of the window: pending dispatches in the order of the log. */
 function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
-   * Items from before the window was cleared that the log does not describe fully: they are in flight, or the log
+   * Items that outlive an emptied window because the log does not describe them fully: they are in flight, or the log
    * refused their outcome. Each returns to the window once the log is read up to it.
    */
   const carriedOver = new Map<number, PendingDispatch>();
-  /** The items that wait for their time. */
+  /** Items of the window that wait for the time of their next attempt. */
   const waiting = new Set<PendingDispatch>();
   const screened = createScreened(screen);
 
-  /** The items that no earlier item holds back: all, or the oldest of each stream. */
+  /** Returns the items that no earlier item holds back: all, or if the order counts the oldest of each stream. */
   const heads = (): Iterable<PendingDispatch> => {
     const toSend = screened.without(items.values());
     return isInOrder ? oldestOfStreams(toSend) : toSend;
   };
 
   return {
-    /** Returns how many more items may be held. Items that wait count only toward the memory limit. */
+    /** Returns how many more items the window may hold. Items that wait count only toward the memory limit. */
     room(now: number): number {
       for (const item of waiting) if (item.notBefore <= now) waiting.delete(item);
       return Math.min(WINDOW_DISPATCHES_MAX - (items.size - waiting.size), HELD_DISPATCHES_MAX - items.size);
@@ -319,8 +340,8 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
       carriedOver.delete(position);
     },
     /**
-     * Returns the oldest item, other than these, that does not wait for its retry. The items are in the order of the
-     * log.
+     * Returns the oldest item that is not one of these and does not wait for its retry. The items are in the order of
+     * the log.
      */
     firstUnsettledBeside(some: ReadonlySet<PendingDispatch>): number | undefined {
       const { retries } = state();
@@ -330,7 +351,7 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   };
 }
 
-/** The items of a window that have an outcome without a request. They hold nothing back. */
+/** Creates the set of the window's items that have an outcome without a request. They hold no other item back. */
 function createScreened(screen: OutboxWindowDeps["screen"]) {
   const items = new Set<PendingDispatch>();
   return {
@@ -344,14 +365,14 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     },
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
-    /** Returns all of them, once one has waited for the others. */
+    /** Returns all screened items, once one of them has waited long enough for the others. */
     due: (now: number): readonly PendingDispatch[] =>
       earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],
     nextDue: (now: number): number => earliestDue(items, now),
   };
 }
 
-/** Returns when the first of these items that is not in flight is due; Infinity if there is none. */
+/** Returns when the first of these items is due that is not in flight; Infinity if there is none. */
 function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
   let due = Infinity;
   for (const { inFlight, notBefore } of items) {

@@ -1,11 +1,11 @@
 import type { DispatchResult } from "../networks/network.ts";
 import type { ChannelState } from "../../projections/deliveries.ts";
 
-/** HTTP status of a network that asks for fewer requests. */
+/** HTTP status by which a network asks for fewer requests. */
 const TOO_MANY_REQUESTS = 429;
 
 /**
- * Limits how much of a channel is used, by a pace and a circuit breaker that learn from its answers. Times are ms since
+ * Rate limiter of one channel: a pace and a circuit breaker that learn from the network's answers. Times are ms since
  * the epoch.
  */
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
@@ -18,7 +18,10 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
   const blockedUntil = (): number => Math.max(nextStartAt(pace), breaker.openUntil);
 
   return {
-    /** Reports the current time. If the clock was set back, pauses move back with it, so that nothing waits longer. */
+    /**
+     * Tells the rate limiter the current time. If the clock was set back, pauses move back with it, so that nothing
+     * waits longer.
+     */
     notice(now: number): void {
       if (now < noticed) {
         pace = shifted(pace, now - noticed);
@@ -39,25 +42,31 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
         breaker = CLOSED;
       }
     },
-    /** Pauses a channel whose network accepted a request but asks for a rest. */
+    /** Pauses the channel until a time, because its network accepted a request but asks for a rest. */
     pause(until: number): void {
       pace = { ...pace, pausedUntil: Math.max(pace.pausedUntil, until) };
     },
     started(now: number): void {
       pace = afterStart(pace, now);
     },
-    /** Returns how many may be in flight now: none while the channel is paused or its circuit is open. */
+    /**
+     * Returns how many dispatches may be in flight now: 0 until the network's requested pause and the spacing after the
+     * last start are over, and while the circuit is open; 1, as a probe, while it is half-open.
+     */
     allowance(now: number): number {
       if (now < blockedUntil()) return 0;
       // A half-open circuit lets a single probe through.
       return toCircuit(breaker, now) === "closed" ? pace.window : 1;
     },
-    /** Returns when something may start again; a past time if something may start now. */
+    /** Returns when a dispatch may start again; a past time if one may start now. */
     blockedUntil,
     get breaker(): CircuitBreaker {
       return breaker;
     },
-    /** True if the last answer was a failure. Dispatches sent together would then fail, or be in doubt, together. */
+    /**
+     * True if the network's last answer was a failure. Dispatches sent together would then fail, or be in doubt,
+     * together.
+     */
     isFailing: (): boolean => breaker.failures > 0,
   };
 }
@@ -67,28 +76,28 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
  * probe decides. Pure: times are ms since the epoch.
  */
 export interface CircuitBreaker {
-  /** Transient failures since the last success. */
+  /** Number of transient failures since the last success. */
   readonly failures: number;
-  /** Until when the circuit is open; 0 while it is closed. */
+  /** Time until which the circuit is open; 0 while it is closed. */
   readonly openUntil: number;
 }
 
 export type Circuit = "closed" | "open" | "half_open";
 
-/** Failures in a row that open the circuit. */
+/** Failures in a row that open the circuit breaker. */
 const TRIP_AFTER = 5;
 
-/** First and longest time for which the circuit is open. */
+/** Time for which the circuit breaker opens first, in ms. The time doubles up to the longest. */
 const OPEN_MIN_MS = 1_000;
 const OPEN_MAX_MS = 60_000;
 
 export const CLOSED: CircuitBreaker = { failures: 0, openUntil: 0 };
 
 /**
- * Returns the breaker that the log holds. It opens for at most the longest time from `now`, in case the clock was set
- * back.
+ * Returns the circuit breaker's state from the log. It is open for at most the longest time from `now`, in case the
+ * clock was set back.
  */
-export function breakerIn({ circuit }: Pick<ChannelState, "circuit">, now: number): CircuitBreaker {
+export function breakerIn({ circuit }: ChannelState, now: number): CircuitBreaker {
   if (circuit === null) return CLOSED;
   return { failures: circuit.failures, openUntil: Math.min(Date.parse(circuit.until), now + OPEN_MAX_MS) };
 }
@@ -112,9 +121,9 @@ export function toCircuit({ openUntil }: CircuitBreaker, now: number): Circuit {
  * as long as the network asks for. Pure: times are ms since the epoch.
  */
 export interface Pace {
-  /** Dispatches in flight at once. */
+  /** Number of dispatches that may be in flight at once. */
   readonly window: number;
-  /** Successes since the window last changed. */
+  /** Number of successes since the window last changed. */
   readonly streak: number;
   readonly pausedUntil: number;
   /**
@@ -122,7 +131,7 @@ export interface Pace {
    * slowly, because networks that limit messages a second ignore how many are in flight.
    */
   readonly spacing: number;
-  /** When the spacing last changed. */
+  /** Time at which the spacing last changed. */
   readonly spacedAt: number;
   readonly lastStart: number;
 }
@@ -133,30 +142,33 @@ export interface Pace {
  */
 export const WINDOW_MAX = 16;
 
-/** Pause after a 429 without Retry-After: the networks that document a pace allow one message a second. */
+/** Pause after a 429 without Retry-After, in ms: the networks that document a pace allow one message a second. */
 const PAUSE_DEFAULT_MS = 1_000;
 
-/** The first spacing. Once it has shrunk below half of that, the network is assumed to have no such limit. */
+/**
+ * First spacing between two dispatches, in ms. Once it has shrunk below half of that, the network is assumed to have no
+ * such limit.
+ */
 const SPACING_MIN_MS = 100;
 const SPACING_MAX_MS = 10_000;
 
 /**
- * A 429 multiplies the spacing by the first. The spacing is at least the second times the requested pause, since a
- * network that asks for a long pause has a small allowance.
+ * Factor by which a 429 increases the spacing. The second constant is the least spacing as a share of the requested
+ * pause: a network that asks for a long pause has a small allowance.
  */
 const SPACING_GROWTH = 1.5;
 const SPACING_OF_PAUSE = 0.25;
 
 /**
- * After a minute without a change, the spacing shrinks by a tenth. So the network's limit is exceeded at most once in
- * several minutes.
+ * Time without a change after which the spacing shrinks by a tenth: a minute. So the network's limit is exceeded at
+ * most once in several minutes.
  */
 const RELAX_EVERY_MS = 60_000;
 const RELAX_FACTOR = 0.9;
 
 export const INITIAL_PACE: Pace = { window: 1, streak: 0, pausedUntil: 0, spacing: 0, spacedAt: 0, lastStart: 0 };
 
-/** Widens the window only after successes have filled it once. */
+/** Returns the pace after a success. The window widens only after as many successes as it holds. */
 export function afterSuccess(pace: Pace, now: number): Pace {
   const relaxed = relax(pace, now);
   if (relaxed.streak + 1 < relaxed.window) return { ...relaxed, streak: relaxed.streak + 1 };
@@ -188,7 +200,7 @@ export function shifted(pace: Pace, ms: number): Pace {
   return { ...pace, pausedUntil: pausedUntil + ms, spacedAt: spacedAt + ms, lastStart: lastStart + ms };
 }
 
-/** Returns when the next dispatch may start; a past time if it may start now. */
+/** Returns when the next dispatch may start by this pace; a past time if it may start now. */
 export function nextStartAt({ pausedUntil, lastStart, spacing }: Pace): number {
   return Math.max(pausedUntil, spacing === 0 ? 0 : lastStart + spacing);
 }
@@ -199,25 +211,31 @@ function relax(pace: Pace, now: number): Pace {
   return { ...pace, spacing: spacing < SPACING_MIN_MS / 2 ? 0 : spacing, spacedAt: now };
 }
 
-/** Shortest span, in ms, over which requests are counted. */
+/** Shortest span over which HTTP requests are counted, in ms. */
 const SPAN_MS = 50;
 
-/** Requests a second from which on they wait for each other. Fewer leave time for everything. */
+/**
+ * Rate of HTTP requests, per second, at which they begin to queue behind each other. From this rate on, each channel
+ * dispatches at most {@link SHARE_PER_SECOND} clicks a second; below it, delivery need not yield.
+ */
 const BUSY_PER_SECOND = 1_000;
 
 /**
- * Clicks a second for each channel that are still dispatched while busy, so that a constant load does not stop
- * delivery.
+ * Clicks a second for each channel that are still dispatched while HTTP requests are many, so that a constant load does
+ * not stop delivery.
  */
 const SHARE_PER_SECOND = 500;
 
-/** Most clicks that are saved up for one request. Requests wait while it is made and recorded. */
+/** Most clicks that are saved up for one request to a network. HTTP requests wait while it is made and recorded. */
 const SAVED_MAX = 250;
 
-/** Lets delivery yield to requests: a caller waits for its answer, and pending dispatches wait for a network anyway. */
+/**
+ * Lets delivery yield to HTTP requests: their callers wait for an answer, and pending dispatches wait for a network
+ * anyway.
+ */
 export type IntakePriority = ReturnType<typeof createIntakePriority>;
 
-/** `requests` returns how many have arrived so far. */
+/** Creates the rule by which delivery yields. `requests` returns how many HTTP requests have arrived so far. */
 export function createIntakePriority(requests: () => number) {
   let counted = requests();
   let countedAt = 0;
@@ -236,9 +254,12 @@ export function createIntakePriority(requests: () => number) {
   };
 
   return {
-    /** True if requests arrive so fast at `now`, in ms since the epoch, that they wait for each other. */
+    /** True if HTTP requests arrive so fast at `now`, in ms since the epoch, that they wait for each other. */
     isBusy,
-    /** Returns how many clicks may be dispatched at `now`; Infinity unless it is busy. */
+    /**
+     * Returns how many clicks may be dispatched at `now`, in ms since the epoch; Infinity unless HTTP requests are
+     * many.
+     */
     share(now: number): number {
       if (!isBusy(now)) return Infinity;
       // Nothing is saved up while a clock that was set back catches up.
@@ -246,7 +267,7 @@ export function createIntakePriority(requests: () => number) {
       savedAt = now;
       return Math.floor(saved);
     },
-    /** Counts clicks that were dispatched. */
+    /** Counts clicks that were dispatched, against the share. */
     took(clicks: number): void {
       saved = Math.max(0, saved - clicks);
     },

@@ -1,34 +1,29 @@
 import type { ChannelName } from "../../events/channel.ts";
-import type { OutcomeType, RequestOf } from "../../events/dispatches.ts";
+import type { OutcomeType, RequestOf } from "../../events/dispatch-rules.ts";
 import { sourcesOf } from "../../events/sources.ts";
 import { type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
 import type { AttemptOutcome } from "./attempt-outcome.ts";
-import type { DispatchDeps } from "./ask-network.ts";
+import type { ChannelContext } from "./ask-network.ts";
 import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 
 /**
- * Most dispatches that the network has answered and that are not recorded yet. After a kill they are made again, like
+ * Most dispatches that the network has answered and that are not recorded yet. After a kill they are sent again, like
  * those in flight.
  */
 export const UNRECORDED_MAX = 64;
 
-/** This many outcomes are worth a transaction; as many again may be answered while it is written. */
+/** Number of outcomes that are worth a transaction; as many again may be answered while it is written. */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
 /** Most dispatches whose outcomes share one append. Outcomes that arrive during an append go into the next one. */
 const APPEND_DISPATCHES_MAX = 1_000;
 
 /**
- * Most requests in one event. Each holds up to 2 KB of a network's error message, and all together the positions of one
- * append or window, at most 20 bytes each: well below the 256 KiB of an event.
+ * Most requests in one outcome event. Each holds up to 2 KB of a network's error message and its share of the
+ * positions, at most 20 bytes each: together well below the 256 KiB of an event.
  */
 export const EVENT_REQUESTS_MAX = 64;
-
-export interface RecorderDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "metrics"> {
-  /** Shared by all dispatchers of a log. */
-  readonly batchOutcomes: OutcomeBatching;
-}
 
 interface Entry {
   readonly lane: OutboxWindow;
@@ -39,11 +34,15 @@ interface Entry {
 }
 
 /**
- * Writes outcomes; those that arrive together share an append. Resolves once the outcomes of the items are durable and
- * settled items have left their lane. Rejects if the append failed; the items then keep their outcomes.
+ * Creates a function that appends outcomes; those that arrive together share an append. It resolves once they are
+ * durable and settled items have left their lane. It rejects if the append failed; the items keep their outcomes.
  */
-export function createRecorder(deps: RecorderDeps) {
-  const { channel, lease, eventLog, projector, metrics, batchOutcomes } = deps;
+export function createRecorder(
+  context: ChannelContext,
+  /** Recorder of outcomes that all dispatchers of a log share. */
+  batchOutcomes: OutcomeBatching,
+) {
+  const { channel, lease, eventLog, projector, metrics } = context;
   let waiting: Entry[] = [];
   let isWriting = false;
 
@@ -103,8 +102,8 @@ function countNext(entries: readonly Entry[]): number {
 }
 
 /**
- * Returns outcome events with their lane's low watermark. Only a lane's last event has the new one: events are folded
- * one by one, and until the last one the dispatches of the others are not settled.
+ * Makes outcome events with their lane's low watermark. Only a lane's last event has the new one: events are folded one
+ * by one, and until the last one the dispatches of the others are not settled.
  */
 function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
@@ -125,7 +124,7 @@ interface Request {
   readonly request: RequestOf<OutcomeType>;
 }
 
-/** Groups dispatches that went together: one entry for all that have the same outcome. */
+/** Groups dispatches that went in one request: one entry for all that have the same outcome. */
 function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
@@ -162,21 +161,24 @@ function settle(lane: OutboxWindow, item: PendingDispatch): void {
 }
 
 interface Recording {
-  /** Returns how many answered dispatches wait to be recorded. */
+  /** Returns how many of the channel's answered dispatches wait to be recorded. */
   waiting(): number;
-  /** Never rejects. */
+  /** Appends the channel's waiting outcomes. Never rejects. */
   write(): Promise<void>;
 }
 
-/** Records with the next round. Resolves when everything in that round is recorded. */
+/**
+ * Function that records a channel's outcomes with the next round of all channels. Resolves when everything in that
+ * round is recorded.
+ */
 export type OutcomeBatching = (recording: Recording) => Promise<void>;
 
-/** Event loop iterations for which a round gathers at most, so that answered dispatches reach the log soon. */
+/** Most event loop iterations for which a round gathers outcomes, so that answered dispatches reach the log soon. */
 export const GATHERING_ITERATIONS_MAX = 4;
 
 /**
- * Lets all channels record at once, so that their outcomes share a transaction and its sync. A round begins when the
- * previous one has ended. It gathers while each event loop iteration adds outcomes, until a channel has `enough`.
+ * Lets all channels record in rounds, so that their outcomes share a transaction and its sync. A round begins when the
+ * previous one has ended, and gathers while each event loop iteration adds outcomes, until a channel has `enough`.
  */
 export function createOutcomeBatching(enough: number): OutcomeBatching {
   let last = Promise.resolve();

@@ -2,23 +2,19 @@ import type { Recorded } from "../../events/catalog.ts";
 import { type ChannelName, CLICK_CHANNELS, lanesOf, sortChannels } from "../../events/channel.ts";
 import { positionsOf, type Sources } from "../../events/sources.ts";
 import { findChannel, isSettled } from "../../projections/deliveries.ts";
-import { type EventLog, STREAMS } from "../log/event-log.ts";
+import { type EventLog, STREAMS, type StateContext } from "../log/event-log.ts";
 import type { Channel } from "../networks/network.ts";
 import { breakerIn, type Circuit, toCircuit } from "./rate-limiter.ts";
-import type { DispatchDeps } from "./ask-network.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 export type Settlement =
   | { readonly status: "delivered"; readonly latencyMs: number }
-  /** `latencyMs` is present if the network answered. */
+  /** Final outcome of a dispatch that was not delivered. `latencyMs` is present if the network answered. */
   | { readonly status: "skipped" | "in_doubt" | "failed"; readonly detail: string; readonly latencyMs?: number };
 
 export type Delivery = ReturnType<typeof createDelivery>;
 
-export function createDelivery(
-  { eventLog, projector, clock }: Pick<DispatchDeps, "eventLog" | "projector" | "clock">,
-  channels: readonly Channel[],
-) {
+export function createDelivery({ eventLog, projector, clock }: StateContext, channels: readonly Channel[]) {
   const byChannel = new Map(channels.map((channel) => [channel.name, channel]));
   const waiters = new Map(channels.map(({ name }): [ChannelName, Waiters] => [name, new Map()]));
 
@@ -32,27 +28,27 @@ export function createDelivery(
   });
 
   return {
-    /** The channels that have credentials. */
+    /** Channels for which this process has credentials. */
     configured: sortChannels(byChannel.keys()),
     /**
      * The configured channels among ads, chat and messaging, to each of which a click is dispatched. Webhooks carry the
      * events that they are subscribed to.
      */
     takeClicks: CLICK_CHANNELS.filter((channel) => byChannel.has(channel)),
-    /** Returns undefined for a channel that is not configured. */
+    /** Returns the state of a channel's circuit breaker; undefined if the channel is not configured. */
     circuit(channel: ChannelName): Circuit | undefined {
       if (!byChannel.has(channel)) return undefined;
       const now = clock();
       return toCircuit(breakerIn(findChannel(projector.state("deliveries"), channel), now), now);
     },
     /**
-     * Returns how long the channel's network recognises a repeat, in ms; 0 if it never does or the channel is not
-     * configured.
+     * Returns how long the channel's network recognises a repeated dispatch, in ms; 0 if it never does or the channel
+     * is not configured.
      */
     recognisesMs: (channel: ChannelName): number => byChannel.get(channel)?.recognisesMs ?? 0,
     /**
-     * Waits for the end of the dispatch requested at `position` to a configured channel. Undefined if it is still
-     * pending after `timeoutMs`, or while the deliveries are still being folded; it is dispatched after that.
+     * Waits until the dispatch requested at `position` has ended. Undefined if it is pending after `timeoutMs`, or
+     * while the deliveries are still being folded; it is sent later.
      */
     async settled(channel: ChannelName, position: number, timeoutMs: number): Promise<Settlement | undefined> {
       if (!projector.isFolded("deliveries")) return undefined;
@@ -78,7 +74,7 @@ export function createDelivery(
   };
 }
 
-/** Callbacks by the position at which the dispatch was requested. */
+/** Callbacks of waiting callers, by the position at which their dispatch was requested. */
 type Waiters = Map<number, Set<(settlement: Settlement) => void>>;
 
 async function find(eventLog: EventLog, channel: ChannelName, position: number): Promise<Settlement | undefined> {

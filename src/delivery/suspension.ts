@@ -1,30 +1,36 @@
 import { createHmac } from "node:crypto";
 import type { Secret } from "../platform/secret.ts";
-import { type EventMetadata, type NewEvent, SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
+import {
+  type Announce,
+  type EventMetadata,
+  type LogContext,
+  type NewEvent,
+  SERVICE_METADATA,
+  type StateContext,
+  STREAMS,
+} from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import { errorFields } from "../platform/logger.ts";
 import type { DispatchResult } from "../networks/network.ts";
 import { findChannel } from "../../projections/deliveries.ts";
-import type { DispatchDeps } from "./ask-network.ts";
+import type { ChannelContext } from "./ask-network.ts";
 import { uncertainSinceField, type AttemptOutcome } from "./attempt-outcome.ts";
 import { isTest, type OutboxWindow, type PendingDispatch } from "./outbox-window.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-
-/**
- * Announces what needs an operator's action on chat, or on messaging if chat is missing, suspended or the channel that
- * failed.
- */
-export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
-
-interface AnnounceDeps extends Pick<DispatchDeps, "eventLog" | "projector" | "logger"> {
-  readonly configured: readonly ChannelName[];
-}
+import type { Projector } from "../projector/projector.ts";
 
 const READ_BY_PEOPLE = ["chat", "messaging"] as const;
 
-/** Announces each occasion, named by `key`, only once, even after a restart. */
-export function createAnnounce({ eventLog, projector, configured, logger }: AnnounceDeps): Announce {
+/**
+ * Announces what needs an operator's action on the chat channel, or on messaging if chat is missing, suspended or the
+ * channel that failed. Announces each occasion, named by `key`, only once, even after a restart.
+ */
+export function createAnnounce(
+  { eventLog, logger }: LogContext,
+  projector: Projector,
+  configured: readonly ChannelName[],
+): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) &&
     // While it is unknown whether the channel is suspended, the announcement waits in the log for its dispatcher.
@@ -41,29 +47,25 @@ export function createAnnounce({ eventLog, projector, configured, logger }: Anno
   };
 }
 
-export interface SuspensionDeps extends Pick<DispatchDeps, "channel" | "lease" | "eventLog" | "projector" | "logger"> {
-  readonly announce: Announce;
-  /** {@link createCredentialHash}: shows if the credential is still the refused one. */
-  readonly hashCredential: (credential: Secret) => string;
-}
-
-/** Knows if the network refuses the whole channel. The state is in the log, so that it survives a restart. */
+/**
+ * Suspension of a channel whose network refuses all requests. The state is in the log, so that it survives a restart.
+ */
 export type Suspension = ReturnType<typeof createSuspension>;
 
-export function createSuspension(deps: SuspensionDeps) {
-  const { channel, lease, eventLog, projector, announce, logger, hashCredential } = deps;
+export function createSuspension(context: ChannelContext) {
+  const { channel, lease, projector, announce, logger, hashCredential } = context;
   const { name, network } = channel;
   const suspended = () => findChannel(projector.state("deliveries"), name).suspended;
-  /** Why the channel is being suspended, until the suspension is in the log. */
+  /** Reason why the channel is being suspended, until the suspension is in the log. */
   let suspending: string | undefined;
-  /** Start of the suspension that was announced last. */
+  /** Start time of the suspension that was announced last. */
   let announced = "";
 
   const announceOnce = async (): Promise<void> => {
     const now = suspended();
     if (now === null || announced === now.since) return;
     announced = now.since;
-    const text = `${network} refuses the ${name} channel, which is suspended: ${now.detail}. Once it is fixed: reachlog deliveries resume ${name}`;
+    const text = `${network} refuses the ${name} channel, so it is suspended: ${now.detail}. Fix the cause, then run reachlog deliveries resume ${name}`;
     await announce(text, `suspended/${name}/${now.since}`, name).catch((fault: unknown) =>
       logger.error("an announcement failed", errorFields(fault)),
     );
@@ -71,9 +73,11 @@ export function createSuspension(deps: SuspensionDeps) {
 
   return {
     isSuspended: (): boolean => suspending !== undefined || suspended() !== null,
-    /** Returns the reason while the channel is suspended. */
+    /** Returns why the channel is suspended; empty if it is not. */
     detail: (): string => suspended()?.detail ?? suspending ?? "",
-    /** Returns events about the channel that follow from an answer, to be recorded with the outcomes of `items`. */
+    /**
+     * Returns events that suspend or resume the channel after an answer, to be recorded with the outcomes of `items`.
+     */
     learn(result: DispatchResult, items: readonly PendingDispatch[]): readonly NewEvent[] {
       if (result.outcome === "delivered" && suspended() !== null && items.every(isTest)) {
         return [{ type: "ChannelResumed", data: { channel: name, why: "delivered" } }];
@@ -86,11 +90,11 @@ export function createSuspension(deps: SuspensionDeps) {
       const data = { channel: name, network, ...omitUndefined({ status }), detail, credential };
       return [{ type: "ChannelSuspended", data }];
     },
-    /** Called when the append of the learnt events has ended, whether or not it succeeded. */
+    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
     recorded(learnt: readonly NewEvent[]): void {
       if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },
-    /** Announces a suspension to the operator, each only once. Never rejects. */
+    /** Announces a new suspension to the operator, once. Never rejects. */
     announce: announceOnce,
     /**
      * Resumes a suspended channel if its credential has changed; else makes sure that the operator knows of the
@@ -102,7 +106,7 @@ export function createSuspension(deps: SuspensionDeps) {
       if (now.credential === hashCredential(channel.credential)) return announceOnce();
       const newEvent: NewEvent = { type: "ChannelResumed", data: { channel: name, why: "credential_changed" } };
       try {
-        await record({ eventLog, projector }, STREAMS.delivery(name), [newEvent], {
+        await record(context, STREAMS.delivery(name), [newEvent], {
           metadata: SERVICE_METADATA,
           lease,
         });
@@ -122,12 +126,15 @@ export function rejectWhileSuspended(lane: OutboxWindow, item: PendingDispatch, 
   return { type: "DispatchAbandoned", request: { ...why, ...uncertainSinceField(lane.uncertainSince(item)) } };
 }
 
-/** Creates a keyed hash of a credential that shows only if two are the same. `key` stays the same after a restart. */
+/**
+ * Creates a function that hashes credentials with a key, so that only equality shows. `key` must stay the same after a
+ * restart.
+ */
 export function createCredentialHash(key: Uint8Array): (credential: Secret) => string {
   return (credential) => createHmac("sha256", key).update(credential.reveal(), "utf8").digest("base64url");
 }
 
-/** `repeated`: another caller ended the same suspension at the same moment. */
+/** Result of resuming a channel. `repeated`: another caller ended the same suspension at the same moment. */
 export type Resumed =
   { readonly kind: "resumed"; readonly since: string; readonly repeated: boolean } | { readonly kind: "not_suspended" };
 
@@ -136,7 +143,7 @@ export type Resumed =
  * suspended again.
  */
 export async function resumeChannel(
-  { eventLog, projector }: Pick<DispatchDeps, "eventLog" | "projector">,
+  { eventLog, projector }: StateContext,
   channel: ChannelName,
   metadata: EventMetadata,
 ): Promise<Resumed> {

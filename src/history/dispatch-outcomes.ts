@@ -9,15 +9,18 @@ import {
   type Subscription,
   type OutcomeType,
   isFinal,
-} from "../../events/dispatches.ts";
+} from "../../events/dispatch-rules.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { STREAMS, eventAt, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Reading } from "./find-event.ts";
 
-/** Maps each position at which a dispatch was requested, including retries, to the position of its source. */
+/**
+ * Positions of dispatches: each position at which one was requested, including retries, with the position of its source
+ * event.
+ */
 export type Dispatches = ReadonlyMap<number, number>;
 
-/** The outcomes of dispatches, narrowed to the selected ones. */
+/** Outcome event of dispatches, reduced to the dispatches that were asked about. */
 export type DispatchOutcome = Folded<OutcomeType>;
 
 /** An operator's decision about a dead letter, or about a dispatch in doubt. */
@@ -25,14 +28,16 @@ export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarde
 
 const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];
 
-/** True for events that refer by position to the event whose dispatch they decide on. */
-export function isDecision<E extends Pick<Folded, "type">>(event: E): event is E & LetterDecision {
+/**
+ * True if the event is an operator's decision. Its data refers by position to the event whose dispatch it decides on.
+ */
+export function isDecision<E extends { readonly type: EventType }>(event: E): event is E & LetterDecision {
   return DECISIONS.includes(event.type);
 }
 
 /**
- * Returns the channels to which an event requests dispatches: directly, or because a webhook was subscribed to its
- * type.
+ * Function that returns the channels to which an event requests dispatches: directly, or because a webhook was
+ * subscribed to its type.
  */
 export type FindChannels = (event: Folded) => readonly ChannelName[];
 
@@ -46,8 +51,8 @@ export async function readRequestedChannels({ store, to }: Reading): Promise<Fin
 }
 
 /**
- * Returns the events whose dispatches this one is about, also through a retry. An outcome of several dispatches has
- * several; most events have none.
+ * Finds the source events of the dispatches that this event is about, also through a retry. An outcome of several
+ * dispatches has several sources; most events have none.
  */
 export async function sourcesOfEvent({ store }: Reading, findChannels: FindChannels, event: Recorded) {
   // A webhook may also carry an event about a dispatch to another channel. That is a separate dispatch.
@@ -61,8 +66,8 @@ export async function sourcesOfEvent({ store }: Reading, findChannels: FindChann
 }
 
 /**
- * Returns the channels for which an event is itself the source. On its own channel, a decision requests a dispatch of
- * another event.
+ * Returns the channels on which the event is the source of a dispatch. On its own channel, a decision requests a
+ * dispatch of another event instead.
  */
 export function findOwnChannels(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
   const channels = findChannels(event);
@@ -70,16 +75,16 @@ export function findOwnChannels(findChannels: FindChannels, event: Recorded): re
 }
 
 /**
- * Returns the position of the source whose dispatch to the channel this event requests: for a retry on that channel,
- * the position of the retried event.
+ * Returns the position of the source of the dispatch that this event requests on the channel: for a retry on that
+ * channel, the position of the retried event, else its own.
  */
 function positionOfSource(event: Recorded, channel: ChannelName): number {
   return isDecision(event) && event.data.channel === channel ? event.data.source : event.position;
 }
 
 /**
- * Finds the decisions on dead letters of `sources`, and all outcomes of the sources and their retries. `sources` maps
- * positions to the channels to which each requests dispatches. Returns all these dispatches.
+ * Finds the dispatches of events: decisions on their dead letters, and all outcomes, also of retries. `sources` maps
+ * positions to the channels to which each requests dispatches.
  */
 export async function findDispatches(
   reading: Reading,
@@ -106,8 +111,8 @@ export async function findDispatches(
 }
 
 /**
- * Reads the channel's stream from the first request to the end, even if all are settled earlier: an outcome that is
- * recorded twice may be a dispatch that was sent twice.
+ * Reads the outcomes of dispatches in the channel's stream, from the first request to the end, even if all are settled
+ * earlier: a second outcome shows a dispatch that may have been sent twice.
  */
 async function findOutcomes(
   { store, to, onProgress }: Reading,
@@ -127,22 +132,24 @@ async function findOutcomes(
   }
 }
 
-/** The outcomes of an event's dispatches to one channel. */
+/** Outcomes of an event's dispatches to one channel. */
 export interface ChannelOutcome {
   readonly channel: ChannelName;
-  /** Attempts, narrowed to this dispatch, and operators' decisions, in the order of the log. */
+  /** Events of attempts, reduced to this dispatch, and operators' decisions, in the order of the log. */
   readonly events: readonly Recorded[];
-  /** False if the search stopped at its limit, so that there may be more events. */
+  /** False if the search stopped at its limit, so that later events may be missing. */
   readonly isWhole: boolean;
 }
 
-/** Most outcomes of a channel that are read after a request, which waits for those requested before it. */
+/**
+ * Most outcomes of a channel that are read after the request for a dispatch, which waits for those requested before it.
+ */
 const OUTCOMES_READ_MAX = 1_000;
 
-/** Most operators' decisions that are read after a request. */
+/** Most operators' decisions that are read after the request for a dispatch. */
 const DECISIONS_READ_MAX = 1_000;
 
-/** The outcomes of this event's dispatches, by channel; empty for an event that requests none. */
+/** Reads the outcomes of an event's dispatches, by channel; empty for an event that requests none. */
 export async function readOutcomes(reading: Reading, event: Recorded): Promise<readonly ChannelOutcome[]> {
   const channels = (await readRequestedChannels(reading))(event);
   if (channels.length === 0) return [];
@@ -175,7 +182,7 @@ async function outcomeOn(
   };
 }
 
-/** Reads the attempts at the dispatch that was requested at a position, up to the final one. */
+/** Reads the attempts at the dispatch that was requested at a position, up to its final outcome. */
 async function readAttempts({ store, to }: Reading, channel: ChannelName, requested: number) {
   const events: Recorded[] = [];
   const wanted = new Set([requested]);

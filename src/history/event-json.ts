@@ -1,11 +1,11 @@
 import { Type, type Static } from "@sinclair/typebox";
 import type { Recorded } from "../../events/catalog.ts";
-import { isOutcome, narrowedTo } from "../../events/dispatches.ts";
-import { hideCodes } from "../networks/hide-codes.ts";
+import { isOutcome, narrowedTo, type RequestPositions } from "../../events/dispatch-rules.ts";
+import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { count, named, text, time } from "../platform/common-schemas.ts";
 import { describeEvent } from "./words.ts";
 
-/** An event as readers see it, with its sentence. Codes of recipients' own links are hidden. */
+/** Schema of an event in the API, with its sentence. Codes of recipients' own links are hidden. */
 export const eventJson = named(
   "LoggedEvent",
   Type.Object({
@@ -22,17 +22,16 @@ export const eventJson = named(
   }),
 );
 
-/** Positions at which dispatches were requested. */
-export type RequestPositions = Pick<ReadonlySet<number>, "has">;
-
-/** Shows an outcome as that of these dispatches only. */
+/** Converts an event to JSON. An outcome event of several dispatches is described as that of `dispatches` only. */
 export function toEventJson(event: Recorded, dispatches?: RequestPositions): Static<typeof eventJson> {
   const { position, id, stream, version, type, time: at, data, meta, hash } = hideCodes(event);
   const words = describeNarrowed(event, dispatches);
   return { position, id, stream, version, type, time: at, words, data: { ...data }, meta: { ...meta }, hash };
 }
 
-/** Describes one event in a sentence, and an outcome as that of these dispatches only. */
+/**
+ * Describes an event in a sentence. An outcome event of several dispatches is described as that of `dispatches` only.
+ */
 export function describeNarrowed(event: Recorded, dispatches: RequestPositions | undefined): string {
   if (dispatches === undefined || !isOutcome(event)) return describeEvent(event);
   return describeEvent(narrowedTo(event, dispatches) ?? event);

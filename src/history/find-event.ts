@@ -3,21 +3,26 @@ import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { eventAt } from "../log/event-log.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";
 
-/** A history is read up to and including position `to`. */
+/** Reading of the log for a history, up to and including position `to`. */
 export interface Reading {
   readonly store: LogStore;
   readonly to: number;
-  /** Called with the position that is being read. */
+  /** Callback for progress, with the position that is being read. */
   readonly onProgress: (position: number) => void;
+}
+
+/** Creates a reading of the log up to a page's moment. */
+export function toReading({ store, position }: { readonly store: LogStore; readonly position: number }): Reading {
+  return { store, to: position, onProgress: () => {} };
 }
 
 /** Event and run ids are UUIDs, of any version that an imported log has. */
 export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A position as every listing prints it. */
+/** Matches the position of an event, as every listing prints it. */
 const POSITION = /^[1-9]\d{0,14}$/;
 
-/** A pattern for the id or the position of an event. */
+/** Pattern of a text that names an event by its id or position. */
 export const EVENT_NAME = String.raw`^(?:[1-9]\d{0,14}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`;
 
 /** True if the text is the id or the position of an event. */
@@ -25,7 +30,7 @@ export function isEventName(text: string): boolean {
   return EVENT_ID.test(text) || POSITION.test(text);
 }
 
-/** Finds the event at this position; undefined if there is none up to `to`. */
+/** Finds the event at a position; undefined if there is none up to the reading's end. */
 export async function findAt({ store, to }: Reading, position: string): Promise<Recorded | undefined> {
   if (!POSITION.test(position) || Number(position) > to) return undefined;
   return eventAt(store, Number(position));
@@ -54,19 +59,21 @@ export async function requireEvent(store: LogStore, name: string): Promise<Recor
   throw new ServiceError("not_found", `the log has no event ${name}: it ends at position ${to}`);
 }
 
-/** Most events read for one id. Others may be recorded between making an id and recording its event. */
+/**
+ * Most events read to find one by its id. So many others may be recorded between making the id and recording its event.
+ */
 const NEAR_MAX = 2_000;
 
 /**
- * Finds the event with this id near the time that the id holds, as each id made by this service does. Reads no other
- * time.
+ * Finds the event with an id near the time that the id states, as each id made by this service does. Does not search at
+ * other times. `aheadMs`: how far the clock that made the id may have been ahead of the log's.
  */
-export async function findEventNear(reading: Reading, id: string): Promise<Recorded | undefined> {
-  const from = (await positionBefore(reading, parseIdTime(id))) + 1;
+export async function findEventNear(reading: Reading, id: string, aheadMs = 0): Promise<Recorded | undefined> {
+  const from = (await positionBefore(reading, parseIdTime(id) - aheadMs)) + 1;
   return search(reading, id, { from, to: reading.to, limit: NEAR_MAX });
 }
 
-async function search({ store, onProgress }: Reading, id: string, query: Pick<Query, "from" | "to" | "limit">) {
+async function search({ store, onProgress }: Reading, id: string, query: Query) {
   for await (const event of store.read(query)) {
     if (event.id === id) return event;
     onProgress(event.position);
@@ -74,7 +81,10 @@ async function search({ store, onProgress }: Reading, id: string, query: Pick<Qu
   return undefined;
 }
 
-/** Returns the last position recorded before this moment. An event is recorded after its id was made. */
+/**
+ * Returns the last position recorded before a moment, 0 if there is none. An event is recorded only after its id was
+ * made.
+ */
 export async function positionBefore({ store, to }: Reading, ms: number): Promise<number> {
   for await (const { position } of store.read({ until: new Date(ms - 1), to, backwards: true, limit: 1 }))
     return position;
@@ -84,8 +94,8 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 const TIME_DIGITS = 12;
 
 /**
- * Returns the first 48 bits, which are ms since 1970 in a UUIDv7. For another id they are any moment, and everything is
- * searched from there.
+ * Returns the first 48 bits of an id, which are ms since 1970 in a UUIDv7. For another kind of id they are any time,
+ * and the search begins there.
  */
 export function parseIdTime(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);

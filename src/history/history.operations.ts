@@ -1,5 +1,4 @@
 import { Type } from "@sinclair/typebox";
-import type { States } from "../../projections/all.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
@@ -17,6 +16,7 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/log-reader.ts";
+import type { SomeStates } from "../../projections/all.ts";
 
 const SHOWN = { day: 30, hour: 48 } as const;
 
@@ -27,7 +27,7 @@ const countedPeriod = Type.Object({
   sent: count,
   skipped: count,
   failed: count,
-  clicks: Type.Integer({ minimum: 0, description: "Of people; suspected ones are among them." }),
+  clicks: Type.Integer({ minimum: 0, description: "Clicks of people, suspected ones included." }),
   suspected: count,
   bots: count,
 });
@@ -93,12 +93,12 @@ export const showStats = operation({
   examples: ["--by day --as-of 2026-11-21"],
 });
 
-function pickStats({ stats: { sent, skipped, failed } }: Pick<States, "stats">) {
+function pickStats({ stats: { sent, skipped, failed } }: SomeStates<"stats">) {
   return { sent, skipped, failed };
 }
 
-/** Counts messages and clicks in each day or hour. `start` is in ms since 1970. */
-function countPeriods({ timeline, suspected }: Pick<States, "timeline" | "suspected">, query: PeriodsQuery) {
+/** Counts messages and clicks in each day or hour. `start`: beginning of the period, in ms since 1970. */
+function countPeriods({ timeline, suspected }: SomeStates<"timeline" | "suspected">, query: PeriodsQuery) {
   const messages = periodsOf(timeline.quarters, query, noMessages);
   const clicks = periodsOf(suspected.quarters, query, noClicks);
   return messages.map(({ start, counts }, at) => {
@@ -109,7 +109,7 @@ function countPeriods({ timeline, suspected }: Pick<States, "timeline" | "suspec
 
 const linkCounts = Type.Object({
   link: text("go.example/welcome"),
-  clicks: Type.Integer({ minimum: 0, description: "Of people; suspected ones are among them." }),
+  clicks: Type.Integer({ minimum: 0, description: "Clicks of people, suspected ones included." }),
   bots: count,
   suspected: count,
   first: time,
@@ -123,7 +123,7 @@ export const showClicks = operation({
   access: ["session", "read"],
   summary: "Show the clicks of all links or of one.",
   description:
-    "Clicks of people and of bots, the links with most clicks of people first. Of many links only those clicked last are told apart; a link that is asked for by name is counted from all of its clicks.\n\nsuspected: so many of the clicks of people are likely X's own. It fetches each link that a direct message holds, also under the names of ordinary browsers: clicks within seconds of such a message that come close to each other are taken for these.",
+    "Clicks of people and of bots; links with the most clicks of people come first. If there are very many links, only those clicked last are listed separately; a link given by name is counted from all of its clicks.\n\nsuspected: the number of clicks of people that are likely X's own. X fetches each link in a direct message, also with the user agents of ordinary browsers: clicks close together within seconds of such a message count as suspected.",
   personalRead: false,
   input: {
     link: Type.Optional(
@@ -143,7 +143,7 @@ export const showClicks = operation({
     links: Type.Array(linkCounts),
     others: Type.Object(
       { clicks: count, suspected: count, bots: count },
-      { description: "Of links that are no longer told apart." },
+      { description: "Clicks of links that are no longer listed separately." },
     ),
     ...asOf,
   },

@@ -1,7 +1,13 @@
-import { findDispatches, findOwnChannels, readRequestedChannels, sourcesOfEvent } from "./dispatch-outcomes.ts";
+import {
+  type Dispatches,
+  findDispatches,
+  findOwnChannels,
+  readRequestedChannels,
+  sourcesOfEvent,
+} from "./dispatch-outcomes.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
-import { isOfOneRecipient, positionsOfRuns } from "./run-events.ts";
+import { isOfOneRecipient, positionsOfRuns } from "./find-run.ts";
 import { splitLink } from "../../projections/link-address.ts";
 import { toLinkKey } from "../../projections/sent-links.ts";
 import { usageError } from "../platform/service-error.ts";
@@ -9,16 +15,17 @@ import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";
 import { createTally } from "./link-tally.ts";
 import { spellingsOf, type Clicks } from "../../projections/clicks.ts";
-import { contacts, positionsAbout, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { positionsAbout, type Contact, type Contacts } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
 
 /**
- * The log's events about one recipient, link, event or run. `positions` are in the order of the log. `dispatches` are
- * those that belong to it; an outcome event may also record others.
+ * History of one recipient, link, event or run. `positions`: its events, in the order of the log. `dispatches`: those
+ * that belong to it; an outcome event may also record others.
  */
-export type History = Pick<EventHistory, "positions" | "dispatches">;
-
-/** The history of one event, or of one run, which is found by its start. */
-export type EventHistory = NonNullable<Awaited<ReturnType<typeof historyOfEvent>>>;
+export interface History {
+  readonly positions: readonly number[];
+  readonly dispatches: Dispatches;
+}
 
 /**
  * Finds an event and everything that caused it or that it caused: the same request, message or run, and the dispatches
@@ -38,12 +45,15 @@ export async function historyOfEvent(reading: Reading, id: string) {
   return { positions, dispatches, event: asked };
 }
 
-/** A request is answered within 5 minutes (`Prefer: wait=300`), so its events lie within twice that of each other. */
+/**
+ * Largest time between two events of one request, in ms: it is answered within 5 minutes (`Prefer: wait=300`), so its
+ * events lie within twice that.
+ */
 const REQUEST_MS = 10 * 60_000;
 
 /**
- * Finds the events that the same request appended, or another request of the same trace at about that time. For a run
- * these are from its first minutes.
+ * Finds the events of the same HTTP request, or of another request of the same trace at about that time. For a run
+ * these are events from its first minutes.
  */
 async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<readonly Recorded[]> {
   const { request_id, traceparent } = meta;
@@ -60,7 +70,10 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
   return found;
 }
 
-/** Returns the streams with the clicks of a link, written as by `linkKey`. Older versions had one for each spelling. */
+/**
+ * Returns the streams that hold the clicks of a link, which is written as by `linkKey`. Older versions had one for each
+ * spelling.
+ */
 export function streamsOfLink(clicks: Clicks, link: string): readonly string[] {
   return spellingsOf(clicks, link).map(toStream);
 }
@@ -96,12 +109,12 @@ export async function historyOfLink(reading: Reading, link: string, streams: rea
   return { positions: inOrder(positions), dispatches, tally: tally() };
 }
 
-/** The history of one recipient, and their contact as of the end of the reading. */
+/** History of one recipient, and their contact at the end of the reading. */
 export type RecipientHistory = NonNullable<Awaited<ReturnType<typeof historyOfRecipient>>>;
 
 /**
- * Finds what happened to the recipient that `find` returns: under each handle while they had it, also before their id
- * was known, and who read about them. Reads all recipients and messages, but no clicks. Undefined if there is none.
+ * Reads the history of the recipient that `find` returns: under each handle while they had it, also before their id was
+ * known, and who read about them. Contains no clicks. Undefined if there is no such recipient.
  */
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,

@@ -1,18 +1,18 @@
 import type { EventType, Folded, LogStore } from "../../events/catalog.ts";
 import { sortChannels, type ChannelName } from "../../events/channel.ts";
-import { isOutcome } from "../../events/dispatches.ts";
+import { isOutcome } from "../../events/dispatch-rules.ts";
 import { positionsOf } from "../../events/sources.ts";
-import type { States } from "../../projections/all.ts";
 import { byLastClick } from "../../projections/recent-links.ts";
 import { createStates } from "../../projections/states.ts";
 import { suspected } from "../../projections/suspected.ts";
 import type { Place } from "../projector/parse-moment.ts";
 import type { FindChannels, DispatchOutcome } from "./dispatch-outcomes.ts";
+import type { SomeStates } from "../../projections/all.ts";
 
 export type Tally = ReturnType<ReturnType<typeof createTally>["tally"]>;
 export type ChannelTally = Tally["channels"][number];
 
-/** Counts the clicks of a link, and the outcomes of their dispatches on each channel. */
+/** Creates a counter of a link's clicks, and of the outcomes of their dispatches on each channel. */
 export function createTally(findChannels: FindChannels) {
   const counts = new Map<string, number>();
   const settled = new Map<ChannelName, Set<number>>();
@@ -20,7 +20,10 @@ export function createTally(findChannels: FindChannels) {
   const count = (what: string): number => counts.get(what) ?? 0;
   const add = (what: string): void => void counts.set(what, count(what) + 1);
 
-  /** Counts as the projection does: the first final outcome counts, and any later one was recorded again. */
+  /**
+   * Counts an outcome as the deliveries projection does: the first final outcome of a dispatch counts, a later one as
+   * recorded again.
+   */
   const takeOutcome = ({ type, data: { channel, requests } }: DispatchOutcome): void => {
     const ofChannel = settled.getOrInsertComputed(channel, () => new Set());
     for (const source of requests.flatMap(({ sources }) => positionsOf(sources))) {
@@ -42,9 +45,9 @@ export function createTally(findChannels: FindChannels) {
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered: delivered + arrived,
       skipped,
-      /** Without dispatches that an operator retried or settled. */
+      /** Number of dispatches in doubt, without those that an operator retried or settled. */
       inDoubt: inDoubt - retriedInDoubt - of("DispatchSettled"),
-      /** Dead letters that the operator has neither retried nor discarded. */
+      /** Number of dead letters that no operator has retried or discarded. */
       dead: dead - (retried - retriedInDoubt) - discarded,
       retried,
       discarded,
@@ -54,7 +57,7 @@ export function createTally(findChannels: FindChannels) {
   };
 
   return {
-    /** Counts an event. The outcomes of each channel must be in the order of the log. */
+    /** Counts an event. The outcomes of each channel must come in the order of the log. */
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
@@ -77,14 +80,14 @@ export function createTally(findChannels: FindChannels) {
   };
 }
 
-type Counted = Pick<States, "clicks" | "suspected">;
+type Counted = SomeStates<"clicks" | "suspected">;
 
-/** Events other than clicks that mark clicks as suspected. */
+/** Event types, other than clicks, by which clicks become suspected. */
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
 /**
- * Counts one link from its own streams, even if there are many other links, and from the messages that may explain
- * clicks.
+ * Counts the clicks of one link from its own streams, and from the messages that may explain them. Works even if the
+ * link is no longer counted by itself.
  */
 export async function countLink(store: LogStore, streams: readonly string[], { position }: Place): Promise<Counted> {
   const states = createStates(["clicks", "suspected"]);
@@ -101,7 +104,7 @@ async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
   return undefined;
 }
 
-/** Merges sources in the order of the log. No event may be in two of them. */
+/** Merges several readings of the log in its order. No event may be in two of them. */
 async function* mergeInLogOrder(sources: readonly Events[]) {
   const heads = await Promise.all(sources.map(async (events) => ({ events, next: (await events.next()).value })));
   for (;;) {
@@ -117,7 +120,10 @@ function nextPosition(head: { readonly next: Folded | undefined } | undefined): 
   return head?.next?.position ?? Infinity;
 }
 
-/** Lists links by their clicks of people, then of bots, then by their last click. `suspected` is a part of `clicks`. */
+/**
+ * Lists links by their clicks of people, then of bots, then by their last click. `suspected`: the part of `clicks` that
+ * a program may have made.
+ */
 export function listLinkCounts({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)
     .map(([link, { clicks: people, bots, first, last }]) => {

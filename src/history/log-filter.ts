@@ -1,31 +1,33 @@
 import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
-import { findPerson, positionsAbout, toRecipient, type Contacts } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
+import { positionsAbout, toRecipient, type Contacts } from "../../projections/contact.ts";
 import { splitLink } from "../../projections/link-address.ts";
 import { toLinkKey } from "../../projections/sent-links.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";
 import { EVENT_ID, positionBefore } from "./find-event.ts";
-import { findRunEnd, isOfRun, findRunStart } from "./run-events.ts";
+import { findRunEnd, isOfRun, findRunStart } from "./find-run.ts";
 import type { PositionRange, Selection } from "./select-events.ts";
 import { usageError } from "../platform/service-error.ts";
 
-/** Selects events, in the caller's words; an event must match all members. */
+/** Filter of events in the caller's words. An event must match all members. */
 export interface LogFilter {
   readonly types?: readonly string[];
   readonly stream?: string;
-  /** An id or a handle. */
+  /** Recipient that the events are about: an id or a handle. */
   readonly recipient?: string;
-  /** `domain/short_code` */
+  /** Link whose clicks are selected: `domain/short_code`. */
   readonly link?: string;
-  /** The id of a run. */
+  /** Id of the run whose events are selected. */
   readonly run?: string;
-  /** First and last: a position, a day or a time, as `--as-of` takes it. */
+  /** Position, day or time from which on events are selected, in the notation of the option `--as-of`. */
   readonly from?: string;
+  /** Position, day or time up to and including which events are selected, in the notation of the option `--as-of`. */
   readonly to?: string;
 }
 
-/** Descriptions of a filter's members, for `--help` and the API's document. */
+/** Descriptions of the members of an event filter, for `--help` and the API's document. */
 export const FILTER_WORDS = {
   type: "Only events of this type; may be given several times.",
   stream: "Only events of this stream.",
@@ -48,13 +50,16 @@ export function filterIn(query: URLSearchParams): LogFilter {
 export interface FilterSources {
   readonly store: LogStore;
   readonly contacts: () => Contacts | Promise<Contacts>;
-  /** IANA name; days are days of this time zone. */
+  /** Time zone in which the days of the filter are meant, an IANA name. */
   readonly timezone: string;
-  /** Events after this position are ignored. */
+  /** Position after which events are ignored. */
   readonly position: number;
 }
 
-/** Turns a filter into a selection of this log. Throws a ServiceError (usage) if a member has no possible meaning. */
+/**
+ * Turns a filter into a selection of the log's events. Throws a ServiceError (usage) if a member has no possible
+ * meaning.
+ */
 export async function toSelection(filter: LogFilter, sources: FilterSources): Promise<Selection> {
   const types = filter.types?.map(parseType);
   const range = await toRange(filter, sources);
@@ -87,7 +92,9 @@ function parseType(text: string): EventType {
   return type;
 }
 
-/** Returns the stream of a link; null if another stream is wanted too. */
+/**
+ * Returns the stream with the clicks of a link; null if the filter wants another stream too, so that no event matches.
+ */
 function toStream(link: string, stream: string | undefined): string | null {
   if (splitLink(link).includes("")) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
   const own = STREAMS.link(...splitLink(toLinkKey(link)));
@@ -110,7 +117,7 @@ async function firstPosition(from: string, { store, position: to, timezone }: Fi
   return (await positionBefore({ store, to, onProgress: () => {} }, until.getTime())) + 1;
 }
 
-/** Returns the wanted part of a run, from its start to its end; null if there is no such run. */
+/** Returns the range of a run's events, within the filter's range; null if there is no such run. */
 async function runRange(run: string, { first, last }: PositionRange, { store, position: to }: FilterSources) {
   if (!EVENT_ID.test(run))
     throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);

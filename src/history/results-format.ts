@@ -1,31 +1,37 @@
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { isoTime } from "../platform/clock.ts";
+import { formatPercent } from "../platform/counts-and-lists.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { DAY_MS, toDay } from "../../projections/time.ts";
-import { formatTemplate, type Results } from "../../projections/results.ts";
-import { VISITORS_ERROR } from "../../projections/visitors.ts";
-import type { Figures, Grouping, Interval, ResultRate, ResultGroup, ResultTable } from "./results.ts";
+import { formatTemplate, type TemplateNames } from "../../projections/results.ts";
+import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
+import { formatValues } from "./results-worth.ts";
+import type { Interval } from "../projector/parse-interval.ts";
+import type { Figures, Grouping, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
-/** The note on click figures in every answer to people. */
+/** Note on how clicks are counted, for every answer to people. */
 export const CLICKS_NOTE =
-  "Clicks are counted by UTC day. Total: not by bots, and not suspected to be X itself. Unique: different visitors, each once " +
-  `a link and day, an estimate with a standard error of ${formatPercent(VISITORS_ERROR)}; clicks without address and ` +
-  "user agent, and anonymous ones, are in the total alone.";
+  "Clicks are counted by UTC day. Total: without those of bots and those suspected to be X's own. Unique: different " +
+  `visitors, each once for a link and day, an estimate with a standard error of ${formatPercent(VISITORS_ERROR)}; clicks ` +
+  "without address and user agent, and anonymous ones, count only in the total.";
 
-/** Returns an empty string if all days of the answer are told apart. */
-export function describeMergedDays({ mergedTo }: Pick<ResultTable, "mergedTo">): string {
+/** Note on messages that are known to be read, for every answer that shows them. */
+export const SEEN_NOTE = "Seen: at least so many, by the signals of X. No receipt means unknown, never unread.";
+
+/** Describes the days whose clicks are kept only as a sum; an empty string if there are none. */
+export function describeMergedDays({ mergedTo }: { readonly mergedTo: string | null }): string {
   if (mergedTo === null) return "";
   return `Clicks up to ${mergedTo} are no longer told apart by day: they count only in an answer without a first day that ends later.`;
 }
 
-export const TRACKED_NOTE = "Clicks are those of recipients who granted tracking, on links of their own.";
+export const TRACKED_NOTE = "Only clicks of recipients who granted tracking, on their own links, are counted.";
 
-/** True if no link tells the messages of these groups apart. */
+/** True if groups by this property share their links, so that only clicks of tracked recipients can be told apart. */
 export function isTrackedOnly(by: Grouping): boolean {
   return by === "run" || by === "source" || by === "basis";
 }
 
-/** The members of a row that name it to people, for each grouping. */
+/** Members of a row that name it to people, by the property of the grouping. */
 export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGroup)[]>> = {
   template: ["template"],
   variant: ["template", "variant"],
@@ -36,14 +42,25 @@ export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGrou
   link: ["link"],
 };
 
-/** Returns the text of a row's member; for a template its name. */
-export function nameMember(group: ResultGroup, member: keyof ResultGroup, results: Pick<Results, "templates">): string {
+/** Returns a member of a row as text for people; a template is shown by its name. */
+export function nameMember(group: ResultGroup, member: keyof ResultGroup, results: TemplateNames): string {
   const name = group[member] ?? "unknown";
   return member === "template" ? formatTemplate(results, name) : name;
 }
 
-/** A table of results as programs get it. */
-export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted, mergedTo, total }: ResultTable) {
+/** Collects the names of the templates in rows of results. */
+export function namesIn(rows: readonly ResultGroup[]): TemplateNames {
+  const pairs = rows.flatMap(({ template, template_name: name }) =>
+    template && name ? [[template, name] as const] : [],
+  );
+  return { templates: new Map(pairs) };
+}
+
+/** Converts a table of results to the JSON of the API. */
+export function resultsAsJson(
+  by: Grouping,
+  { interval, previous, rows, omitted, mergedTo, total, other }: ResultTable,
+) {
   return {
     by,
     interval: intervalAsJson(interval),
@@ -52,16 +69,12 @@ export function resultsAsJson(by: Grouping, { interval, previous, rows, omitted,
     omitted,
     clicks_merged_to: mergedTo,
     total: { ...total.figures, previous: total.previous },
+    other,
     unique_standard_error: VISITORS_ERROR,
   };
 }
 
-/** `rate` is from 0 to 1. */
-export function formatPercent(rate: number): string {
-  return `${(rate * 100).toFixed(1)} %`;
-}
-
-/** Formats the interval's UTC days, including the last. */
+/** Formats the first and last UTC day of an interval. */
 export function formatDays({ from, to }: Interval): string {
   return `${from === undefined ? "the beginning" : toDay(from)} to ${to === undefined ? "now" : toDay(to - DAY_MS)}`;
 }
@@ -112,4 +125,16 @@ const CELLS: Readonly<Record<string, (figures: Figures) => string | number | nul
   tracked_clicks: ({ tracked }) => tracked.clicks,
   tracked_suspected: ({ tracked }) => tracked.suspected,
   tracked_first_click_ms: ({ tracked }) => tracked.first_click_ms,
+  seen: ({ seen }) => seen,
+  seen_rate: ({ seen_rate }) => rateCell(seen_rate, "rate"),
+  tracked_converted: ({ tracked }) => tracked.converted,
+  conversion_rate: ({ conversion_rate }) => rateCell(conversion_rate, "rate"),
+  conversion_rate_low: ({ conversion_rate }) => rateCell(conversion_rate, "low"),
+  conversion_rate_high: ({ conversion_rate }) => rateCell(conversion_rate, "high"),
+  conversions: ({ conversions }) => conversions.total,
+  conversions_reversed: ({ conversions }) => conversions.reversed,
+  conversion_value: ({ conversions }) => formatValues(conversions.values, "value"),
+  value_per_message: ({ conversions }) => formatValues(conversions.values, "per_message"),
+  cost_usd: ({ cost_usd }) => cost_usd,
+  cost_per_conversion_usd: ({ cost_per_conversion_usd }) => cost_per_conversion_usd,
 };

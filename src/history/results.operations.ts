@@ -1,6 +1,8 @@
-import { Type, type Static } from "@sinclair/typebox";
+import { Type, type Static, type TObject } from "@sinclair/typebox";
+import { countReachable } from "../../projections/contact.ts";
+import type { Runs } from "../../projections/runs.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
-import { formatDuration } from "../platform/format-duration.ts";
+import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
 import { operation } from "../platform/operation.ts";
 import {
   asOf,
@@ -11,17 +13,21 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/log-reader.ts";
-import { createResults, GROUPINGS, parseInterval, resultFigures, resultGroup, type Figures } from "./results.ts";
+import { parseInterval, type Interval } from "../projector/parse-interval.ts";
+import { createResults, GROUPINGS, resultFigures, resultGroup, type Figures } from "./results.ts";
+import { formatValues, worthFigures } from "./results-worth.ts";
+import { judgeTemplates, templateVerdict } from "./results-verdict.ts";
 import {
   CLICKS_NOTE,
   describeMergedDays,
   formatDays,
-  formatPercent,
   GROUP_MEMBERS,
   isTrackedOnly,
+  namesIn,
   nameMember,
   resultsAsCsv,
   resultsAsJson,
+  SEEN_NOTE,
   TRACKED_NOTE,
 } from "./results-format.ts";
 
@@ -39,12 +45,61 @@ const output = {
   omitted: count,
   clicks_merged_to: orNull(text("2026-11-20")),
   total: Type.Composite([resultFigures, previous]),
+  other: Type.Object(worthFigures),
+  verdicts: Type.Array(templateVerdict),
+  cost_usd: orNull(Type.Number({ minimum: 0, examples: [13.54] })),
   unique_standard_error: Type.Number({ examples: [0.023] }),
   ...asOf,
 };
 
+/** Context of the results: a verdict says how many days of the quota more messages take. */
+export interface ResultsReader extends LogReader {
+  readonly config: { readonly outreach: { readonly dailyLimit: number } };
+}
+
 const day = (description: string) =>
   Type.Optional(Type.String({ title: "day", maxLength: MOMENT_CHARACTERS_MAX, description, examples: ["2026-11-01"] }));
+
+const input = {
+  by: Type.Optional(
+    Type.Union(oneOf(...GROUPINGS).anyOf, { title: "what", description: "What to group by; default: variant" }),
+  ),
+  from: day(
+    "The first UTC day, or a time in it; the answer also has the previous interval of the same length. Default: the beginning of the log",
+  ),
+  to: day("The last UTC day, or a time in it. Default: now"),
+  ...asOfInput,
+};
+
+/** Answers what became known after the messages of an interval, and judges their variants. */
+export async function answerResults(
+  { clock, at, config }: ResultsReader,
+  { by = "variant", from, to, as_of }: Static<TObject<typeof input>>,
+) {
+  const found = await at(as_of, "conversions", "results", "runs", "visits");
+  const results = await createResults(found.states, by, parseInterval(from, to, resolveEnd(found, clock())));
+  const cost_usd = sumCosts(found.states.runs, results.interval);
+  // For a past moment, restoring the recipients would take longer than all else, and the number would be out of date.
+  const isPast = Object.keys(found.moment).length > 0;
+  const judge = async () => {
+    const peopleLeft = isPast ? undefined : countReachable((await at(as_of, "contacts")).states.contacts);
+    return judgeTemplates(results.rows, { dailyLimit: config.outreach.dailyLimit, peopleLeft });
+  };
+  const verdicts = by === "variant" ? await judge() : [];
+  return { ...resultsAsJson(by, results), verdicts, cost_usd, as_of: toMomentJson(found) };
+}
+
+/** Returns the most that the runs of an interval cost, in US dollars; null if none of them records a cost. */
+function sumCosts({ started }: Runs, { from = -Infinity, to = Infinity }: Interval): number | null {
+  const costs = [...started.values()].flatMap(({ dry_run, started_at, end }) => {
+    const at = Date.parse(started_at);
+    return dry_run || end?.usd == null || at < from || at >= to ? [] : [end.usd];
+  });
+  return costs.length === 0 ? null : Math.round(costs.reduce((sum, usd) => sum + usd, 0) * MILLION) / MILLION;
+}
+
+/** Prices are in millionths of a dollar. */
+const MILLION = 1_000_000;
 
 export const showResults = operation({
   name: "results",
@@ -52,30 +107,19 @@ export const showResults = operation({
   tag: "outreach",
   access: ["session", "read"],
   summary: "Show the outcomes of messages, by variant, run, link and more.",
-  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant whose messages alone hold the link. \`tracked\`: of recipients who granted tracking, on links of their own; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id.`,
+  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
   personalRead: "results",
-  input: {
-    by: Type.Optional(
-      Type.Union(oneOf(...GROUPINGS).anyOf, { title: "what", description: "What to group by; default: variant" }),
-    ),
-    from: day(
-      "The first UTC day, or a time in it; the interval of the same length before stands beside it. Default: the beginning of the log",
-    ),
-    to: day("The last UTC day, or a time in it. Default: now"),
-    ...asOfInput,
-  },
+  input,
   output,
-  async run({ clock, at }: LogReader, { by = "variant", from, to, as_of }) {
-    const found = await at(as_of, "results", "visits");
-    const asked = parseInterval(from, to, resolveEnd(found, clock()));
-    const results = await createResults(found.states, by, asked);
-    return { ...resultsAsJson(by, results), as_of: toMomentJson(found) };
-  },
+  run: answerResults,
   discloses: ({ rows }) => ({ records: rows.length }),
   csv: resultsAsCsv,
   table({ by, previous_interval, rows, total }) {
     if (rows.length === 0) return undefined;
-    const columns = [...MESSAGE_COLUMNS, ...(isTrackedOnly(by) ? TRACKED_COLUMNS : LINK_COLUMNS)];
+    const seen = total.seen > 0 ? SEEN_COLUMNS : [];
+    const worth = total.conversions.total + total.conversions.reversed === 0 ? [] : WORTH_COLUMNS;
+    const counted = [...seen, ...(isTrackedOnly(by) ? TRACKED_COLUMNS : LINK_COLUMNS), ...worth];
+    const columns = [...MESSAGE_COLUMNS, ...counted];
     const members = GROUP_MEMBERS[by];
     const before = previous_interval === null ? [] : columns.filter(([name]) => COMPARED.has(name));
     const toCells = (names: readonly string[], figures: Row) => [
@@ -83,9 +127,8 @@ export const showResults = operation({
       ...columns.map(([, cell]) => cell(figures) ?? "-"),
       ...before.map(([, cell]) => (figures.previous === null ? "-" : (cell(figures.previous) ?? "-"))),
     ];
-    const pairs = rows.flatMap(({ template, template_name: name }) => (template && name ? [[template, name]] : []));
-    const templates = new Map(pairs as [string, string][]);
-    const toNames = (row: Static<typeof resultRow>) => members.map((member) => nameMember(row, member, { templates }));
+    const known = namesIn(rows);
+    const toNames = (row: Static<typeof resultRow>) => members.map((member) => nameMember(row, member, known));
     const all = members.map((_, column) => (column === 0 ? "all" : ""));
     return {
       head: [
@@ -96,20 +139,48 @@ export const showResults = operation({
       rows: [...rows.map((row) => toCells(toNames(row), row)), toCells(all, total)],
     };
   },
-  text({ by, interval: asked, previous_interval, rows, omitted, clicks_merged_to: mergedTo, as_of }) {
+  text({
+    by,
+    interval: asked,
+    previous_interval,
+    rows,
+    omitted,
+    clicks_merged_to: mergedTo,
+    verdicts,
+    as_of,
+    ...more
+  }) {
     const compared = previous_interval === null ? "" : `; before: ${describeDays(previous_interval)}`;
     const end = `(${describeDays(asked)}, UTC${compared}; ${describeMomentJson(as_of)})\n`;
     const merged = mergedTo === null ? "" : `${describeMergedDays({ mergedTo })}\n`;
     if (rows.length === 0) return `no message was attempted, and no link of one was clicked ${end}${merged}`;
     const left = omitted === 0 ? "" : `${omitted} earlier rows are left out: give an interval\n`;
-    return `${left}${merged}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${end}`;
+    const known = namesIn(rows);
+    const said = verdicts.map(({ title, explanation, sent, ...group }) => {
+      const line = `${nameMember(group, "template", known)}, ${countInWords(sent, "message")}: ${title}. ${explanation}`;
+      // Names come from the log, and a line break in one would begin another line.
+      return `${line.replaceAll(/\s+/g, " ")}\n`;
+    });
+    return `${left}${merged}${said.join("")}${describeCost(more)}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${more.total.seen > 0 ? `${SEEN_NOTE}\n` : ""}${end}`;
   },
   examples: ["--by variant --from 2026-11-01 --to 2026-11-30"],
 });
 
+/** Says what the runs cost, on a line; an empty string if none of them records a cost. */
+function describeCost({
+  cost_usd: cost,
+  total: { sent },
+}: {
+  cost_usd: number | null;
+  total: { sent: number };
+}): string {
+  if (cost === null) return "";
+  return `Cost: at most ${formatUsd(cost)}${sent === 0 ? "" : `, ${formatUsd(cost / sent, 3)} per message`}.\n`;
+}
+
 type Row = Figures & Static<typeof previous>;
 
-function describeDays(days: Static<typeof interval>): string {
+export function describeDays(days: Static<typeof interval>): string {
   const toMs = (at: string | null) => (at === null ? undefined : Date.parse(at));
   return formatDays({ from: toMs(days.from), to: toMs(days.to) });
 }
@@ -127,12 +198,29 @@ const MESSAGE_COLUMNS: readonly Column[] = [
   ["95 % interval", ({ reply_rate: of }) => of && `${formatPercent(of.low)} to ${formatPercent(of.high)}`],
 ];
 
+const SEEN_COLUMNS: readonly Column[] = [
+  ["seen", ({ seen }) => seen],
+  ["seen rate", ({ seen_rate }) => seen_rate && formatPercent(seen_rate.rate)],
+];
+
 const FIRST_CLICK: Column = [
   "median first click",
   ({ tracked }) =>
     tracked.first_click_ms === null
       ? null
       : `${formatDuration(Math.round(tracked.first_click_ms / 1_000))} (${tracked.clicked} of ${tracked.recipients})`,
+];
+
+/** Columns of conversions and costs, shown once there is a conversion. */
+const WORTH_COLUMNS: readonly Column[] = [
+  ["conversions", ({ conversions }) => conversions.total],
+  ["reversed", ({ conversions }) => conversions.reversed],
+  ["value", ({ conversions }) => formatValues(conversions.values, "value")],
+  ["value per message", ({ conversions }) => formatValues(conversions.values, "per_message")],
+  ["converted", ({ tracked }) => tracked.converted],
+  ["conversion rate", ({ conversion_rate }) => conversion_rate && formatPercent(conversion_rate.rate)],
+  ["cost (USD)", ({ cost_usd }) => cost_usd],
+  ["cost per conversion", ({ cost_per_conversion_usd }) => cost_per_conversion_usd],
 ];
 
 const LINK_COLUMNS: readonly Column[] = [
@@ -152,7 +240,7 @@ const TRACKED_COLUMNS: readonly Column[] = [
   FIRST_CLICK,
 ];
 
-/** Columns that are shown next to those of the previous interval. */
+/** Columns of results that are shown next to their values in the previous interval. */
 const COMPARED: ReadonlySet<string> = new Set([
   "sent",
   "reply rate",

@@ -1,92 +1,95 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { basis, recipientSource } from "../../events/outreach.ts";
-import type { States } from "../../projections/all.ts";
+import type { ConversionCounts } from "../../projections/conversions.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import { addVisits, noVisits, countVisitors, type VisitCounts, type Visits } from "../../projections/visits.ts";
-import { DAY_CHARACTERS, DAY_MS, toDay } from "../../projections/time.ts";
+import { DAY_CHARACTERS, toDay } from "../../projections/time.ts";
 import { count, named, orNull, text } from "../platform/common-schemas.ts";
-import { ServiceError } from "../platform/service-error.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { wilsonInterval } from "../platform/rate-statistics.ts";
-import { parseMoment } from "../projector/parse-moment.ts";
+import type { SomeStates } from "../../projections/all.ts";
+import { createBounds, precedingInterval, type Interval } from "../projector/parse-interval.ts";
+import {
+  addConversions,
+  addCost,
+  noWorth,
+  shareCosts,
+  shareOut,
+  toWorthFigures,
+  worthFigures,
+  type Costs,
+} from "./results-worth.ts";
 
-/** The properties by which results can be grouped. */
+/** Properties by which results can be grouped. */
 export const GROUPINGS = ["template", "variant", "run", "day", "source", "basis", "link"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-/** Most rows of an answer, the newest: one run a day for nearly three years. */
+/** Most rows of a table of results, the newest: one run a day for nearly three years. */
 export const RESULT_ROWS_MAX = 1_000;
-
-/**
- * Whole UTC days, because visitors are told apart within one day: from the start of `from` to the start of `to`, in ms
- * since 1970.
- */
-export interface Interval {
-  /** Undefined begins at the first event. */
-  readonly from: number | undefined;
-  /** Undefined ends at the last event. */
-  readonly to: number | undefined;
-}
-
-/** Parses an interval. `now`, in ms since 1970, is the end if only `from` is given. Throws a ServiceError (usage). */
-export function parseInterval(from: string | undefined, to: string | undefined, now: number): Interval {
-  const first = from === undefined ? undefined : startOfDay(from);
-  const last = to === undefined ? undefined : startOfDay(to);
-  const end = last ?? (first === undefined ? undefined : Math.max(first, now - (now % DAY_MS)));
-  if (first !== undefined && end !== undefined && end < first)
-    throw new ServiceError("usage", "the interval ends before it begins");
-  return { from: first, to: end === undefined ? undefined : end + DAY_MS };
-}
-
-function startOfDay(text: string): number {
-  const { until } = parseMoment(text, "UTC");
-  if (until === undefined) throw new ServiceError("usage", `an interval is between days or times, not positions`);
-  return until.getTime() - (((until.getTime() % DAY_MS) + DAY_MS) % DAY_MS);
-}
-
-/** Returns the preceding interval of the same length; undefined if this one begins with the log. */
-function precedingInterval({ from, to }: Interval): Interval | undefined {
-  return from === undefined || to === undefined ? undefined : { from: from - (to - from), to: from };
-}
 
 const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
 
-/** The true rate lies between `low` and `high` (95 %, Wilson). */
+/** Schema of a rate, such as replies to sent messages. The true rate lies between `low` and `high` (95 %, Wilson). */
 const resultRate = named("ResultRate", Type.Object({ rate: share, low: share, high: share }));
 export type ResultRate = Static<typeof resultRate>;
 
-/** `attempted` includes messages without an outcome. Replies and opt-outs count each recipient once. */
-const messages = { attempted: count, sent: count, failed: count, in_doubt: count, replied: count, opted_out: count };
+/**
+ * Counts of messages. `attempted` includes messages without an outcome. Replies and opt-outs count each recipient once.
+ */
+const messages = {
+  attempted: count,
+  sent: count,
+  failed: count,
+  in_doubt: count,
+  /** Sent messages that the network signalled as read; of all others, nothing is known. */
+  seen: count,
+  replied: count,
+  opted_out: count,
+};
 
-/** `total`: clicks that are not suspected. `unique`: visitors by {@link countVisitors}, each once per link and day. */
+/**
+ * Counts of clicks. `total`: those that are not suspected. `unique`: visitors by {@link countVisitors}, each once per
+ * link and day.
+ */
 const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
 
-/** Figures of recipients who granted tracking and whose message was sent; `clicked` is how many of them clicked. */
-const tracked = { recipients: count, clicked: count, clicks: count, suspected: count };
+/**
+ * Counts of recipients who granted tracking and whose message was sent. `clicked` and `converted`: how many of them
+ * clicked, and had a conversion.
+ */
+const tracked = { recipients: count, clicked: count, clicks: count, suspected: count, converted: count };
 
-/** Schemas of the figures as the API returns them. */
+/** Schemas of a result's figures as the API returns them. */
 export const resultFigures = Type.Object({
   ...messages,
+  /** Share of sent messages that are known to be read, at least; null if none was sent. */
+  seen_rate: orNull(resultRate),
   /** Share of sent messages with a reply; null if none was sent. */
   reply_rate: orNull(resultRate),
-  /** Null if no link belongs to this group alone. */
+  /** Counts of clicks; null if the group has no link that it shares with no other group. */
   clicks: orNull(named("LinkClicks", Type.Object(clicks))),
   /** `first_click_ms`: median time from the message to the first click, of recipients who clicked; null if none did. */
   tracked: named("TrackedClicks", Type.Object({ ...tracked, first_click_ms: orNull(count) })),
   /** Share of the recipients who granted tracking that clicked. */
   click_rate: orNull(resultRate),
+  /** Share of the recipients who granted tracking that had a conversion. */
+  conversion_rate: orNull(resultRate),
+  ...worthFigures,
 });
 export type Figures = Static<typeof resultFigures>;
 
-/** Properties that all messages or clicks of a row share. Null if older messages do not record it. */
+/**
+ * Schema of the properties that all messages or clicks of a row share. Null if older messages do not record the
+ * property.
+ */
 export const resultGroup = Type.Partial(
   Type.Object({
     template: orNull(text("0123456789ab")),
-    /** The operator's last name for it; null if it has none. */
+    /** Name that the operator last gave the template; null if it has none. */
     template_name: orNull(text("Autumn invite")),
     variant: text("A"),
     run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
-    /** UTC. */
+    /** Calendar day of the row, in UTC. */
     day: text("2026-11-20"),
     source: orNull(recipientSource),
     basis: orNull(basis),
@@ -96,19 +99,18 @@ export const resultGroup = Type.Partial(
 export type ResultGroup = Static<typeof resultGroup>;
 
 export type ResultTable = Awaited<ReturnType<typeof createResults>>;
-export type ResultRow = ResultTable["rows"][number];
 
-type ResultStates = Pick<States, "results" | "visits">;
+type ResultStates = SomeStates<"conversions" | "results" | "runs" | "visits">;
 
 /**
- * Adds up messages attempted in the interval, with all later results, and clicks in it. A template or variant counts
- * clicks only on links that no other sends. For runs, sources and bases, only clicks of tracked recipients are known.
+ * Sums up the messages attempted in the interval, with later replies, and its clicks. A template or variant counts
+ * clicks only on links that no other sends; runs, sources and bases only know clicks of tracked recipients.
  */
 export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
-/** Adds up the messages of an interval and of the one before. Counts only clicks of recipients who granted tracking. */
+/** Sums up the messages of an interval and of the one before. Counts only clicks of recipients who granted tracking. */
 export function sumMessages({ messages }: Results, interval: Interval): Promise<ResultTable["total"]> {
   return inTimeSlices(sumUp([...messages.values()], interval));
 }
@@ -122,10 +124,13 @@ function* sumUp(messages: readonly Message[], interval: Interval): Steps<ResultT
   return { figures: toFigures(total), previous: toFigures(before) };
 }
 
-/** Work in steps, between which other work gets its turn. Events that arrive meanwhile are not counted. */
+/** Work in steps, between which other work has its turn. Events that arrive in between are not counted. */
 type Steps<Result> = Generator<void, Result, void>;
 
-/** Entries of one step, less than a millisecond's work. */
+/**
+ * Number of messages, or of daily click counts of links, that results add up in one step. Other work has its turn after
+ * each step, which takes less than a millisecond.
+ */
 const STEP_ENTRIES = 256;
 
 function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
@@ -133,8 +138,12 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
   const rowsOf = createNaming(states.results, by);
   const messages = [...states.results.messages.values()];
   const holders = yield* findHolders(states.results, by, { messages, rowsOf });
-  const current = yield* tally(states, by, interval, { messages, rowsOf, holders });
-  const before = previous && (yield* tally(states, by, previous, { messages, rowsOf, holders }));
+  const costs = shareCosts(states.runs, states.results);
+  const counts = [...states.conversions.counts.values()];
+  const converted = new Set(counts.flatMap(({ code, conversions }) => (conversions === 0 ? [] : [code])));
+  const naming = { messages, rowsOf, holders, costs, converted };
+  const current = yield* tally(states, by, interval, naming);
+  const before = previous && (yield* tally(states, by, previous, naming));
   const rows = [...current.groups].sort(by === "day" ? ([one], [other]) => (one < other ? -1 : 1) : () => 0);
   const shift = previous === undefined ? 0 : interval.from! - previous.from!;
   return {
@@ -146,11 +155,13 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
-    /** Number of older rows that are left out. */
+    /** Number of older rows that the table leaves out. */
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
-    /** Clicks up to this UTC day are no longer told apart by day; null if the interval begins later. */
+    /** UTC day up to which clicks are kept only as a sum of all days; null if the interval begins later. */
     mergedTo: findMergedDay(states.visits, previous ?? interval),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
+    /** Conversions and costs of the interval that belong to no row. */
+    other: toWorthFigures(current.other, 0),
   };
 }
 
@@ -159,11 +170,12 @@ type Tally = ReturnType<typeof createTally>;
 function createTally(group: ResultGroup) {
   return {
     group,
-    messages: { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 },
-    tracked: { recipients: 0, clicked: 0, clicks: 0, suspected: 0 },
-    /** Times from the message to the first click, in ms. */
+    messages: { attempted: 0, sent: 0, failed: 0, in_doubt: 0, seen: 0, replied: 0, opted_out: 0 },
+    tracked: { recipients: 0, clicked: 0, clicks: 0, suspected: 0, converted: 0 },
+    worth: noWorth(),
+    /** Times from a message to the recipient's first click, in ms. */
     firstClicks: [] as number[],
-    /** Undefined if no link belongs to this group alone. */
+    /** Clicks on links of this group alone; undefined if it has no such link. */
     visits: undefined as VisitCounts | undefined,
   };
 }
@@ -171,11 +183,15 @@ function createTally(group: ResultGroup) {
 interface Naming {
   readonly messages: readonly Message[];
   readonly rowsOf: (message: Message) => readonly RowName[];
-  /** Maps a link to the row whose messages alone hold it. */
+  /** Rows by link: the only row whose messages contain the link. */
   readonly holders: ReadonlyMap<string, RowName>;
+  readonly costs: Costs;
+  /** Codes of own links whose recipients had a conversion. */
+  readonly converted: ReadonlySet<string>;
 }
 
-function* tally({ results, visits }: ResultStates, by: Grouping, interval: Interval, naming: Naming) {
+function* tally(states: ResultStates, by: Grouping, interval: Interval, naming: Naming) {
+  const { results, visits } = states;
   const owners = new Set([...naming.holders.values()].map(({ key }) => key));
   const groups = new Map<string, Tally>();
   const total = createTally({});
@@ -188,10 +204,33 @@ function* tally({ results, visits }: ResultStates, by: Grouping, interval: Inter
     groups.set(key, row);
     return row;
   };
+  const other = noWorth();
   yield* eachWithin(naming.messages, interval, (message) => {
-    addMessage(total, message);
-    for (const name of naming.rowsOf(message)) addMessage(findTally(name), message);
+    const cost = naming.costs.messages.get(message);
+    const names = naming.rowsOf(message);
+    addMessage(total, message, naming.converted);
+    addCost(total.worth, cost);
+    const shares = cost === undefined ? [] : shareOut(cost, names.length);
+    if (names.length === 0) addCost(other, cost);
+    for (const [at, name] of names.entries()) {
+      const row = findTally(name);
+      addMessage(row, message, naming.converted);
+      addCost(row.worth, shares[at]);
+    }
   });
+  const within = createBounds(interval);
+  for (const { at, cost } of naming.costs.others) {
+    if (!within(at)) continue;
+    addCost(total.worth, cost);
+    addCost(by === "day" ? findTally(toRowName({ day: at.slice(0, DAY_CHARACTERS) })).worth : other, cost);
+  }
+  yield;
+  for (const counts of states.conversions.counts.values()) {
+    if (!within(counts.day)) continue;
+    addConversions(total.worth, counts);
+    const name = findConversionRow(results, by, naming, counts);
+    addConversions(name === undefined ? other : findTally(name).worth, counts);
+  }
   let steps = 0;
   for (const [day, link, counts] of visitsWithin(visits, interval)) {
     if (++steps % STEP_ENTRIES === 0) yield;
@@ -201,7 +240,23 @@ function* tally({ results, visits }: ResultStates, by: Grouping, interval: Inter
     const name = by === "link" ? toRowName({ link }) : ofDay;
     if (name !== undefined) addVisits(findTally(name).visits!, counts);
   }
-  return { groups, total };
+  return { groups, total, other };
+}
+
+/**
+ * Returns the row in which conversions count: that of the message whose own link was clicked, or of the only message
+ * with their link. Undefined if no row has them.
+ */
+function findConversionRow(
+  { codes, messages }: Results,
+  by: Grouping,
+  { rowsOf, holders }: Naming,
+  { day, link, code }: ConversionCounts,
+): RowName | undefined {
+  if (by === "day") return toRowName({ day });
+  if (by === "link") return link === "" ? undefined : toRowName({ link });
+  const message = messages.get(codes.get(code) ?? -1);
+  return message === undefined ? holders.get(link) : rowsOf(message)[0];
 }
 
 function* eachWithin(messages: readonly Message[], interval: Interval, add: (message: Message) => void): Steps<void> {
@@ -213,22 +268,14 @@ function* eachWithin(messages: readonly Message[], interval: Interval, add: (mes
 }
 
 /**
- * Returns a function that is true if a UTC day, or an ISO 8601 time, is within the interval. A day sorts before its
- * times.
- */
-function createBounds({ from, to }: Interval): (time: string) => boolean {
-  const [first, end] = [from, to].map((ms) => (ms === undefined ? undefined : toDay(ms)));
-  return (time) => (first === undefined || time >= first) && (end === undefined || time < end);
-}
-
-/**
- * Returns the last day that is no longer told apart, if the interval begins no later; null if it begins after that day.
+ * Returns the last day of the clicks that exist only as one total of many old days, without figures by day; null if
+ * there is no such total, or the interval begins after that day.
  */
 function findMergedDay({ merged_to }: Visits, { from }: Interval): string | null {
   return merged_to === "" || (from !== undefined && toDay(from) > merged_to) ? null : merged_to;
 }
 
-/** Yields the clicks of each day and link. For days that are no longer told apart, the day is undefined. */
+/** Yields the clicks of each day and link. The day is undefined if they are kept only in a sum of days. */
 function* visitsWithin(
   visits: Visits,
   interval: Interval,
@@ -243,14 +290,17 @@ function* visitsWithin(
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
 
-/** The name of a row. The `key` of a day is the day itself, so that rows can be sorted by it. */
+/** Name of a row of results. Its `key` for a day is the day itself, so that rows can be sorted by it. */
 type RowName = ReturnType<typeof toRowName>;
 
 function toRowName(group: ResultGroup) {
   return { key: group.day ?? JSON.stringify(Object.values(group)), group };
 }
 
-/** Returns the rows in which a message counts. A row's name is created once and shared by its messages. */
+/**
+ * Creates the function that names the rows in which a message counts. Each name is created once and shared by its
+ * messages.
+ */
 function createNaming({ groups, links, templates }: Results, by: Grouping): Naming["rowsOf"] {
   if (by === "day") return ({ at }) => [toRowName({ day: at.slice(0, DAY_CHARACTERS) })];
   if (by === "link") {
@@ -272,13 +322,13 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
 }
 
 /**
- * Finds links that only one template or variant holds, among all messages ever sent. Other groups never hold a link
- * alone.
+ * Finds the links that only one template or variant has ever sent, among all messages. Other groupings have no such
+ * links.
  */
 function* findHolders(
   { links }: Results,
   by: Grouping,
-  { messages, rowsOf }: Omit<Naming, "holders">,
+  { messages, rowsOf }: Omit<Naming, "holders" | "costs" | "converted">,
 ): Steps<Naming["holders"]> {
   if (by !== "template" && by !== "variant") return new Map();
   const held = new Map<number, RowName | null>();
@@ -299,15 +349,19 @@ function* findHolders(
   return holders;
 }
 
-function addMessage({ messages, tracked, firstClicks }: Tally, message: Message): void {
+const NONE: ReadonlySet<string> = new Set();
+
+function addMessage({ messages, tracked, firstClicks }: Tally, message: Message, converted = NONE): void {
   messages.attempted++;
   if (message.outcome !== "open") messages[message.outcome]++;
   if (message.outcome !== "sent") return;
+  if (message.seen) messages.seen++;
   if (message.replied) messages.replied++;
   if (message.opted_out) messages.opted_out++;
   if (message.tracked === null) return;
-  const { clicks, suspected, first, sent } = message.tracked;
+  const { codes, clicks, suspected, first, sent } = message.tracked;
   tracked.recipients++;
+  if (codes.some((code) => converted.has(code))) tracked.converted++;
   tracked.clicks += clicks;
   tracked.suspected += suspected;
   if (first === null) return;
@@ -315,13 +369,16 @@ function addMessage({ messages, tracked, firstClicks }: Tally, message: Message)
   firstClicks.push(first - sent);
 }
 
-function toFigures({ messages, tracked, firstClicks, visits }: Tally): Figures {
+function toFigures({ messages, tracked, firstClicks, visits, worth }: Tally): Figures {
   return {
     ...messages,
+    seen_rate: toRate(messages.seen, messages.sent),
     reply_rate: toRate(messages.replied, messages.sent),
     clicks: visits === undefined ? null : toClickFigures(visits),
     tracked: { ...tracked, first_click_ms: median(firstClicks) },
     click_rate: toRate(tracked.clicked, tracked.recipients),
+    conversion_rate: toRate(tracked.converted, tracked.recipients),
+    ...toWorthFigures(worth, messages.sent),
   };
 }
 

@@ -1,117 +1,24 @@
-import type { EventType, Folded, LogStore, Recorded } from "../../events/catalog.ts";
+import type { DataOf, LogStore, Recorded } from "../../events/catalog.ts";
+import type { FailureReason, PauseReason, Recipient, RunCounts, Usage } from "../../events/outreach.ts";
 import type { States } from "../../projections/all.ts";
-import type { RunOutcome, RunSummary } from "../../projections/runs.ts";
-import { eventsAt, STREAMS } from "../log/event-log.ts";
-import { parseIdTime, positionBefore, type Reading } from "./find-event.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import type { Contact } from "../../projections/contact.ts";
+import { isSameRecipient } from "../../projections/run.ts";
+import { findTracked } from "../../projections/results.ts";
+import { findNumberedRun, RUNS_MAX, type Runs, type RunSummary } from "../../projections/runs.ts";
+import { eventAt, eventsAt } from "../log/event-log.ts";
+import { X_PRICES } from "../networks/x/x-api.ts";
+import { countInWords, formatDuration, grouped } from "../platform/counts-and-lists.ts";
+import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
+import type { PageMoment } from "../projector/page-moments.ts";
+import { NOT_REACHED_WORDS, SKIPS } from "./words/outreach.ts";
+import { EVENT_ID, toReading } from "./find-event.ts";
+import { eventsOfRun, findRunStart } from "./find-run.ts";
 
 /**
- * Events about the course of a run. They belong to the history of the run, but not to that of one of its recipients.
+ * Returns the caller who started each run, by the run's id. `positions`: those of the events that started the runs, in
+ * any order.
  */
-const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];
-
-/** All types that a run appends about itself and its recipients. */
-const RUN_TYPES: readonly EventType[] = [
-  ...COURSE_TYPES,
-  "RunStarted",
-  "RunStopRequested",
-  "DirectMessageAttempted",
-  "DirectMessageSent",
-  "DirectMessageSkipped",
-  "DirectMessageFailed",
-  "DirectMessageInDoubt",
-  "RecipientRetryAllowed",
-  "RunFinished",
-  "RunAbandoned",
-  "DryRunFinished",
-];
-
-/** The parts of an event that every way of reading it provides. */
-export type EventLike = Pick<Folded, "type" | "data">;
-
-/** True if the event is about one recipient of a run rather than about the run. */
-export function isOfOneRecipient({ data }: EventLike): boolean {
-  return "run_id" in data && "recipient" in data;
-}
-
-/**
- * Returns the positions of the events of the runs that `roots` are about: starts, ends and messages. Of a run whose
- * roots are all about one recipient each, only the messages among the roots are included.
- */
-export async function positionsOfRuns({ store, to, onProgress }: Reading, roots: readonly EventLike[]) {
-  const runs = new Set(roots.flatMap(runIds));
-  if (runs.size === 0) return [];
-  const whole = new Set(roots.filter((root) => !isOfOneRecipient(root)).flatMap(runIds));
-  const attempts = new Set(roots.flatMap(attemptIds));
-  const belongs = (event: EventLike): boolean =>
-    (!isOfOneRecipient(event) && !COURSE_TYPES.includes(event.type)) ||
-    runIds(event).some((run) => whole.has(run)) ||
-    attemptIds(event).some((attempt) => attempts.has(attempt));
-  const found: number[] = [];
-  for await (const batch of store.readFolded({ types: RUN_TYPES, to })) {
-    onProgress(batch.at(-1)?.position ?? 0);
-    for (const event of batch) {
-      if (runIds(event).some((run) => runs.has(run)) && belongs(event)) found.push(event.position);
-    }
-  }
-  return found;
-}
-
-/**
- * Most events that are read to find those of one run. While it is in progress, hardly any other events have these
- * types.
- */
-const READ_MAX = 5_000;
-
-/** Clocks of the machine's processes and of the store may differ by this much. */
-const CLOCK_MS = 60_000;
-
-/** Most starts of runs that are read to find one; as many may have begun in that time. */
-const STARTS_MAX = 1_000;
-
-/**
- * Returns events of a run with a UUIDv7 id, oldest first, from position `from` or else the run's start. The id tells
- * when that was, so nothing earlier is read. `next`: where the next page begins; undefined on the last page.
- */
-export async function eventsOfRun(
-  reading: Reading,
-  run_id: string,
-  { from, limit }: { readonly from: number | undefined; readonly limit: number },
-): Promise<{ readonly events: readonly Recorded[]; readonly next: number | undefined }> {
-  const { store, to } = reading;
-  const events: Recorded[] = [];
-  const start = from ?? (await findRunStart(reading, run_id));
-  if (start === undefined) return { events, next: undefined };
-  let left = READ_MAX;
-  for await (const event of store.read({ stream: STREAMS.outreach, types: RUN_TYPES, from: start, to })) {
-    if (events.length === limit || left-- === 0) return { events, next: event.position };
-    if (!runIds(event).includes(run_id)) continue;
-    events.push(event);
-    if (ENDS.includes(event.type)) break;
-  }
-  return { events, next: undefined };
-}
-
-/**
- * Finds the position of a run's first event by its id, as {@link eventsOfRun} does; undefined if there is no such run.
- */
-export async function findRunStart(reading: Reading, run_id: string): Promise<number | undefined> {
-  const { store, to } = reading;
-  const from = (await positionBefore(reading, parseIdTime(run_id) - CLOCK_MS)) + 1;
-  return findOfRun(run_id, store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX }));
-}
-
-/** Most ends of runs that are read to find one: another run begins only after it. */
-const ENDS_MAX = 100;
-
-/**
- * Finds the position of a run's last event, not counting outcomes that are found out later; undefined while it is in
- * progress.
- */
-export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
-  return findOfRun(run_id, store.read({ types: ENDS, from: start, to, limit: ENDS_MAX }));
-}
-
-/** Returns who started each run, by its id. `positions` are those of the events that started them, in any order. */
 export async function findRunCallers(
   store: LogStore,
   positions: readonly number[],
@@ -126,31 +33,324 @@ export async function findRunCallers(
   return callers;
 }
 
-/** Returns the figures of a run, or those so far while it is in progress. */
-export function readRunCounts(
-  { current }: States["run"],
-  runId: string,
-  { end }: RunSummary,
-): Omit<RunOutcome, "reason"> {
-  const { sent, skipped, failed } = end ?? (current?.run_id === runId ? current : { sent: 0, skipped: 0, failed: 0 });
-  return { sent, skipped, failed };
+/** Returns the figures of a run; while it is in progress, its figures so far. */
+export function readRunCounts({ current }: States["run"], runId: string, { end }: RunSummary): RunCounts {
+  const none = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  const { sent, skipped, failed, in_doubt } = end ?? (current?.run_id === runId ? current : none);
+  return { sent, skipped, failed, in_doubt };
 }
 
-async function findOfRun(run_id: string, events: AsyncIterable<Recorded>): Promise<number | undefined> {
-  for await (const event of events) if (runIds(event).includes(run_id)) return event.position;
-  return undefined;
+/** The columns that a list of runs is sorted by. */
+export const RUN_COLUMNS = ["run", "message", "sent", "skipped", "failed"] as const;
+type RunColumn = (typeof RUN_COLUMNS)[number];
+
+/** Lists runs, sorted. `count` and `dry`: numbers of all; `kept`: number of those that the projection still lists. */
+export async function readRunList(moment: PageMoment<"run" | "runs">, page: ListPage<RunColumn>) {
+  const { started, count, dry } = moment.state("runs");
+  const sorted = createSortedPage(page);
+  for (const [runId, run] of started) sorted.add(toRunValue(moment, runId, run, page.sort.by), runId);
+  const { keys, next } = sorted.end();
+  const found = keys.flatMap((runId) => {
+    const run = started.get(runId);
+    return run === undefined ? [] : [{ runId, ...run, ...readRunCounts(moment.state("run"), runId, run) }];
+  });
+  const callers = await findRunCallers(
+    moment.store,
+    found.map(({ position }) => position),
+  );
+  const runs = found.map((run) => ({ ...run, caller: callers.get(run.runId) }));
+  return { runs, next, count, dry, kept: Math.min(count + dry, RUNS_MAX) };
 }
 
-export function isOfRun(run_id: string): (event: EventLike) => boolean {
-  return (event) => runIds(event).includes(run_id);
+/** Returns the value by which a list of runs is sorted. */
+function toRunValue(moment: PageMoment<"run">, runId: string, run: RunSummary, by: RunColumn): string {
+  if (by === "run") return toSortValue(run.position);
+  return by === "message" ? (run.template ?? "") : toSortValue(readRunCounts(moment.state("run"), runId, run)[by]);
 }
 
-const ENDS: readonly EventType[] = ["RunFinished", "RunAbandoned", "DryRunFinished"];
+/** Outcomes of recipients in a run, in the order of the page's tabs. */
+export const OUTCOMES = ["sent", "skipped", "failed", "in_doubt"] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+/** Outcome of a recipient's row. `not_reached`: the run did not write to them, although a caller requested it. */
+export type RowOutcome = Outcome | "not_reached";
 
-function runIds({ data }: EventLike): string[] {
-  return "run_id" in data && data.run_id !== undefined ? [data.run_id] : [];
+/** One recipient of a run: the outcome, and what came after it or why it came so. */
+export interface RunRow {
+  readonly recipient: Recipient & { readonly name?: string | undefined };
+  readonly position: number;
+  readonly time: string;
+  /** Undefined while the message is on its way, or the requested recipient waits for their turn. */
+  outcome: RowOutcome | undefined;
+  readonly variant: string | undefined;
+  why: string;
 }
 
-function attemptIds({ data }: EventLike): string[] {
-  return "attempt_id" in data ? [data.attempt_id] : [];
+/** Span of time in which a run did not send. */
+interface RunWait {
+  readonly from: number;
+  readonly to: number;
+  readonly reason: PauseReason;
+}
+
+/** Rows on one page of a run. */
+const ROWS_SHOWN = 100;
+
+/** Most events that are read for one page of a run: some tens of milliseconds. */
+const PAGE_EVENTS_MAX = 2_000;
+
+type RunMoment = PageMoment<"contacts" | "results" | "run" | "runs">;
+
+export type RunPage = NonNullable<Awaited<ReturnType<typeof readRunPage>>>;
+
+/** Returns the id of the run that an address names by its number or its id. */
+export function findRunId(moment: RunMoment, named: string): string {
+  const numbered = /^\d{1,9}$/.test(named) ? findNumberedRun(moment.state("runs"), Number(named)) : undefined;
+  return numbered ?? named.toLowerCase();
+}
+
+/**
+ * Reads a run, with its recipients of one outcome from position `from` on. The marks and waits are those of the events
+ * that were read, which are all of a run with some hundreds of recipients. Undefined if there is no such run.
+ */
+export async function readRunPage(
+  moment: RunMoment,
+  {
+    runId,
+    from,
+    only,
+  }: { readonly runId: string; readonly from: number | undefined; readonly only: Outcome | undefined },
+) {
+  if (!EVENT_ID.test(runId)) return undefined;
+  const run = moment.state("runs").started.get(runId);
+  const start = run?.position ?? (await findRunStart(toReading(moment), runId));
+  if (start === undefined) return undefined;
+  const begun = await eventAt(moment.store, start);
+  if (begun.type !== "RunStarted") return undefined;
+  const { events, next: unread } = await eventsOfRun(toReading(moment), runId, {
+    from: from ?? start,
+    limit: PAGE_EVENTS_MAX,
+  });
+  const all = toRows(moment, events, run?.end == null);
+  const wanted = all.filter(({ outcome }) => only === undefined || outcome === only);
+  const ended = run?.end?.position === undefined ? undefined : await eventAt(moment.store, run.end.position);
+  const { dry_run: isDry, limit, recipients, rules } = begun.data;
+  return {
+    isDry,
+    startedAt: begun.time,
+    caller: begun.meta.caller,
+    limit,
+    recipients,
+    rules,
+    end: run?.end ?? undefined,
+    until: ended?.type === "RunFinished" ? ended.data.until : undefined,
+    cost: ended?.type === "RunFinished" && ended.data.usage !== undefined ? toCost(ended.data.usage) : undefined,
+    counts: run === undefined ? undefined : readRunCounts(moment.state("run"), runId, run),
+    template: run?.template ?? undefined,
+    rows: wanted.slice(0, ROWS_SHOWN),
+    next: wanted[ROWS_SHOWN]?.position ?? unread,
+    /** Marks of all recipients whose events were read, and the waits between them; empty on a later page. */
+    marks: from === undefined ? toMarks(all) : [],
+    waits: from === undefined ? toWaits(events, run?.end?.at ?? moment.time) : [],
+    /** Messages by variant. Undefined if not all events of the run were read. */
+    variants: from === undefined && unread === undefined ? countVariants(all) : undefined,
+    before: run?.number == null ? undefined : findNumberedRun(moment.state("runs"), run.number - 1),
+    after: run?.number == null ? undefined : findNumberedRun(moment.state("runs"), run.number + 1),
+  };
+}
+
+function toMarks(rows: readonly RunRow[]) {
+  return rows.flatMap(({ time, outcome }) => (outcome === "not_reached" ? [] : [{ at: Date.parse(time), outcome }]));
+}
+
+/** Makes a row of each recipient with an outcome and, while the run is in progress, of each requested one. */
+function toRows(moment: RunMoment, events: readonly Recorded[], isInProgress: boolean): RunRow[] {
+  const rows = new Map<string, RunRow>();
+  let requested: RunRow[] = [];
+  for (const event of events) {
+    const { position, time, data } = event;
+    const row = { position, time, variant: undefined };
+    if (event.type === "RecipientRequested") {
+      const why = "requested, and not written to yet";
+      requested.push({ ...row, recipient: named(moment, event.data.recipient), outcome: undefined, why });
+      continue;
+    }
+    if ("recipient" in data && data.recipient !== undefined) {
+      const { recipient } = data;
+      requested = requested.filter((one) => !isSameRecipient(one.recipient, recipient));
+    }
+    if (event.type === "RecipientNotReached") {
+      const { recipient, reason } = event.data;
+      const why = NOT_REACHED_WORDS[reason] ?? `the run ended before: ${ENDS[reason as RunEndReason]}`;
+      rows.set(`${position}`, { ...row, recipient: named(moment, recipient), outcome: "not_reached", why });
+    } else if (event.type === "DirectMessageSkipped") {
+      const { recipient, reason, detail } = event.data;
+      const why = detail === undefined ? SKIPS[reason] : `${SKIPS[reason]}: ${detail}`;
+      rows.set(`${position}`, { ...row, recipient: named(moment, recipient), outcome: "skipped", why });
+    } else if (event.type === "DirectMessageAttempted") {
+      const { attempt_id, recipient, variant } = event.data;
+      rows.set(attempt_id, {
+        recipient: named(moment, recipient),
+        position,
+        time,
+        outcome: undefined,
+        variant,
+        why: "",
+      });
+    } else if ("attempt_id" in event.data) {
+      const row = rows.get(event.data.attempt_id);
+      if (row !== undefined) settleRow(moment, row, event);
+    }
+  }
+  return [...rows.values(), ...(isInProgress ? requested : [])].toSorted((one, other) => one.position - other.position);
+}
+
+function named(moment: RunMoment, recipient: Recipient): RunRow["recipient"] {
+  return { ...recipient, name: findContact(moment.state("contacts"), recipient)?.name };
+}
+
+function settleRow(moment: RunMoment, row: RunRow, { type, data, time }: Recorded): void {
+  const contact = findContact(moment.state("contacts"), row.recipient);
+  const isNewest = contact?.attempted_at === row.time;
+  if (type === "DirectMessageFailed") {
+    row.outcome = "failed";
+    row.why = FAILURES[data.reason] ?? data.reason.replaceAll("_", " ");
+  } else if (type === "DirectMessageInDoubt") {
+    row.outcome = "in_doubt";
+    row.why = data.detail;
+    // It may have been looked up after the run's end.
+    if (isNewest && contact.status === "sent") Object.assign(row, { outcome: "sent", why: "in doubt at first" });
+    if (contact?.status === "failed") Object.assign(row, { outcome: "failed", why: FAILURES.not_delivered });
+  } else if (type === "DirectMessageSent") {
+    row.outcome = "sent";
+    row.why = isNewest ? sayReaction(moment, contact) : "";
+    if (data.settled_by === "lookup") row.why ||= `found in the conversation at ${time.slice(11, 16)}`;
+  }
+}
+
+/** Says what a recipient did after the newest message to them; empty if nothing is known. */
+function sayReaction(moment: RunMoment, contact: Contact): string {
+  const { clicks = 0, first = null, sent = 0 } = findTracked(moment.state("results"), contact)?.tracked ?? {};
+  const after = first === null ? "" : `, ${formatDuration(Math.max(0, Math.round((first - sent) / 1000)))} after it`;
+  return [
+    contact.suppressed && "opted out",
+    contact.replied && "replied",
+    contact.seen_at !== undefined && !contact.replied && "seen",
+    clicks > 0 && `clicked${clicks === 1 ? "" : ` ${grouped(clicks)} times`}${after}`,
+  ]
+    .filter((one) => one !== false)
+    .join(", ");
+}
+
+/** Why messages fail, where the reason's own name does not say it. */
+const FAILURES: Readonly<Partial<Record<FailureReason, string>>> & { readonly not_delivered: string } = {
+  recipient_closed: "their account takes no messages",
+  not_permitted: "X refused the message",
+  rejected: "X refused the text",
+  not_delivered: "the conversation does not show it",
+  unreachable: "X did not answer",
+  rate_limited: "X asked the run to wait",
+  withdrawn: "the run ended before",
+  suppressed: "they opted out before",
+};
+
+/** Returns the waits of a run of at least a second: each ends at its time, or with the run's next event. */
+function toWaits(events: readonly Recorded[], end: string | undefined): readonly RunWait[] {
+  const own = events.filter(({ type }) => type !== "RecipientRequested");
+  return own.flatMap(({ type, time, data }, at): RunWait[] => {
+    if (type !== "RunPaused" || data.reason === "pace") return [];
+    const ended = Date.parse(own[at + 1]?.time ?? end ?? data.until);
+    return [{ from: Date.parse(time), to: Math.min(Date.parse(data.until), ended), reason: data.reason }];
+  });
+}
+
+function countVariants(rows: readonly RunRow[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { variant, outcome } of rows)
+    if (variant !== undefined && outcome === "sent") counts.set(variant, (counts.get(variant) ?? 0) + 1);
+  return counts;
+}
+
+/** Splits the cost of a run into its parts. Without `parts` if X's present prices do not add up to it. */
+function toCost(usage: Usage) {
+  const { sends, users, followers, posts, messages, usd } = usage;
+  const parts = [
+    [countInWords(sends, "message"), sends * X_PRICES.send],
+    [
+      `${countInWords(users + followers, "person", "people")} looked up`,
+      users * X_PRICES.user + followers * X_PRICES.follower,
+    ],
+    [`${countInWords(posts, "post")} read`, posts * X_PRICES.post],
+    [`${countInWords(messages, "reply", "replies")} read`, messages * X_PRICES.message],
+  ] as const;
+  const sum = parts.reduce((total, [, millionths]) => total + millionths, 0) / MILLION;
+  const isSum = Math.abs(sum - usd) < 0.000_001;
+  return {
+    usd,
+    parts: parts.flatMap(([what, millionths]) =>
+      millionths === 0 ? [] : [isSum ? `${what} $${(millionths / MILLION).toFixed(2)}` : what],
+    ),
+  };
+}
+
+const MILLION = 1_000_000;
+
+/** Names a run: "Run 36", "Dry run", or "Run" and the end of its id if it is none of those that are kept. */
+export function nameRun({ started }: Runs, runId: string): string {
+  const known = started.get(runId);
+  if (known === undefined) return `Run ${shortenRunId(runId)}`;
+  return known.number === null ? "Dry run" : `Run ${grouped(known.number)}`;
+}
+
+const ID_DIGITS_SHOWN = 8;
+
+/** Returns the end of an id; any other text unchanged. */
+function shortenRunId(runId: string): string {
+  return EVENT_ID.test(runId) ? `…${runId.slice(-ID_DIGITS_SHOWN)}` : runId;
+}
+
+/** Says why a run ended; `abandoned` if its process died. */
+export type RunEndReason = DataOf<"RunFinished">["reason"] | "abandoned";
+
+/** Words for each reason, as they follow “The run ends when”. */
+export const ENDS: Readonly<Record<RunEndReason, string>> = {
+  completed: "no recipient is left",
+  daily_limit_reached: "the day's quota is used up",
+  limit_reached: "it reached the limit given at its start",
+  window_closed: "the sending window is closed for the other recipients",
+  too_many_failures: "too many messages failed",
+  time_limit: "it reached the time limit of a run",
+  stopped: "it was stopped",
+  not_authorized: "X no longer accepts the authorization",
+  network_unavailable: "X did not answer",
+  request_rejected: "X refused a request",
+  log_restored: "the log was restored on this day",
+  clock_skewed: "the clocks of the machine and of the log are too far apart",
+  credits_depleted: "the balance at X is empty",
+  usage_capped: "a usage cap at X is reached",
+  sender_restricted: "X restricts the account",
+  missing_scope: "the authorization is too narrow",
+  app_not_enrolled: "the X app has no access",
+  fault: "an internal error, which the service logged",
+  abandoned: "its process died",
+};
+
+/** Words for the reasons of a wait. */
+export const WAITS: Readonly<Record<PauseReason, string>> = {
+  pace: "spread its messages",
+  rate_limited: "waited for X",
+  network_unavailable: "X did not answer",
+  settling: "looked up a message",
+  window_closed: "waited for the window",
+};
+
+/** Sums up the waits of a run by their reasons. */
+export function sayWaits(waits: readonly RunWait[]): string {
+  const sums = new Map<string, number>();
+  for (const { reason, from, to } of waits) sums.set(WAITS[reason], (sums.get(WAITS[reason]) ?? 0) + to - from);
+  return [...sums].map(([what, ms]) => `${what} for ${formatDuration(Math.round(ms / 1000))}`).join(", ");
+}
+
+/** Whole seconds between two times in ISO 8601; 0 if they are in the wrong order. */
+export function toSeconds(from: string, to: string): number {
+  return Math.max(0, Math.round((Date.parse(to) - Date.parse(from)) / 1000));
 }

@@ -1,18 +1,20 @@
 import type { EventStore } from "eventstore-lite";
-import type { EventType, Recorded, LogStore } from "../../events/catalog.ts";
+import type { EventLike, EventType, Recorded, LogStore } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import type { Show } from "../log/export-formats/format.ts";
-import type { EventLike } from "./run-events.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-interface Wanted {
+interface Condition {
   readonly types: readonly EventType[] | undefined;
-  readonly stream: string | undefined;
-  /** Absent if all events of these types and this stream are wanted. */
+  /** Condition on single events; absent if all events of these types are wanted. */
   readonly isWanted?: ((event: EventLike) => boolean) | undefined;
-  /** The one recipient that all of them are about; absent if there is no single one. */
+}
+
+interface Wanted extends Condition {
+  readonly stream: string | undefined;
+  /** Recipient that all selected events are about; absent if there is no single one. */
   readonly recipient?: Recipient;
 }
 
@@ -21,22 +23,25 @@ export interface PositionRange {
   readonly last: number;
 }
 
-/** Selects events of the log: those within a range that are wanted, or those at some positions, in their order. */
+/**
+ * Selection of the log's events: those within a range that are wanted, or those at some positions, in the order of the
+ * log.
+ */
 export type Selection = Wanted &
   (
     | { readonly kind: "range"; readonly range: PositionRange }
     | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
-/** Most events that are looked at for one page, because only few events of a long stream may be wanted. */
+/** Most events that are tested for one page, because only few events of a long stream may be wanted. */
 const READ_MAX = 5_000;
 
-/** The same for events at known positions, which are read in full. */
+/** Most events at known positions that are tested for one page; they are read in full. */
 const PLACES_READ_MAX = 1_000;
 
 /**
- * Reads a page of a selection by the log's indexes, newest first. It looks at {@link READ_MAX} events at most, so even
- * an empty page may have a next one. `next`: the next page lies before this position; undefined on the last page.
+ * Reads a page of a selection by the log's indexes, newest first. It tests {@link READ_MAX} events at most, so even an
+ * empty page may have a next one. `next`: position before which the next page lies; undefined on the last page.
  */
 export async function readPage(
   store: LogStore,
@@ -53,8 +58,7 @@ export async function readPage(
 }
 
 /**
- * Returns positions that may hold wanted events, newest first. `end` is where the search stopped, if there is more
- * before it.
+ * Finds wanted events among known positions, newest first. `end`: where the search stopped, if there is more before it.
  */
 function lookAt({ positions, types, stream, isWanted }: Places, before: number, limit: number) {
   const isFiltered = types !== undefined || stream !== undefined || isWanted !== undefined;
@@ -67,7 +71,7 @@ function lookAt({ positions, types, stream, isWanted }: Places, before: number, 
 type Places = Extract<Selection, { kind: "places" }>;
 type Range = Extract<Selection, { kind: "range" }>;
 
-/** The same for a range: finds at most one more than `limit` wanted events. */
+/** Finds wanted events in a range, newest first, at most one more than `limit`. */
 async function lookFor(store: LogStore, { range, types, stream, isWanted }: Range, before: number, limit: number) {
   const positions: number[] = [];
   const to = Math.min(range.last, before - 1);
@@ -90,7 +94,7 @@ async function lookFor(store: LogStore, { range, types, stream, isWanted }: Rang
   return { positions, end: undefined };
 }
 
-/** Returns the positions of these types, newest first; undefined if there are more than {@link PLACES_READ_MAX}. */
+/** Returns the positions of events of these types, newest first; undefined if there are too many to test each. */
 async function readIfFew(store: LogStore, types: readonly EventType[], from: number, to: number) {
   const positions: number[] = [];
   const query = { types, from, to, backwards: true, limit: PLACES_READ_MAX + 1 };
@@ -99,16 +103,16 @@ async function readIfFew(store: LogStore, types: readonly EventType[], from: num
 }
 
 /** Reads the stored events of a selection and yields them as `show` shows them, in the order of the log. */
-export async function* storedEvents(store: Pick<EventStore, "readStored">, selection: Selection, show: Show) {
+export async function* storedEvents(store: EventStore, selection: Selection, show: Show) {
   for await (const stored of inChunks(readSelected(store, selection), SHOWN_AT_ONCE)) {
     for (const event of await show(stored)) if (isIn(selection, event as unknown as Recorded)) yield event;
   }
 }
 
-/** Events whose keys are fetched together. */
+/** Number of events whose decryption keys are fetched together. */
 const SHOWN_AT_ONCE = 512;
 
-async function* readSelected(store: Pick<EventStore, "readStored">, selection: Selection) {
+async function* readSelected(store: EventStore, selection: Selection) {
   if (selection.kind === "places") {
     for (const position of selection.positions) yield* store.readStored({ from: position, to: position });
     return;
@@ -117,10 +121,10 @@ async function* readSelected(store: Pick<EventStore, "readStored">, selection: S
   yield* store.readStored({ ...omitUndefined({ types, stream }), from: range.first, to: range.last });
 }
 
-function isIn(selection: Selection, event: Pick<Recorded, "type" | "data" | "stream">): boolean {
+function isIn(selection: Selection, event: Recorded): boolean {
   return (selection.stream === undefined || selection.stream === event.stream) && isSelected(selection, event);
 }
 
-function isSelected({ types, isWanted }: Pick<Wanted, "types" | "isWanted">, event: EventLike): boolean {
+function isSelected({ types, isWanted }: Condition, event: EventLike): boolean {
   return (types === undefined || types.includes(event.type)) && (isWanted === undefined || isWanted(event));
 }

@@ -1,7 +1,9 @@
-import type { DataOf, EventType, Folded } from "../../events/catalog.ts";
+import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
+import { markOfErased } from "../../events/encryption.ts";
 import type { ReadResource } from "../../events/access.ts";
-import { hideCodes } from "../networks/hide-codes.ts";
+import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
+import { SHORT } from "./words/short.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import {
   because,
@@ -15,6 +17,7 @@ import {
   say,
   formatSentence,
   moment,
+  type Mention,
   type Sentence,
   type EventWords,
 } from "./words/sentence.ts";
@@ -44,7 +47,7 @@ const RESOURCES: Readonly<Record<ReadResource, string>> = {
   preview: "a preview of messages",
 };
 
-/** A sentence for each type of event. A type without words does not compile. */
+/** Functions that make a sentence of an event, one for each event type. A type without one does not compile. */
 const WORDS: EventWords = {
   ...OUTREACH_WORDS,
   ...RUN_WORDS,
@@ -88,11 +91,11 @@ const WORDS: EventWords = {
     return say`an operator accepted a loss of the log, ${plain(reason)}: it ended at position ${position(found_position)}${known}`;
   },
   LogTimeCorrected: ({ at, day }) =>
-    say`an operator said that the clock is right, which showed ${moment(at)}: the day is ${other(day)}`,
+    say`an operator declared the clock right, which showed ${moment(at)}: the day is ${other(day)}`,
   LogVerified: ({ position: to, checked, result, fault }) =>
     result === "whole"
       ? say`the log was verified up to position ${position(to)}: it is whole`
-      : say`the log was verified up to position ${position(to)}: it is broken behind ${checked} good events${because(fault)}`,
+      : say`the log was verified up to position ${position(to)}: it is broken after ${checked} good events${because(fault)}`,
   BackupMade: ({ position: to }) => say`a backup was made up to position ${position(to)}`,
   EventsArchived: ({ position: to, events, segments }) =>
     say`${events} events were moved into ${segments} ${segments === 1 ? "segment" : "segments"}: the archive ends at position ${position(to)}`,
@@ -103,13 +106,13 @@ const WORDS: EventWords = {
     const by = requested_by === undefined ? "" : ` as requested by the ${requested_by}`;
     const asked = ground === undefined ? by : `${by} (${plain(ground)})`;
     return scope === "tracking"
-      ? say`the clicks of a recipient on their own links were erased, since they revoked tracking: ${deleted}`
-      : say`a person was erased${asked}: ${deleted}, and no run contacts them again`;
+      ? say`the clicks of a recipient on their own links were erased, because they revoked tracking: ${deleted}`
+      : say`a recipient was erased${asked}: ${deleted}, and no run contacts them again`;
   },
   PersonalDataExpired: ({ before, days }) =>
     say`the personal data of ${days} ${days === 1 ? "day" : "days"} before ${other(before)} expired and was erased`,
   PersonalKeysLost: ({ lost, replaced_by }) =>
-    say`an operator accepted the loss of the key file ${other(lost)}: what it encrypted reads as erased; ${other(replaced_by)} replaces it`,
+    say`an operator accepted the loss of the key file ${other(lost)}: data encrypted with it reads as erased; ${other(replaced_by)} replaces it`,
   ProjectionRebuilt: ({ projection, version, position: to, differences }) => {
     const found =
       differences === undefined
@@ -126,13 +129,85 @@ const WORDS: EventWords = {
   RequestAnswered: ({ status }) => say`a request with an idempotency key was answered with status ${status}`,
 };
 
-/** The sentence for an event, with what it names. */
-export function toSentence<T extends EventType>({ type, data }: Pick<Folded<T>, "type" | "data">): Sentence {
+/** Returns the sentence that describes an event, with the recipients, links and runs that it names. */
+export function toSentence<T extends EventType>({ type, data }: EventLike<T>): Sentence {
   const sayIt = WORDS[type] as (data: unknown) => Sentence;
   return sayIt(hideCodes({ type, data }).data);
 }
 
-/** The sentence for an event as text. It quotes what people wrote, so make it printable before showing it. */
-export function describeEvent<T extends EventType>(event: Pick<Folded<T>, "type" | "data">): string {
+/** Returns the short sentence of an event, for a list: who did what, without ids and without its data. */
+export function toShortSentence<T extends EventType>(event: EventLike<T> & Caused): Sentence {
+  const sayIt = SHORT[event.type] as (data: unknown, who: Mention | string) => Sentence;
+  const { caller } = event.meta;
+  const who = caller === undefined ? "an operator" : other(formatCaller(caller));
+  return sayIt(hideCodes({ type: event.type, data: event.data }).data, who);
+}
+
+interface Caused {
+  readonly meta: { readonly caller?: string | undefined };
+}
+
+/** Describes an event in a sentence, as text. It quotes what people wrote, so make it printable before showing it. */
+export function describeEvent<T extends EventType>(event: EventLike<T>): string {
   return formatSentence(toSentence(event));
+}
+
+/** Returns the caller of a request as text: the name of a token, or what was used instead of a token. */
+export function formatCaller(caller: string): string {
+  return caller === "anonymous" ? "API without token" : caller;
+}
+
+/** True if the recipient's data was erased since the event was recorded. */
+export function isErased({ id }: { readonly id?: string | undefined }): boolean {
+  return id !== undefined && markOfErased(id) !== undefined;
+}
+
+/**
+ * Capitalises a sentence that begins with a word of ours, or with a run. A recipient's name or a link at the beginning
+ * stays as it is.
+ */
+export function capitalize(sentence: Sentence): Sentence {
+  const first = sentence.findIndex((part) => part !== "");
+  return sentence.map((part, at) => {
+    if (at !== first) return part;
+    if (typeof part === "string") return toCapital(part);
+    return part.kind === "run" ? { ...part, text: toCapital(part.text) } : part;
+  });
+}
+
+/** Writes a text with a capital letter at its beginning. */
+export function toCapital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Cuts a sentence to `most` characters, also within a text from outside, which is usually the longest part. */
+export function cutSentence(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
+  const shown: (string | Mention)[] = [];
+  let left = most;
+  for (const part of sentence) {
+    const text = typeof part === "string" ? part : part.text;
+    if (text.length > left) {
+      const beginning = cutText(text, left);
+      shown.push(typeof part === "string" ? beginning : { ...part, text: beginning });
+      return { shown, isCut: true };
+    }
+    shown.push(part);
+    left -= text.length;
+  }
+  return { shown, isCut: false };
+}
+
+/** Cuts a text to `most` characters. Never cuts a character in half. */
+function cutText(text: string, most: number): string {
+  return text.slice(0, most).replace(/[\ud800-\udbff]$/, "");
+}
+
+/** Cuts a text to `most` characters. If it was longer, adds an ellipsis and `rest`. */
+export function shorten(text: string, most: number, rest = ""): string {
+  return text.length > most ? `${cutText(text, most)}…${rest}` : text;
+}
+
+/** Writes an event type with spaces: `LinkClicked` as `Link clicked`. */
+export function spaced(type: string): string {
+  return toCapital(type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase());
 }

@@ -6,35 +6,40 @@ import { createAdmission } from "./access/admission.ts";
 import { createReadHook } from "./access/audit-reads.ts";
 import { ANONYMOUS } from "./access/bearer-tokens.ts";
 import { setRateLimitHeaders } from "./access/rate-limit.ts";
-import { NO_CALL, type AppDeps } from "./deps.ts";
+import { NO_CALL, type HttpContext } from "./context.ts";
 import { features } from "./endpoints.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
 import { JSON_HEADERS, toHttpResponse, type HttpResponse } from "./server/answer.ts";
 import { listEndpoints, type Endpoint, type RequestContext } from "./server/endpoint.ts";
 import { addForms } from "./server/form-routes.ts";
-import { problemAnswer, toProblem, problemPage, problems, wantsPage } from "./server/problem.ts";
+import { type Problem, problemAnswer, toProblem, problemPage, problems, wantsPage } from "./server/problem.ts";
 
 /** The service's Elysia app. A typed client for all of it: `treaty<App>(url)` of `@elysiajs/eden`. */
 export type App = ReturnType<typeof createApp>;
 
 /**
- * Puts the features behind hooks: `transform` admits a request and reads its body, `mapResponse` answers,
- * `error` refuses. AUDIT_READS adds `afterHandle`. Elysia parses nothing (`parse: "none"`), so no body is read before
- * `transform`.
+ * Creates the app: all features behind hooks that admit a request and read its body, answer, and refuse. Elysia parses
+ * nothing (`parse: "none"`), so no body is read before admission.
  */
-export function createApp(deps: AppDeps) {
+export function createApp(deps: HttpContext) {
   const { load, clientAddress, metrics, tracing, sessions } = deps;
   // The hooks cost 1 to 2 µs of the 24 that a click takes, and 2 to 8 % of intake.
   const admission = createAdmission(deps);
   const refuse = createRefusal(deps);
   const byRoute = new Map<string, Partial<Record<string, Endpoint>>>();
-  /** The original requests, which alone the server knows, by their copies with another path. */
+  /**
+   * Original request of each request that was copied with a normalized path. The server knows the address only of the
+   * original.
+   */
   const cameAs = new WeakMap<Request, Request>();
   const app = new Elysia({ strictPath: true, normalize: false, handler: { standardHostname: false } }).decorate(
     NO_CALL,
   );
 
-  /** Checks the host first, and the caller before the body, so that a stranger learns nothing of a schema. */
+  /**
+   * Admits a request: checks the host first, and the caller before the body, so that unauthenticated callers learn
+   * nothing about the body's schema.
+   */
   app.onTransform(async (context) => {
     const { request, route } = context;
     const { server } = app;
@@ -102,7 +107,10 @@ export function createApp(deps: AppDeps) {
   return served;
 }
 
-/** Returns the request with single slashes in its path and none at its end; undefined if its path is so already. */
+/**
+ * Returns a copy of the request whose path has single slashes and none at its end; undefined if its path is already in
+ * that form.
+ */
 function withPlainPath(request: Request): Request | undefined {
   // A `Host` header that is not a host name makes the URL invalid.
   if (!URL.canParse(request.url)) return undefined;
@@ -113,10 +121,13 @@ function withPlainPath(request: Request): Request | undefined {
   return new Request(url, request);
 }
 
-/** The status to leave in Elysia's `set`. With any other, Elysia would take the finished response apart to apply it. */
+/**
+ * Value of Elysia's `set.status` for a finished response. With any other value, Elysia would take the response apart to
+ * apply the status.
+ */
 const UNTOUCHED = 200;
 
-/** A request whose fields are filled in while it is processed. */
+/** A request in progress; the hooks fill in its fields one after the other. */
 interface InFlightRequest extends RequestContext {
   metadata: RequestContext["metadata"];
   links: RequestContext["links"];
@@ -124,10 +135,10 @@ interface InFlightRequest extends RequestContext {
 }
 
 /**
- * Starts the span that everything the request causes belongs to. Endpoints that supervisors poll every few seconds get
- * none.
+ * Starts the trace span of a request, which becomes the parent of all that the request causes. Endpoints that
+ * supervisors poll every few seconds get none.
  */
-function follow(tracing: AppDeps["tracing"], call: InFlightRequest, caller: string): void {
+function follow(tracing: HttpContext["tracing"], call: InFlightRequest, caller: string): void {
   const { endpoint, request, headers } = call;
   if (tracing === undefined || endpoint.exemptFromLoadShedding === true) return;
   const name = `${endpoint.method} ${endpoint.path}`;
@@ -135,7 +146,7 @@ function follow(tracing: AppDeps["tracing"], call: InFlightRequest, caller: stri
   if (call.span !== undefined) headers.traceparent = call.span.traceparent;
 }
 
-function createRefusal({ logger, metrics, tracing }: AppDeps) {
+function createRefusal({ logger, metrics, tracing }: HttpContext) {
   return (fault: unknown, request: Request, call: RequestContext | undefined): Response => {
     const headers = call?.headers ?? ownHeaders(request);
     // The request was refused before its caller was known.
@@ -147,14 +158,29 @@ function createRefusal({ logger, metrics, tracing }: AppDeps) {
       // Logs the endpoint's path, because the requested one may name a recipient.
       logger.error("a request failed", { ...about, path: call?.endpoint.path ?? "unknown", ...errorFields(fault) });
     }
-    const answer = (wantsPage(request) ? problemPage : problemAnswer)(problem ?? problems.internal(), instance);
+    const answer = answerProblem(problem ?? problems.internal(), request, instance, call?.endpoint);
     return finish(metrics, answer, { endpoint: call?.endpoint, headers, span: call?.span });
   };
 }
 
-type Finished = Pick<RequestContext, "headers" | "span"> & { readonly endpoint: Endpoint | undefined };
+function answerProblem(problem: Problem, request: Request, instance: string, endpoint?: Endpoint): HttpResponse {
+  if (!wantsPage(request)) return problemAnswer(problem, instance);
+  const page = endpoint?.refusalPage?.(problem, request);
+  if (page === undefined) return problemPage(problem, instance);
+  return { ...page, status: problem.status, headers: { ...page.headers, ...problem.headers } };
+}
 
-function finish(metrics: AppDeps["metrics"], answer: HttpResponse, { endpoint, headers, span }: Finished): Response {
+interface Finished {
+  readonly headers: RequestContext["headers"];
+  readonly span?: RequestContext["span"];
+  readonly endpoint: Endpoint | undefined;
+}
+
+function finish(
+  metrics: HttpContext["metrics"],
+  answer: HttpResponse,
+  { endpoint, headers, span }: Finished,
+): Response {
   metrics.countAnswer(endpoint, answer.status);
   span?.end(answer.status);
   const { status, body, bytes, stream } = answer;
@@ -170,7 +196,8 @@ function showLimit({ endpoint, headers }: RequestContext): void {
 }
 
 /**
- * True if the path decodes to text. Elysia decodes parameters, and would turn invalid encodings into something else.
+ * True if the path's percent-encoding decodes to text. Elysia decodes parameters, and would turn invalid encodings into
+ * something else.
  */
 function isText(path: string): boolean {
   try {
@@ -181,14 +208,14 @@ function isText(path: string): boolean {
   }
 }
 
-/** Returns the problem 404, or 405 with the methods that the path has. */
+/** Returns the problem for a request that no route serves: 404, or 405 with the allowed methods if the path exists. */
 function notServed(isServed: (method: string) => boolean) {
   const methods = ["POST", "GET"].filter(isServed);
   if (methods.length === 0) return problems.notFound();
   return problems.methodNotAllowed(methods.map((method) => (method === "GET" ? "GET, HEAD" : method)).join(", "));
 }
 
-/** Returns the headers that every answer has, with this request's own values. */
+/** Returns the headers of every answer, with this request's values. */
 function ownHeaders({ headers }: Request) {
   return {
     "x-request-id": requestId(headers.get("x-request-id"), makeId),
@@ -196,15 +223,15 @@ function ownHeaders({ headers }: Request) {
   };
 }
 
-/** Keeps browsers from guessing another content type than the declared one. */
+/** Header that keeps browsers from guessing another content type than the declared one. */
 const UNSNIFFED = { "x-content-type-options": "nosniff" };
 
-/** The headers of nearly all answers. Copying them costs half of what making new ones does. */
+/** Default headers of JSON answers. Copying one object costs half of what building the headers does. */
 const HEADERS_OF_JSON = new Headers({ ...UNSNIFFED, ...JSON_HEADERS });
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** W3C Trace Context, version 00: trace id and parent id must not be all zeros. */
+/** Matches a `traceparent` of W3C Trace Context, version 00: trace id and parent id must not be all zeros. */
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** Returns the caller's request id if it is valid, else a fresh one. */
@@ -219,10 +246,13 @@ export function traceparent(given: string | null): string {
   return `00-${random.slice(0, 32)}-${random.slice(32)}-00`;
 }
 
-/** Bytes of a trace id and a parent id. */
+/** Bytes of a trace id and of a parent id in a `traceparent`. */
 const ID_BYTES = 16 + 8;
 
-/** Random bytes in stock, because each call for randomness costs a microsecond, however little is asked for. */
+/**
+ * Random bytes that were drawn in advance, because each call for randomness costs a microsecond, whatever the number of
+ * bytes.
+ */
 const pool = Buffer.alloc(ID_BYTES * 256);
 let used = pool.length;
 

@@ -2,7 +2,12 @@ import { Elysia } from "elysia";
 import type { RoutePaths } from "../config/http.ts";
 import { withSource } from "../config/tokens.ts";
 import { showAccount, revokeAccount } from "../account/account.operations.ts";
-import { discardDeliveries, retryDeliveries, settleDeliveries } from "../delivery/decisions.operations.ts";
+import {
+  decideDeliveries,
+  discardDeliveries,
+  retryDeliveries,
+  settleDeliveries,
+} from "../delivery/decisions.operations.ts";
 import {
   listDeliveries,
   listDeliveryChannels,
@@ -14,8 +19,9 @@ import { showClicks, showStats } from "../history/history.operations.ts";
 import { listTokens } from "../privacy/tokens.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { addLink, listLinks } from "../links/links.operations.ts";
-import { listRuns, showQuota, stopRun } from "../outreach/outreach.operations.ts";
+import { listRuns, settleMessages, showQuota, stopRun } from "../outreach/outreach.operations.ts";
 import { previewOutreach } from "../outreach/preview.operations.ts";
+import { sendReport } from "../outreach/report/report.operations.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { forgetClicks } from "../privacy/privacy.operations.ts";
 import { createServiceReader } from "../projector/log-reader.ts";
@@ -31,12 +37,14 @@ import {
 } from "../recipients/recipients.operations.ts";
 import type { Template } from "../template/template.ts";
 import { createSlot } from "./access/load-shedding.ts";
-import { feature, type AppDeps } from "./deps.ts";
+import { feature, type HttpContext } from "./context.ts";
+import { conversionEndpoints } from "./features/conversions.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { recipientEndpoints } from "./features/recipients.ts";
 import { consoleEndpoints, sessionEndpoints } from "./features/console.ts";
 import { directSendEndpoints } from "./features/send-to-channel.ts";
 import { documentEndpoints } from "./features/api-reference.ts";
+import { optOutEndpoints } from "./features/opt-out.ts";
 import { eventEndpoints, exportEndpoints } from "./features/events.ts";
 import { healthEndpoints } from "./features/health.ts";
 import { runEndpoints } from "./features/run.ts";
@@ -47,90 +55,104 @@ import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
-import { addForms, readConfirmed } from "./server/form-routes.ts";
+import { addForms, readAnswers, readConfirmed } from "./server/form-routes.ts";
 
-/** All features. A plugin declares and registers its endpoints; an endpoint that no plugin registers does not exist. */
-export function features(deps: AppDeps) {
+/** Returns the plugins of all features. Each plugin declares and registers its endpoints. */
+export function features(context: HttpContext) {
   return new Elysia({ name: "features" })
-    .use(healthEndpoints(deps))
-    .use(accountEndpoints(deps))
-    .use(runEndpoints(deps))
-    .use(readingOperations(deps))
-    .use(writingOperations(deps))
-    .use(directSendEndpoints(deps))
-    .use(trackingEndpoints(deps))
-    .use(redirectEndpoints(deps))
-    .use(recipientEndpoints(deps))
-    .use(suppressionEndpoints(deps))
-    .use(verificationEndpoints(deps))
-    .use(whatIfEndpoints(deps))
-    .use(exportEndpoints(deps))
-    .use(eventEndpoints(deps))
-    .use(consoleEndpoints(deps))
-    .use(sessionEndpoints(deps));
+    .use(healthEndpoints(context))
+    .use(accountEndpoints(context))
+    .use(runEndpoints(context))
+    .use(readingOperations(context))
+    .use(writingOperations(context))
+    .use(directSendEndpoints(context))
+    .use(trackingEndpoints(context))
+    .use(conversionEndpoints(context))
+    .use(redirectEndpoints(context))
+    .use(optOutEndpoints(context))
+    .use(recipientEndpoints(context))
+    .use(suppressionEndpoints(context))
+    .use(verificationEndpoints(context))
+    .use(whatIfEndpoints(context))
+    .use(exportEndpoints(context))
+    .use(eventEndpoints(context))
+    .use(consoleEndpoints(context))
+    .use(sessionEndpoints(context));
 }
 
-/** A history may read much of the log, so one is read at a time. */
+/**
+ * Message for a caller while another history is being read. A history may read much of the log, so only one is read at
+ * a time.
+ */
 const BUSY = "Another history is being read. Send the request again in a few seconds.";
 
-/** A preview judges all recipients, so one is made at a time. */
+/**
+ * Message for a caller while another preview of a run is being made. A preview judges all recipients, so only one is
+ * made at a time.
+ */
 const PREVIEW_BUSY = "Another preview is being made. Send the request again in a few seconds.";
 
-/** The operations that read, a line each. */
-function readingOperations(deps: AppDeps) {
-  const context = () => openReader(deps);
+/** Registers the operations that read, one route each. */
+function readingOperations(context: HttpContext) {
+  const reader = () => openReader(context);
   const histories = createSlot(BUSY);
   const previews = createSlot(PREVIEW_BUSY);
   return feature("reading-operations", "")
-    .get("/api/tokens", ...serveRead(listTokens, context))
-    .get("/social/stats", ...serveRead(showStats, context))
-    .get("/social/quota", ...serveRead(showQuota, context))
-    .get("/social/results", ...serveRead(showResults, context))
-    .get("/social/runs", ...serveRead(listRuns, context))
-    .get("/social/preview", ...serveRead(previewOutreach, context, previews.take))
-    .get("/social/account", ...serveRead(showAccount, context))
-    .get("/social/recipients", ...serveRead(listRecipients, context))
-    .get("/api/audit/history", ...serveRead(showHistory, context, histories.take))
-    .get("/api/audit/change", ...serveRead(showChange, context, histories.take))
-    .get("/social/recipients/show", ...serveRead(showRecipient, context))
-    .get("/api/links", ...serveRead(listLinks, context))
-    .get("/api/clicks", ...serveRead(showClicks, context))
-    .get("/api/deliveries", ...serveRead(listDeliveries, context))
-    .get("/api/deliveries/lag", ...serveRead(readDeliveryLag, context))
-    .get("/api/deliveries/channels", ...serveRead(listDeliveryChannels, context))
-    .get("/api/deliveries/show", ...serveRead(showDelivery, context));
+    .get("/api/tokens", ...serveRead(listTokens, reader))
+    .get("/social/stats", ...serveRead(showStats, reader))
+    .get("/social/quota", ...serveRead(showQuota, reader))
+    .get("/social/results", ...serveRead(showResults, reader))
+    .get("/social/runs", ...serveRead(listRuns, reader))
+    .get("/social/preview", ...serveRead(previewOutreach, reader, previews.take))
+    .get("/social/account", ...serveRead(showAccount, reader))
+    .get("/social/recipients", ...serveRead(listRecipients, reader))
+    .get("/api/audit/history", ...serveRead(showHistory, reader, histories.take))
+    .get("/api/audit/change", ...serveRead(showChange, reader, histories.take))
+    .get("/social/recipients/show", ...serveRead(showRecipient, reader))
+    .get("/api/links", ...serveRead(listLinks, reader))
+    .get("/api/clicks", ...serveRead(showClicks, reader))
+    .get("/api/deliveries", ...serveRead(listDeliveries, reader))
+    .get("/api/deliveries/lag", ...serveRead(readDeliveryLag, reader))
+    .get("/api/deliveries/channels", ...serveRead(listDeliveryChannels, reader))
+    .get("/api/deliveries/show", ...serveRead(showDelivery, reader));
 }
 
-/** The operations that write, a line each. */
-function writingOperations(deps: AppDeps) {
-  const context = () => deps;
+/** Registers the operations that write, one route each. */
+function writingOperations(context: HttpContext) {
+  const given = () => context;
   const inParts = { form: {}, guard: repeatable };
   return feature("writing-operations", "")
-    .post("/social/run/stop", ...serveWrite(stopRun, context, { status: 202, form: { path: "/console/run/stop" } }))
-    .post("/social/account/unlink", ...serveWrite(revokeAccount, context, { guard: repeatable }))
-    .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, context, { form: {} }))
-    .post("/social/recipients/retry", ...serveWrite(retryRecipient, context, { form: {} }))
-    .post("/social/recipients/release", ...serveWrite(releaseRecipient, context, { form: {} }))
-    .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, context, { form: {} }))
-    .post("/social/recipients/forget", ...serveWrite(forgetRecipient, context, { form: { body: readConfirmed } }))
-    .post("/api/links/add", ...serveWrite(addLink, context))
-    .post("/api/tracking/forget", ...serveWrite(forgetClicks, context, { form: {} }))
-    .post("/api/deliveries/retry", ...serveWrite(retryDeliveries, context, inParts))
-    .post("/api/deliveries/discard", ...serveWrite(discardDeliveries, context, inParts))
-    .post("/api/deliveries/settle", ...serveWrite(settleDeliveries, context, inParts))
-    .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, context, { form: {} }));
+    .post("/social/run/stop", ...serveWrite(stopRun, given, { status: 202, form: { path: "/console/run/stop" } }))
+    .post("/api/report", ...serveWrite(sendReport, given, { status: 202 }))
+    .post("/social/settle", ...serveWrite(settleMessages, given, { form: { path: "/console/outreach/settle" } }))
+    .post("/social/account/unlink", ...serveWrite(revokeAccount, given, { guard: repeatable }))
+    .post("/social/recipients/suppress", ...serveWrite(suppressRecipient, given, { form: {} }))
+    .post("/social/recipients/retry", ...serveWrite(retryRecipient, given, { form: {} }))
+    .post("/social/recipients/release", ...serveWrite(releaseRecipient, given, { form: {} }))
+    .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, given, { form: {} }))
+    .post("/social/recipients/forget", ...serveWrite(forgetRecipient, given, { form: { body: readConfirmed } }))
+    .post("/api/links/add", ...serveWrite(addLink, given))
+    .post("/api/tracking/forget", ...serveWrite(forgetClicks, given, { form: {} }))
+    .post("/api/deliveries/retry", ...serveWrite(retryDeliveries, given, inParts))
+    .post("/api/deliveries/discard", ...serveWrite(discardDeliveries, given, inParts))
+    .post("/api/deliveries/settle", ...serveWrite(settleDeliveries, given, inParts))
+    .post(
+      "/api/deliveries/decide",
+      ...serveWrite(decideDeliveries, given, { form: { body: readAnswers }, guard: repeatable }),
+    )
+    .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, given, { form: {} }));
 }
 
-/** Most events read for one figure of a channel, tens of milliseconds of work. */
+/** Most events of the log that are read for one figure of a channel; reading them takes tens of milliseconds. */
 const FIGURE_EVENTS_MAX = 10_000;
 
-function openReader(deps: AppDeps) {
-  const { eventLog, projector, past, clock, config, awaySince, delivery, encryptedLog, authentication } = deps;
+function openReader(context: HttpContext) {
+  const { eventLog, projector, past, clock, config, awaySince, delivery, authentication } = context;
   const { store } = eventLog;
   const { timezone } = config.outreach;
   return {
     config,
-    rulesWith: async (template: Template) => toOutreachRules({ ...deps, keyring: encryptedLog.keyring }, template),
+    rulesWith: async (template: Template) => toOutreachRules(context, template),
     configured: delivery.configured,
     eventsMax: FIGURE_EVENTS_MAX,
     tokens: () => withSource(authentication.list(), config.http),
@@ -139,17 +161,17 @@ function openReader(deps: AppDeps) {
 }
 
 /**
- * Returns the table of endpoints, from plugins without dependencies: they touch none before a request comes. Takes 20
- * ms.
+ * Returns the declarations of all endpoints. The plugins are made without dependencies, because they touch none before
+ * a request comes. Takes 20 ms.
  */
 export function describeEndpoints(): readonly Endpoint[] {
-  const none = {} as AppDeps;
+  const none = {} as HttpContext;
   const app = features(none).use(documentEndpoints(() => [], none));
   addForms(app, none);
   return listEndpoints(app);
 }
 
-/** Returns the paths that OPEN_ROUTES may open, and those that it may not. */
+/** Returns the paths that the setting OPEN_ROUTES may open to callers without a token, and those that it may not. */
 export function describePaths(): RoutePaths {
   const endpoints = describeEndpoints();
   const protectedBy = (...protections: Protection[]): string[] =>

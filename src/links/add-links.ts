@@ -1,14 +1,14 @@
 import { type Links, findLink } from "../../projections/links.ts";
-import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { type AppendDecision, handle, type HandleDeps } from "../log/decide-and-append.ts";
+import { type EventMetadata, type NewEvent, STREAMS, type StateContext } from "../log/event-log.ts";
+import { type AppendDecision, handle } from "../log/decide-and-append.ts";
 import { isReservedCode, PERSONAL_CODE_CHARS, SHARED_CODE_CHARS, toTarget } from "../template/short-link.ts";
 
 /** A short link as an operator gives it. */
 export interface NewLink {
   readonly code: string;
-  /** An http or https URL. */
+  /** Target of a short link: an http or https URL. */
   readonly target: string;
-  /** The line of the file that has the link. */
+  /** Line of the imported file that has the link; absent for a link from elsewhere. */
   readonly line?: number;
 }
 
@@ -28,15 +28,19 @@ const IS_CODE = new RegExp(CODE);
 /** Most links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
 export const STORED_LINKS_MAX = 100_000;
 
-/** The reason of a link that a full log refuses. */
+/** Reason why a link is refused by a log that holds the most links already. */
 export const FULL = `the log holds ${STORED_LINKS_MAX} links, and takes no more`;
 
 /**
- * Links in one append. Their events stay below its limit of 256 KiB, and other appends get a turn between two of these.
+ * Links in one append. Their events stay below the append's limit of 256 KiB, and other appends get a turn between two
+ * of these.
  */
 const LINKS_PER_APPEND = 50;
 
-/** Decides which links are added, which are known, and which are refused. A code never gets another target. */
+/**
+ * Decides which of the given links are added, which the log knows already, and which are refused. A code never gets
+ * another target.
+ */
 export function decideLinks(
   links: Links,
   domain: string,
@@ -59,7 +63,7 @@ export function decideLinks(
   return { events, known: given.length - events.length - refused.length, refused };
 }
 
-/** The reason of a link whose code is in use. */
+/** Reason why a link is refused if its code is in use for another target. */
 export const TAKEN = "the code already has another target";
 
 function findFault(code: string, target: string | undefined, before: string | undefined): string | undefined {
@@ -72,16 +76,23 @@ function findFault(code: string, target: string | undefined, before: string | un
 }
 
 /**
- * Adds links for the redirect. A repeat changes nothing: its links count as `known`. Throws what {@link handle} throws.
+ * Adds short links, which the redirect then answers. A repeat changes nothing: its links count as `known`. Throws what
+ * {@link handle} throws.
  */
-export async function addLinks(deps: HandleDeps, domain: string, given: readonly NewLink[], metadata: EventMetadata) {
+export async function addLinks(
+  context: StateContext,
+  domain: string,
+  given: readonly NewLink[],
+  metadata: EventMetadata,
+) {
   let [added, known] = [0, 0];
   const refused: RefusedLink[] = [];
   for (let at = 0; at < given.length; at += LINKS_PER_APPEND) {
     const chunk = given.slice(at, at + LINKS_PER_APPEND);
     let decided: ReturnType<typeof decideLinks> = { events: [], known: 0, refused: [] };
-    const decide = (): AppendDecision<never> => (decided = decideLinks(deps.projector.state("links"), domain, chunk));
-    await handle(deps, STREAMS.outreach, decide, { metadata });
+    const decide = (): AppendDecision<never> =>
+      (decided = decideLinks(context.projector.state("links"), domain, chunk));
+    await handle(context, STREAMS.outreach, decide, { metadata });
     added += decided.events.length;
     known += decided.known;
     refused.push(...decided.refused);

@@ -1,15 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import type { Config } from "../config/config.ts";
 import { formatTemplate } from "../../projections/results.ts";
 import { count, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { operation, pageInput, refusal, refuse } from "../platform/operation.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
-import type { HandleDeps } from "../log/decide-and-append.ts";
 import { toDomain } from "../template/short-link.ts";
 import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
+import type { Reachlog } from "../privacy/reachlog.ts";
 
-/** Links of one answer: the default and the most. */
+/** Links in one answer, by default. */
 const LINKS_SHOWN = 100;
 const LINKS_SHOWN_MAX = 1_000;
 
@@ -81,7 +80,7 @@ function toRefusal(reason: string) {
   return reason === FULL ? "too_many_links" : "unusable_link";
 }
 
-/** Longest target of a link, in characters. */
+/** Longest target URL of a link, in characters. */
 const TARGET_CHARS_MAX = 4_096;
 
 export const addLink = operation({
@@ -113,7 +112,7 @@ export const addLink = operation({
     too_many_links: refusal("conflict", "{code} was not added: {reason}."),
     no_link_base: refusal("configuration", "LINK_BASE is not set, and REDIRECTS is off."),
   },
-  async run(context: HandleDeps & { readonly config: Pick<Config, "links"> }, link, caller) {
+  async run(context: Reachlog, link, caller) {
     const { base } = context.config.links;
     if (base === undefined) return "no_link_base";
     const domain = toDomain(base);

@@ -1,4 +1,4 @@
-import type { ArchivedSegment } from "eventstore-lite";
+import type { ArchivedSegment } from "eventstore-lite/segments";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import { makeId, sleep } from "../platform/clock.ts";
@@ -10,19 +10,22 @@ import {
   type EventMetadata,
   SERVICE_METADATA,
   STREAMS,
-  type PartDeps,
+  type LogContext,
 } from "./event-log.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
 import type { WorkMonitor } from "./work-monitor.ts";
 import { parseMoment, startOfDay } from "../projector/parse-moment.ts";
 
-/** How often the service looks for events that are old enough. */
+/** Interval in ms at which the service looks for events that are old enough for the archive. */
 const LOOK_MS = HOUR_MS;
 
-/** Pause between two segments. Each takes the writer some ten milliseconds, which is then a hundredth of its time. */
+/**
+ * Pause between two archived segments, in ms. Each segment takes the writer some ten milliseconds, which is then a
+ * hundredth of its time.
+ */
 const PAUSE_MS = 1_000;
 
-/** Takes the segments that the store archives, and records in the log how much that was, unless it was nothing. */
+/** Archives events in segments, and appends an event that says how much was archived, unless it was nothing. */
 export async function archiveEvents(
   { store, append }: EventLog,
   metadata: EventMetadata,
@@ -76,13 +79,13 @@ export async function lastBefore(store: LogStore, timeMs: number): Promise<numbe
   return 0;
 }
 
-/** Archives events that are older than `days`, at once and every hour, a segment at a time. */
-export function startArchiver(
-  { eventLog, clock, logger }: Pick<PartDeps, "eventLog" | "clock" | "logger">,
-  days: number,
-): AsyncDisposable {
+/**
+ * Starts the service's archiving: events older than `days` are archived at once and then every hour, a segment at a
+ * time.
+ */
+export function startArchiver({ eventLog, clock, logger }: LogContext, days: number): AsyncDisposable {
   return workUntilDisposed(async (signal) => {
-    /** Resolves with false if the service is stopping. */
+    /** Waits; resolves with false if the service is stopping. */
     const pause = async (ms: number): Promise<boolean> => {
       await sleep(ms, signal);
       return !signal.aborted;

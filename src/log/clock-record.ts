@@ -5,16 +5,16 @@ import { deniedBy, type ClockRecord } from "./log-clock.ts";
 
 /** The clocks of a machine at one moment. */
 export interface MachineTime {
-  /** Changes with each boot of the machine. */
+  /** Id of the machine's present boot. */
   readonly boot: string;
-  /** Time since the boot, including the machine's sleep. */
+  /** Time since the machine's boot, including its sleep, in ms. */
   readonly uptimeMs: number;
   readonly wallMs: number;
 }
 
 /**
- * Returns the time that the wall clock should show now. Undefined after another boot, or if the uptime is not that of
- * the machine.
+ * Returns the time that the wall clock should show now, after an earlier reading of the clocks. Undefined after another
+ * boot, or if the uptime is not that of the machine.
  */
 export function expectedWall(
   earlier: MachineTime,
@@ -24,7 +24,10 @@ export function expectedWall(
   return earlier.wallMs + uptimeMs - earlier.uptimeMs;
 }
 
-/** A fault of the file stops no start: a record that cannot be read counts as unknown. */
+/**
+ * Creates a record of the machine's clock in a file. A record that cannot be read counts as unknown, so it stops no
+ * start.
+ */
 export function clockRecord(file: string): ClockRecord {
   let wasThere = false;
   return {
@@ -45,19 +48,22 @@ export function clockRecord(file: string): ClockRecord {
   };
 }
 
-/** Removes a record that contradicts the machine's clock; false if none does. */
+/**
+ * Removes the record of the clock if it contradicts the machine's clock, because an operator says that the machine's is
+ * right. False if it does not contradict it.
+ */
 export function acceptClock(file: string, wallClock?: Clock): boolean {
   if (deniedBy(clockRecord(file), wallClock) === undefined) return false;
   rmSync(file);
   return true;
 }
 
-/** Throws if the system has no such id, or if the runtime may not read it. */
+/** Reads the machine's boot id and uptime. Throws if the system has no boot id, or if the runtime may not read it. */
 function readMachine(): Omit<MachineTime, "wallMs"> {
   return { boot: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(), uptimeMs: uptime() * 1_000 };
 }
 
-/** Throws a SyntaxError if the text is not JSON. */
+/** Parses a record of the machine's clocks. Throws a SyntaxError if the text is not JSON. */
 function parseMachineTime(text: string): MachineTime | undefined {
   const { boot, uptimeMs, wallMs } = JSON.parse(text) as Record<string, unknown>;
   if (typeof boot !== "string" || typeof uptimeMs !== "number" || typeof wallMs !== "number") return undefined;

@@ -1,5 +1,5 @@
 import { VersionConflict, type Appended, type IdempotencyKey } from "eventstore-lite";
-import type { EventMetadata, NewEvent, PartDeps } from "./event-log.ts";
+import type { EventMetadata, NewEvent, StateContext } from "./event-log.ts";
 import { fenced, type Fenced, type HeldLease } from "./lease.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { backoffMs } from "../platform/clock.ts";
@@ -7,40 +7,41 @@ import { backoffMs } from "../platform/clock.ts";
 /** The outcome of a decision: events to append (possibly none), or a refusal. */
 export type AppendDecision<Refusal> = { readonly events: readonly NewEvent[] } | { readonly refusal: Refusal };
 
-/** The events that were decided, with nothing appended if there were none; or the refusal. */
+/** Result of a decision: its events and their append, which is undefined without events; or the refusal. */
 export type Handled<Refusal> =
   | { readonly events: readonly NewEvent[]; readonly appended: (Appended & { ids: readonly string[] }) | undefined }
   | { readonly refusal: Refusal };
 
 export interface HandleOptions extends Partial<IdempotencyKey> {
   readonly metadata: EventMetadata;
-  /** The lease to append under: the append is refused once another holds it. */
+  /** Lease that guards the append: it is refused once another holder has the lease. */
   readonly lease?: HeldLease;
   /** Maximum number of decisions; default: {@link ATTEMPTS_MAX}. */
   readonly attempts?: number;
 }
 
-export type HandleDeps = Pick<PartDeps, "eventLog" | "projector" | "sleep" | "random">;
-
-/** Others that decide at the same time win in turn, so a few attempts are enough unless there is a fault. */
+/**
+ * Most decisions on one call. Callers that decide at the same time win in turn, so a few attempts are enough unless
+ * there is a fault.
+ */
 export const ATTEMPTS_MAX = 5;
 
 /**
- * Delay before the second attempt; it doubles before each further one, with full jitter, so that competing callers
- * separate.
+ * Backoff between two decisions after a version conflict. It doubles each time, with full jitter, so that competing
+ * callers separate.
  */
 const BACKOFF = { baseMs: 10, factor: 2, maxMs: 1_000 };
 
 /**
- * Decides on the newest state, appends the decided events and resolves once the projections hold them. Retries on a
- * version conflict or an expired, untaken lease. Throws a ServiceError (busy) if every attempt conflicts, or the
- * append's error.
+ * Decides on the newest state, appends the decided events and resolves once the projections hold them. Decides again on
+ * a version conflict, or if the lease had expired but is still free. Throws a ServiceError (busy) after too many
+ * conflicts.
  */
 export async function handle<Refusal = never>(
-  { eventLog, projector, sleep, random }: HandleDeps,
+  { eventLog, projector, sleep, random }: StateContext,
   stream: string,
   /**
-   * A pure function that reads the projector's states, which reach at least to the stream's head. The append expects
+   * Pure function that decides by the projector's states, which reach at least to the stream's head. The append expects
    * the stream's version in the store.
    */
   decide: () => AppendDecision<Refusal>,
@@ -73,7 +74,7 @@ export async function handle<Refusal = never>(
  * throws.
  */
 export async function record(
-  { eventLog, projector }: Pick<HandleDeps, "eventLog" | "projector">,
+  { eventLog, projector }: StateContext,
   stream: string,
   events: readonly NewEvent[],
   { metadata, lease, ...conditions }: Omit<HandleOptions, "attempts"> & Fenced,

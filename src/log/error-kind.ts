@@ -1,12 +1,12 @@
-import { StoreError, type StoreErrorCode } from "eventstore-lite";
+import { StoreError } from "eventstore-lite";
 import { InvalidEvent } from "../../events/event.ts";
 import { ServiceError, type ErrorKind } from "../platform/service-error.ts";
 
 /**
- * Our kinds of the store's errors; the store is a package that does not know them. Undefined if only a mistake of ours
- * causes the error.
+ * Kind of ServiceError for each error code of the event store, a package that does not know these kinds. Undefined if
+ * only a mistake of ours causes the error.
  */
-const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
+const KIND_OF_STORE: Readonly<Record<StoreError["code"], ErrorKind | undefined>> = {
   version_conflict: "busy",
   lease_lost: "busy",
   busy: "busy",
@@ -31,7 +31,7 @@ const KIND_OF_STORE: Readonly<Record<StoreErrorCode, ErrorKind | undefined>> = {
   cursor_refused: undefined,
 };
 
-/** The kind of an expected failure; undefined if the failure is unexpected. */
+/** Returns the ServiceError kind of an expected failure; undefined if the failure is unexpected. */
 export function classifyError(fault: unknown): ErrorKind | undefined {
   if (fault instanceof ServiceError) return fault.kind;
   if (fault instanceof StoreError) return KIND_OF_STORE[fault.code];

@@ -7,7 +7,7 @@ import {
   type LogStore,
   type Recorded,
 } from "../../events/catalog.ts";
-import type { WebhookChannel } from "../../events/channel.ts";
+import type { ChannelName, WebhookChannel } from "../../events/channel.ts";
 import type { EventMeta } from "../../events/event.ts";
 import type { Clock, MakeId, Sleep } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
@@ -19,25 +19,45 @@ export type EventMetadata = Omit<EventMeta, "schema" | "erased">;
 /** Metadata of all events that the service causes by itself. */
 export const SERVICE_METADATA: EventMetadata = { caller: "reachlog" };
 
-/** An event before it has an id and metadata. */
-export type NewEvent<T extends EventType = EventType> = { [K in T]: { readonly type: K; readonly data: DataOf<K> } }[T];
+/** An event before it has metadata and, unless it brings its own, an id. */
+export type NewEvent<T extends EventType = EventType> = {
+  [K in T]: { readonly type: K; readonly data: DataOf<K>; readonly id?: string };
+}[T];
 
-/** The log as the service writes it: new events in, events of the catalog on disk. */
+/** Event log as the service writes it: new events get an id and metadata, and have the types of the event catalog. */
 export type EventLog = ReturnType<typeof createEventLog>;
 
-/** Dependencies of many parts of the service; each part picks those that it needs. */
-export interface PartDeps {
+/** An open log, and the time, ids and randomness of the process that opened it. */
+export interface LogContext {
   readonly eventLog: EventLog;
-  readonly projector: Projector;
+  /** The log's clock, by which decisions are made, in ms since 1970. */
   readonly clock: Clock;
   readonly logger: Logger;
   readonly makeId: MakeId;
   readonly sleep: Sleep;
   /** Returns a number in [0, 1). */
   readonly random: () => number;
-  /** Announces to the operator what calls for action. `key` names the occasion; each is announced once. */
-  readonly announce: (text: string, key: string) => Promise<void>;
+  /** Name of this process as a holder of leases. */
+  readonly holder: string;
+  /** Clock of the machine, because the log's would not show that the machine slept. Default: the system's. */
+  readonly wallClock?: Clock | undefined;
+  /** A clock that only goes forward, in ms. */
+  readonly elapsedMs?: (() => number) | undefined;
+  /** Factor for all durations of leases, so that tests can run in real time; default 1. */
+  readonly leaseScale?: number | undefined;
 }
+
+/** Context with a log and the states folded from it: what a decision reads, and where it appends. */
+export interface StateContext extends LogContext {
+  readonly projector: Projector;
+  readonly announce: Announce;
+}
+
+/**
+ * Function that announces to the operator what calls for action, on a channel other than the `failed` one. `key` names
+ * the occasion; each is announced once.
+ */
+export type Announce = (text: string, key: string, failed?: ChannelName) => Promise<void>;
 
 export const STREAMS = {
   account: "account",
@@ -55,9 +75,11 @@ export const STREAMS = {
 export function createEventLog(store: LogStore, makeId: MakeId) {
   return {
     store,
-    /** Appends events to one stream. Resolves once they are durable; errors are those of the store. */
+    /** Appends events to one stream. Resolves once they are durable; throws the errors of the store. */
     append(stream: string, newEvents: readonly NewEvent[], metadata: EventMetadata, options?: AppendOptions) {
-      const events = newEvents.map((newEvent): Event => makeEvent(newEvent.type, makeId(), newEvent.data, metadata));
+      const events = newEvents.map((newEvent): Event =>
+        makeEvent(newEvent.type, newEvent.id ?? makeId(), newEvent.data, metadata),
+      );
       const ids = events.map((event) => event.id);
       return store.append(stream, events, options).then(({ first, last, version, repeated }) => {
         return { first, last, version, repeated, ids };
@@ -66,11 +88,12 @@ export function createEventLog(store: LogStore, makeId: MakeId) {
   };
 }
 
-/** Maximum gap between events that are read at once: a separate read costs as much as this many unwanted events. */
+/** Most unwanted events between two wanted ones that are read in one read: a separate read costs as much as these. */
 const GAP_POSITIONS_MAX = 8;
 
 /**
- * The events at these positions, which are in ascending order; neighbours are read at once. Throws if one is missing.
+ * Reads the events at these positions, which are in ascending order; neighbours are read at once. Throws if one is
+ * missing.
  */
 export async function* eventsAt(store: LogStore, positions: readonly number[]): AsyncGenerator<Recorded, void, void> {
   for (let at = 0; at < positions.length;) {
@@ -91,7 +114,7 @@ export async function eventAt(store: LogStore, position: number): Promise<Record
   throw missing(position);
 }
 
-/** The last event of a type, up to position `to`; undefined if there is none. */
+/** Finds the last event of a type, up to position `to`; undefined if there is none. */
 export async function findLast<Type extends EventType>(store: LogStore, type: Type, to = Number.MAX_SAFE_INTEGER) {
   if (to < 1) return undefined;
   const [event] = await Array.fromAsync(store.read({ types: [type], to, backwards: true, limit: 1 }));
@@ -102,7 +125,7 @@ function missing(position: number | undefined): Error {
   return new Error(`the log has no event at position ${position}`);
 }
 
-/** The given positions in the order of the log, each once. */
+/** Sorts positions into the order of the log, each once. */
 export function inOrder(positions: Iterable<number>): readonly number[] {
   return [...new Set(positions)].sort((a, b) => a - b);
 }

@@ -2,7 +2,7 @@ import { cloudevents } from "./export-formats/cloudevents.ts";
 import { csv } from "./export-formats/csv.ts";
 import type { ExportFormat } from "./export-formats/format.ts";
 
-/** JSON objects with their members in the documented order. */
+/** JSON Lines format: one JSON object for each event, its members in the documented order. */
 const jsonl: ExportFormat = {
   head: "",
   line: ({ position, id, stream, version, type, time, data, meta, hash, stored }) =>

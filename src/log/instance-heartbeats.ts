@@ -1,52 +1,60 @@
-import type { LogStore } from "../../events/catalog.ts";
-import { sleep } from "../platform/clock.ts";
+import type { Snapshots } from "eventstore-lite";
+import { sleep, type Sleep } from "../platform/clock.ts";
 import { errorFields, createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { repeatUntilDisposed } from "../platform/signals.ts";
-import type { PartDeps } from "./event-log.ts";
+import type { LogContext } from "./event-log.ts";
 
 /** One instance of a log's service, as all others see it. */
 export interface Instance {
-  /** UUIDv7: the oldest sorts first. */
+  /** Id of the instance, a UUIDv7: the oldest instance sorts first. */
   readonly id: string;
-  /** Its address. */
+  /** Address of the instance, as a URL. */
   readonly url: string;
   readonly version: string;
-  /** ISO 8601. */
+  /** Time at which the instance started, ISO 8601. */
   readonly started_at: string;
   /** Digest of the settings that all instances of a log should share. */
   readonly configuration: string;
-  /** Settings that must be the same on all instances, by their variable. */
+  /** Settings that must be equal on all instances, by their environment variable. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
 export interface Instances extends AsyncDisposable {
-  /** As of the last look: this instance first, then the others, the oldest first. */
+  /** Living instances as of the last look: this instance first, then the others, the oldest first. */
   readonly live: readonly Instance[];
   /**
-   * True for the instance that does what only one should do. For a while two instances or none may get true, which must
-   * do no harm.
+   * True on the oldest instance, which does what only one should do. For a while two instances or none may get true,
+   * which must do no harm.
    */
   isOldest(): boolean;
 }
 
-/** For a log in a file, which has only one service. */
+/** Creates the list of instances for a log in a file, which has only one service. */
 export function singleInstance(own: Instance): Instances {
   return { live: [own], isOldest: () => true, async [Symbol.asyncDispose]() {} };
 }
 
-export interface InstancesDeps extends Pick<PartDeps, "logger" | "sleep"> {
-  readonly store: Pick<LogStore, "snapshots">;
+/** Storage of the heartbeats: rows among a log's snapshots. */
+interface HeartbeatStore {
+  readonly snapshots: Snapshots;
+}
+
+/** Clock and timer by which heartbeats are sent and missed. */
+export interface HeartbeatTime {
+  readonly sleep: Sleep;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs: () => number;
 }
 
+export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.now() };
+
 const HEARTBEAT_MS = 10_000;
 
-/** An instance without a heartbeat for this time is dead: two of them may fail. */
+/** Time in ms without a heartbeat after which an instance counts as dead. Two heartbeats may fail. */
 const DEAD_AFTER_MS = 30_000;
 
-/** Interval at a start, while it is unknown if another instance is alive. */
+/** Interval between heartbeats at a start, in ms, while it is unknown if another instance is alive. */
 const START_HEARTBEAT_MS = 1_000;
 
 /** Prefix of the snapshots that stand for instances. They fold nothing, and their version counts heartbeats. */
@@ -57,18 +65,25 @@ const PREFIX = "instance/";
  * who is alive, because two machines read times differently. Throws a ServiceError (configuration) if their settings
  * differ.
  */
-export async function joinInstances(deps: InstancesDeps, own: Instance): Promise<Instances> {
-  const others = watchOthers(deps, own);
+export async function joinInstances(context: LogContext, own: Instance): Promise<Instances> {
+  const { eventLog, logger, elapsedMs = REAL_TIME.elapsedMs } = context;
+  const { store } = eventLog;
+  const others = watchOthers(store, elapsedMs, own.id);
   await using joining = new AsyncDisposableStack();
   const state = JSON.stringify(own);
   let count = 0;
-  const heartbeat = () => deps.store.snapshots.save(`${PREFIX}${own.id}`, { version: ++count, position: 0, state });
-  joining.defer(() => leave(deps, own));
+  const heartbeat = () => store.snapshots.save(`${PREFIX}${own.id}`, { version: ++count, position: 0, state });
+  joining.defer(() => leave(context, own));
   await heartbeat();
   // Sends heartbeats while it waits, so that two instances that start at once see each other.
-  const differing = await waitForLiving(deps, others, (other) => findDifference(own, other) !== undefined, heartbeat);
+  const differing = await waitForLiving(
+    context.sleep,
+    others,
+    (other) => findDifference(own, other) !== undefined,
+    heartbeat,
+  );
   if (differing !== undefined) throw refusal(own, differing);
-  const report = createFaultReport(deps.logger.warn, "a heartbeat failed");
+  const report = createFaultReport(logger.warn, "a heartbeat failed");
   const beat = async (): Promise<void> => {
     try {
       await heartbeat();
@@ -78,7 +93,7 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
       report.failed(fault);
     }
   };
-  joining.use(repeatUntilDisposed(deps.sleep, HEARTBEAT_MS, beat));
+  joining.use(repeatUntilDisposed(context.sleep, HEARTBEAT_MS, beat));
   const joined = joining.move();
   return {
     get live() {
@@ -89,46 +104,44 @@ export async function joinInstances(deps: InstancesDeps, own: Instance): Promise
   };
 }
 
-export type HeartbeatTime = Pick<InstancesDeps, "sleep" | "elapsedMs">;
-
-export const REAL_TIME: HeartbeatTime = { sleep, elapsedMs: () => performance.now() };
-
-/** Throws a ServiceError (busy) that names a live service of the log. A log on a server has no single owner. */
-export async function refuseServed(store: Pick<LogStore, "snapshots">, time = REAL_TIME): Promise<void> {
-  const living = await findLiving({ store, ...time });
+/**
+ * Throws a ServiceError (busy) if a living service has the log, and names it. A log on a server has no single owner.
+ */
+export async function refuseServed(store: HeartbeatStore, time = REAL_TIME): Promise<void> {
+  const living = await findLiving(store, time);
   if (living === undefined) return;
   throw new ServiceError("busy", `the service at ${living.url} (instance ${living.id}) serves this log: stop it first`);
 }
 
 /**
- * Finds a live service of the log, for a caller that is none itself; undefined if none lives. Takes long only if one
- * was killed.
+ * Finds a living service of the log, for a process that is no service itself; undefined if none lives. Takes long only
+ * if one was killed.
  */
-export async function findLiving(deps: Omit<InstancesDeps, "logger">): Promise<Instance | undefined> {
-  return waitForLiving(deps, watchOthers(deps, { id: "" }));
+export async function findLiving(store: HeartbeatStore, time = REAL_TIME): Promise<Instance | undefined> {
+  return waitForLiving(time.sleep, watchOthers(store, time.elapsedMs, ""));
 }
 
-/** Removes the heartbeat, so that the next instance need not wait to find this one dead. */
-async function leave({ store, logger }: InstancesDeps, { id }: Instance): Promise<void> {
+/** Removes this instance's heartbeat, so that the next instance need not wait to find it dead. */
+async function leave({ eventLog, logger }: LogContext, { id }: Instance): Promise<void> {
   try {
-    await store.snapshots.remove([`${PREFIX}${id}`]);
+    await eventLog.store.snapshots.remove([`${PREFIX}${id}`]);
   } catch (fault) {
-    logger.warn("this instance could not sign off", errorFields(fault));
+    logger.warn("this instance's heartbeat could not be removed", errorFields(fault));
   }
 }
 
 interface Seen {
   readonly instance: Instance;
   readonly heartbeats: number;
-  /** When its last heartbeat was seen. */
+  /** Time at which the instance's last heartbeat was seen. */
   readonly at: number;
-  /** True if a heartbeat came after it was first seen. */
+  /** True if another heartbeat of the instance came after the first that was seen. */
   readonly isAlive: boolean;
 }
 
 type Others = ReturnType<typeof watchOthers>;
 
-function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapsedMs">, own: Pick<Instance, "id">) {
+function watchOthers(store: HeartbeatStore, elapsedMs: () => number, ownId: string) {
   let known = new Map<string, Seen>();
 
   const seen = async (name: string, heartbeats: number): Promise<Seen | undefined> => {
@@ -141,11 +154,11 @@ function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapse
   };
 
   return {
-    /** Reads the heartbeats, and forgets the dead. */
+    /** Reads the heartbeats of all instances, and removes dead instances from the list. */
     async look(): Promise<void> {
       const found = new Map<string, Seen>();
       for (const { name, version } of await store.snapshots.list(PREFIX)) {
-        const one = name === `${PREFIX}${own.id}` ? undefined : await seen(name, version);
+        const one = name === `${PREFIX}${ownId}` ? undefined : await seen(name, version);
         if (one !== undefined) found.set(name, one);
       }
       const dead = [...found].flatMap(([name, { at }]) => (elapsedMs() - at < DEAD_AFTER_MS ? [] : [name]));
@@ -160,10 +173,11 @@ function watchOthers({ store, elapsedMs }: Pick<InstancesDeps, "store" | "elapse
 }
 
 /**
- * Waits until one of the others that are meant sends a heartbeat, and returns it; undefined if all of them prove dead.
+ * Waits until another instance that `isMeant` accepts sends a heartbeat, and returns it; undefined if all of them prove
+ * dead.
  */
 async function waitForLiving(
-  { sleep }: Pick<InstancesDeps, "sleep">,
+  pause: Sleep,
   others: Others,
   isMeant: (other: Instance) => boolean = () => true,
   heartbeat = async (): Promise<void> => {},
@@ -173,7 +187,7 @@ async function waitForLiving(
     const meant = others.seen().filter(({ instance }) => isMeant(instance));
     const living = meant.find(({ isAlive }) => isAlive);
     if (living !== undefined || meant.length === 0) return living?.instance;
-    await sleep(START_HEARTBEAT_MS, new AbortController().signal);
+    await pause(START_HEARTBEAT_MS, new AbortController().signal);
     // If two start at once, each has to see that the other one is alive.
     await heartbeat();
   }
@@ -188,6 +202,6 @@ function refusal(own: Instance, other: Instance): ServiceError {
   const [here, there] = [own, other].map(({ settings, url, id }) => `${settings[name]} at ${url} (instance ${id})`);
   return new ServiceError(
     "configuration",
-    `${name} is ${here}, and ${there}: all instances of a log need the same: stop them all and change it everywhere`,
+    `${name} is ${here}, and ${there}: all instances of a log need the same value. Stop them all and change it everywhere`,
   );
 }

@@ -1,30 +1,25 @@
 import { LeaseLost, type Fence, type Lease } from "eventstore-lite";
-import { systemClock, type Clock } from "../platform/clock.ts";
+import { systemClock } from "../platform/clock.ts";
 import { errorFields, createFaultReport } from "../platform/logger.ts";
-import type { EventLog, PartDeps } from "./event-log.ts";
+import type { EventLog, LogContext } from "./event-log.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { untilAborted, repeatUntilDisposed, workUntilDisposed } from "../platform/signals.ts";
 
-export interface LeaseDeps extends Pick<PartDeps, "eventLog" | "logger" | "sleep"> {
-  /** The machine's clock, because the log's would not show that the machine slept. Default: the system's. */
-  readonly wallClock?: Clock | undefined;
-  /** A clock that only goes forward, in ms. */
-  readonly elapsedMs?: () => number;
-  /** Factor for all times of leases, for tests in real time; default 1. */
-  readonly leaseScale?: number | undefined;
-}
-
-export interface LeaseTerms {
+/** Terms of a role's lease: how long it lasts, and how often it is renewed. */
+export interface RoleTerms {
   readonly name: string;
-  /** Names the holder: a caller with the same name holds the lease already. */
-  readonly holder: string;
   readonly ttlMs: number;
   readonly renewMs: number;
-  /** True if the present holder is known to be dead. */
+}
+
+export interface LeaseTerms extends RoleTerms {
+  /** Name of the lease's holder. A caller with that name holds the lease already. */
+  readonly holder: string;
+  /** True to take the lease from its present holder, which is known to be dead. */
   readonly steal?: boolean;
 }
 
-/** Condition of an append, together with its others: refused with LeaseLost once another had the lease. */
+/** Condition of an append: it is refused with LeaseLost once another holder had the lease. */
 export interface Fenced {
   readonly fence?: Fence;
 }
@@ -32,26 +27,26 @@ export interface Fenced {
 /** A lease of the store, renewed until it is disposed. */
 export type HeldLease = NonNullable<Awaited<ReturnType<typeof takeLease>>>;
 
-/** Undefined while another holds the lease. */
-export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
-  const { eventLog, sleep, logger, leaseScale = 1 } = deps;
+/** Takes a lease; undefined while another holder has it. */
+export async function takeLease(context: LogContext, terms: LeaseTerms) {
+  const { eventLog, sleep, logger, leaseScale = 1 } = context;
   const { name, holder, steal = false } = terms;
   const ttlMs = terms.ttlMs * leaseScale;
   const { leases } = eventLog.store;
-  const deadline = createDeadline(deps, ttlMs);
+  const deadline = createDeadline(context, ttlMs);
   const extend = deadline.ask();
   const taken = await leases.acquire(name, { holder, ttlMs, steal });
   if (taken === undefined) return undefined;
   extend();
   let held: Lease = taken;
-  /** Token of the last lease before it was lost. */
+  /** Fencing token of the present hold on the lease; of the last one after the lease was lost. */
   let { token } = taken;
   const lost = new AbortController();
   const report = createFaultReport(logger.error, "a lease could not be renewed", { lease: name });
 
   /**
-   * Takes an expired lease again if it is free, so that no other instance begins before the work here has ended. Tokens
-   * grow by one with each holder, so they show if there was another. A failed renewal is repeated in time.
+   * Renews the lease. Takes an expired one again if it is free, so that no other instance begins before the work here
+   * has ended. Tokens grow by one with each holder, so they show if there was another.
    */
   const renew = async (): Promise<boolean> => {
     const renewed = deadline.ask();
@@ -74,21 +69,23 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   const lasts = (ms: number): boolean => !lost.signal.aborted && deadline.lasts(ms * leaseScale);
   const conditions = (): Fenced => ({ fence: { lease: name, token } });
   return {
-    /** Identifies this holding; a later one, even by the same holder, has a larger number. */
+    /** Fencing token of this hold on the lease. A later hold, even by the same holder, has a larger number. */
     token: taken.token,
-    /** Aborts once another has held the lease since it was taken. */
+    /** Signal that aborts once another holder has had the lease. */
     lost: lost.signal,
     /**
-     * True if the lease lasts for `ms` from now on, as known here, even if the process stood still or one clock was
-     * moved. Ask right before an action that no fence can refuse.
+     * Returns true if the lease surely lasts `ms` longer, even if the process stood still or one clock was moved. Ask
+     * right before an action that no fence can refuse.
      */
     lasts,
-    /** Renews the lease first. Returns {@link HeldLease.lasts} for `ms`, which may be called repeatedly. */
+    /**
+     * Renews the lease, and returns a function that asks {@link HeldLease.lasts} for `ms`; it may be called repeatedly.
+     */
     async keep(ms: number): Promise<() => boolean> {
       await renew();
       return () => lasts(ms);
     },
-    /** Appends with the lease's fence, and once more if the lease had expired and no other holder took it. */
+    /** Appends under the lease's fence. Appends once more if the lease had expired and no other holder took it. */
     async fenced<T>(append: (conditions: Fenced) => Promise<T>): Promise<T> {
       try {
         return await append(conditions());
@@ -109,22 +106,22 @@ export async function takeLease(deps: LeaseDeps, terms: LeaseTerms) {
   };
 }
 
-/** Appends under the lease if there is one. */
+/** Appends under the lease's fence if there is a lease, else without one. */
 export function fenced<T>(lease: HeldLease | undefined, append: (conditions: Fenced) => Promise<T>): Promise<T> {
   return lease === undefined ? append({}) : lease.fenced(append);
 }
 
 /**
- * The time at which a lease ends, counted from before it was requested. It uses two clocks, since either alone may be
+ * Creates the time at which a lease ends, counted from before it was requested. It uses two clocks, since either may be
  * wrong: one is set back, the other stands still while a machine sleeps.
  */
 function createDeadline(
-  { wallClock: clock = systemClock, elapsedMs = () => performance.now() }: LeaseDeps,
+  { wallClock: clock = systemClock, elapsedMs = () => performance.now() }: LogContext,
   ttlMs: number,
 ) {
   let asked = { clock: -Infinity, elapsed: -Infinity };
   return {
-    /** Notes the time. Call the returned function when the lease was granted. */
+    /** Notes the time of a request for the lease. Call the returned function once the lease was granted. */
     ask(): () => void {
       const now = { clock: clock(), elapsed: elapsedMs() };
       return () => {
@@ -138,15 +135,14 @@ function createDeadline(
   };
 }
 
-export interface RolesDeps extends LeaseDeps {
-  readonly holder: string;
-  /** True if no other instance can have the log open, so that another holder of a lease is dead. */
-  readonly isAlone: boolean;
-}
-
-/** Work that one instance does for all, until it ends or another takes over. */
+/** Role: work that one instance does for all, until the instance ends or another takes over. */
 export interface Role extends AsyncDisposable {
   readonly isHeld: boolean;
+}
+
+/** Role that this instance has taken. `lost` aborts when another instance may take it. */
+interface TakenRole extends AsyncDisposable {
+  readonly lost: AbortSignal;
 }
 
 export type Roles = ReturnType<typeof createRoles>;
@@ -155,12 +151,13 @@ export const ROLES = {
   dispatcher: (channel: ChannelName) => `dispatcher-${channel}`,
   run: "run",
   tokens: "account-tokens",
+  signals: "signals",
   retention: "retention",
   archive: "archive",
   signedHeads: "signed-heads",
 } as const;
 
-/** The instance that holds each role; roles without a holder are left out. */
+/** Lists the roles that have a holder, with the instance that holds each. */
 export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
@@ -169,37 +166,38 @@ export async function listHolders({ store }: EventLog, channels: readonly Channe
 }
 
 /**
- * How often a waiting instance asks, which is a read for the log. A role is taken this late after it was given up, or
- * after a log that refused the lease is writable again.
+ * Interval in ms at which a waiting instance asks for a role, which costs the log a read. A role is taken this late
+ * after it was given up, or after the log is writable again.
  */
 const ASK_MS = 1_000;
 
-/** Delay before a role that could not begin is tried again. */
+/** Delay in ms before a role that could not begin is tried again. */
 const AFTER_FAULT_MS = 10_000;
 
-/** Terms for work that does no harm if two instances do it at a time, after one of them stood still. */
+/** Lease terms for work that does no harm if two instances do it at the same time, after one of them stood still. */
 export const HARMLESS = { ttlMs: 60_000, renewMs: 20_000 };
 
-export function createRoles(deps: RolesDeps) {
-  const { holder, isAlone, sleep, logger, leaseScale = 1 } = deps;
+/**
+ * Creates the roles of this instance. `isAlone`: no other instance can have the log open, so another holder of a lease
+ * is dead.
+ */
+export function createRoles(context: LogContext, isAlone: boolean) {
+  const { holder, sleep, logger, leaseScale = 1 } = context;
   return {
     /**
      * Calls `begin` each time this instance takes over, and disposes its result before another may begin. Resolves
      * after the first try. If another has the role, or the log refuses the lease, tries again until the role is
      * disposed.
      */
-    async start(
-      terms: Pick<LeaseTerms, "name" | "ttlMs" | "renewMs">,
-      begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>,
-    ): Promise<Role> {
+    async start(terms: RoleTerms, begin: (lease: HeldLease) => Promise<Disposable | AsyncDisposable>): Promise<Role> {
       const { name } = terms;
       let askMs = ASK_MS;
       const report = createFaultReport(logger.error, "a role could not be requested", { role: name });
 
-      /** Undefined while another holds the role, or the log refuses the lease. */
+      /** Asks for the role's lease. Undefined while another instance has the role, or the log refuses the lease. */
       const ask = async (steal: boolean): Promise<HeldLease | undefined> => {
         try {
-          const lease = await takeLease(deps, { ...terms, holder, steal });
+          const lease = await takeLease(context, { ...terms, holder, steal });
           report.succeeded();
           return lease;
         } catch (fault) {
@@ -208,7 +206,7 @@ export function createRoles(deps: RolesDeps) {
         }
       };
 
-      const take = async (steal: boolean): Promise<(AsyncDisposable & Pick<HeldLease, "lost">) | undefined> => {
+      const take = async (steal: boolean): Promise<TakenRole | undefined> => {
         askMs = ASK_MS;
         const lease = await ask(steal);
         if (lease === undefined) return undefined;

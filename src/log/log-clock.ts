@@ -1,69 +1,88 @@
 import { uptime } from "node:os";
 import type { LogStore } from "../../events/catalog.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
-import { formatDuration } from "../platform/format-duration.ts";
+import { formatDuration } from "../platform/counts-and-lists.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Maximum difference between a machine's clock and the log's. Machines that keep their clocks by NTP differ by
- * milliseconds. Beyond five minutes, which Kerberos and the receivers of signed webhooks allow too, one of the two
- * clocks is wrong.
+ * Largest difference between a machine's clock and the log's, in ms. With NTP, machines differ by milliseconds. Beyond
+ * five minutes, which Kerberos allows too, one of the two clocks is wrong.
  */
 export const CLOCK_SKEW_MS_MAX = 5 * 60_000;
 
-/** A smaller step back of the log's clock is waited out: time stands still until the clock catches up. */
+/**
+ * Smallest step back of the log's clock that is followed, in ms. After a smaller one, time stands still until the clock
+ * catches up.
+ */
 const STEP_MS = 1_000;
 
-/** How often the clock is recorded. Its small corrections between two records must not add up to a jump. */
+/**
+ * Interval at which the machine's clock is recorded, in ms. Its small corrections between two records must not add up
+ * to a jump.
+ */
 const KEEP_EVERY_MS = 10_000;
+
+/** Source of the time on the log's server. */
+interface ServerTime {
+  readonly now: LogStore["now"];
+}
+
+interface LeaseGranter {
+  readonly leases: LogStore["leases"];
+}
 
 /** The time that all instances of a log decide by. */
 export interface LogClock {
   /**
-   * The log's time, in ms since the epoch, by which its events are recorded. It is behind the server's by one round
-   * trip at most, and follows the server if that is set back by more than a second.
+   * Returns the log's time, in ms since the epoch, by which its events are recorded. It is behind the server's by one
+   * round trip at most, and follows the server if that is set back by more than a second.
    */
   readonly now: Clock;
   /**
-   * How far the machine's clock is ahead of the log's time, in ms; negative if behind. `newest`: time of the newest
-   * event, before which nothing is decided.
+   * Returns how far the machine's clock is ahead of the log's time, in ms; negative if behind. `newest`: time of the
+   * newest event, before which no decision is made.
    */
   skewMs(newest?: string): number;
-  /** Compares with the log's clock. Throws what the store throws. */
-  look(store: Pick<LogStore, "now">): Promise<void>;
-  /** Wraps a store so that each lease it grants is another look: the end of the lease tells when it was granted. */
-  watched<Store extends Pick<LogStore, "leases">>(store: Store): Store;
+  /** Reads the server's time and adjusts the log's clock to it. Throws what the store throws. */
+  look(store: ServerTime): Promise<void>;
+  /**
+   * Wraps a store so that each lease that it grants also adjusts the log's clock: the end of the lease tells when it
+   * was granted.
+   */
+  watched<Store extends LeaseGranter>(store: Store): Store;
 }
 
-/** The clock of a log in a file, for a clock that the caller trusts. */
+/** Creates the clock of a log in a file from a clock that the caller trusts. */
 export function fileClock(clock: Clock): LogClock {
   const skewMs = (newest?: string): number => Math.min(0, clock() - parseNewest(newest));
   return { now: clock, skewMs, look: async () => {}, watched: (store) => store };
 }
 
 /**
- * A record next to the log of the clock that a service used. With it, a start notices that the clock was moved
+ * Record, stored next to a log, of the clock that a service used. A start notices by it that the clock was moved
  * meanwhile.
  */
-export interface ClockRecord {
-  /** Returns the time that the machine's clock should show now; undefined if that is not known. */
-  expectedMs(): number | undefined;
+export interface ClockRecord extends ReadClockRecord {
   /** Records that `wallMs` is the right time. */
   keep(wallMs: number): void;
-  /** True if an operator has declared the clock right: the record is gone. */
+}
+
+interface ReadClockRecord {
+  /** Returns the time that the machine's clock should show now, by the record; undefined if that is not known. */
+  expectedMs(): number | undefined;
+  /** True if an operator has removed the record, and so declared the machine's clock right. */
   isForgotten(): boolean;
 }
 
-/** Returns the time that the machine's clock should show if a record says that it was moved, else undefined. */
-export function deniedBy(record: Pick<ClockRecord, "expectedMs"> | undefined, wallClock = systemClock) {
+/** Returns the time that the machine's clock should show, if the record contradicts it; else undefined. */
+export function deniedBy(record: ReadClockRecord | undefined, wallClock = systemClock) {
   const expected = record?.expectedMs();
   return expected !== undefined && isSkewed(wallClock() - expected) ? expected : undefined;
 }
 
 /**
- * The clock of a log in a file: the machine's, or the monotonic one after a jump of more than {@link
- * CLOCK_SKEW_MS_MAX}, until the machine's is right or the record is removed. An event with a wrong time would stop the
- * log's.
+ * Creates the clock of a log in a file: the machine's, or the monotonic one after a large jump, until the machine's is
+ * right or the record is removed. An event with a future time would make the log's time stand still.
  */
 export function machineClock({
   wallClock = systemClock,
@@ -114,11 +133,14 @@ export function machineClock({
 interface MachineClockDeps extends LogClockDeps {
   /** How long the machine has slept, in ms. A monotonic clock stands still meanwhile, and the wall clock does not. */
   readonly asleepMs?: () => number;
-  /** Without `keep`, nothing is recorded. */
-  readonly record?: Omit<ClockRecord, "keep"> & Partial<Pick<ClockRecord, "keep">>;
+  /** Record of the clock; without `keep`, it is only read. */
+  readonly record?: ReadClockRecord & Partial<ClockRecord>;
 }
 
-/** Exact to some seconds. Zero if the runtime may not read the uptime: then a sleep counts as a jump. */
+/**
+ * Returns how long the machine has slept, exact to some seconds. Zero if the runtime may not read the uptime: then a
+ * sleep counts as a jump.
+ */
 function readAsleepMs(): number {
   try {
     return uptime() * 1_000 - performance.now();
@@ -127,29 +149,33 @@ function readAsleepMs(): number {
   }
 }
 
-/** In ms since the epoch; -Infinity if there is no event yet. */
+/** Parses the time of the newest event to ms since the epoch; -Infinity if there is no event yet. */
 function parseNewest(newest: string | undefined): number {
   return newest === undefined ? -Infinity : Date.parse(newest);
 }
 
+interface Warner {
+  readonly warn: Logger["warn"];
+}
+
 interface LogClockDeps {
-  /** The machine's clock. */
+  /** Clock of the machine. */
   readonly wallClock?: Clock | undefined;
   /** A clock that only goes forward, in ms. */
   readonly elapsedMs?: () => number;
-  readonly logger?: Pick<Logger, "warn"> | undefined;
+  readonly logger?: Warner | undefined;
 }
 
 /**
- * The clock of a log on a server. Between two looks it advances by the monotonic clock, so that setting the machine's
- * clock does not move decisions. Before the first look it is the machine's clock.
+ * Creates the clock of a log on a server. Between two looks at the server it advances by the monotonic clock, so that
+ * setting the machine's clock moves no decision. Before the first look it is the machine's clock.
  */
 export function serverClock({
   wallClock = systemClock,
   elapsedMs = () => performance.now(),
   logger,
 }: LogClockDeps = {}): LogClock {
-  /** The log's time minus `elapsedMs`; `known` has its bounds. */
+  /** Difference between the log's time and `elapsedMs`, in ms; `known` holds its bounds. */
   let offset: number | undefined;
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
@@ -161,7 +187,8 @@ export function serverClock({
   };
 
   /**
-   * Learns that at some moment since `asked` the log's time was `logMs`. An offset that may be right stays as it is.
+   * Corrects the log's clock: at some moment since `asked` the log's time was `logMs`. An offset that may be right
+   * stays as it is.
    */
   const learn = (logMs: number, asked: number): void => {
     const [least, most] = [logMs - elapsedMs(), logMs + 1 - asked];
@@ -196,7 +223,7 @@ export function serverClock({
   };
 }
 
-/** True if the clocks differ too much. Runs and expiry stop. */
+/** True if the machine's clock and the log's differ too much. Runs and expiry then stop. */
 export function isSkewed(skewMs: number): boolean {
   return Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
 }
@@ -208,3 +235,8 @@ export function skewInWords(skewMs: number): string {
 export const SKEW_REMEDY =
   "correct the wrong one of the two, with NTP, and runs start again by themselves; " +
   "if this machine's clock is right, say so with reachlog clock-corrected";
+
+/** Describes how far the machine's clock and the log's are apart, and what to do. Undefined if runs can start. */
+export function describeClockFault(skewMs: number): string | undefined {
+  return isSkewed(skewMs) ? `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` : undefined;
+}

@@ -1,4 +1,4 @@
-/** The paths of all files that belong to a log; they are next to it. */
+/** Paths of all files that belong to a log in a file; they are next to it. */
 export type LogFiles = ReturnType<typeof logFiles>;
 
 export function logFiles(log: string) {

@@ -1,33 +1,33 @@
-import { LogDiverged } from "eventstore-lite";
-import type { LogStore } from "../../events/catalog.ts";
+import { isStoreError } from "eventstore-lite";
+import type { CheckpointStore } from "eventstore-lite/proof";
 import { errorFields } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
-import type { Projector } from "../projector/projector.ts";
-import { signChain, type CheckpointStore } from "./checkpoint.ts";
+import { signChain } from "./signed-checkpoint.ts";
 import type { LogClock } from "./log-clock.ts";
 import { workUntilDisposed } from "../platform/signals.ts";
-import type { PartDeps } from "./event-log.ts";
+import type { StateContext } from "./event-log.ts";
 
-export interface WatchLogDeps extends Pick<PartDeps, "logger" | "sleep"> {
-  readonly store: LogStore;
-  /** Calls the key store, which may be on a separate server: without it nothing personal is read or recorded. */
+/** Log that an instance watches, with all that shows if it is still the log that was opened. */
+export interface WatchedLog extends StateContext {
+  /**
+   * Calls the key store, which may be on a separate server. While it is out of reach, no personal data can be read or
+   * recorded.
+   */
   readonly askKeys: () => Promise<unknown>;
-  /** The position and the hash that this instance has folded last. */
-  readonly projector: Pick<Projector, "position" | "hash">;
-  /** Opens the log's checkpoint again, because a store that has stopped writes nothing any more. */
+  /** Opens the log's checkpoint store a second time, because a store that has stopped writes nothing any more. */
   readonly reopen: () => Promise<AsyncDisposable & { readonly checkpoints: CheckpointStore }>;
-  /** Compared with the log's clock at each look. */
+  /** Clock that is adjusted to the log's at each look. */
   readonly logClock: LogClock;
 }
 
 export interface LogWatch extends AsyncDisposable {
   /**
-   * Resolves with the fault after which the instance must end: the store's, or that the log lost events that were read
+   * Promise of the fault after which the instance must end: the store failed, or the log lost events that were read
    * from it.
    */
   readonly failed: Promise<unknown>;
   /**
-   * Time since which the log is out of reach, in ms since 1970: data known here may be out of date. Undefined if the
+   * Time since which the log is out of reach, in ms since 1970: states in memory may be out of date. Undefined if the
    * log is in reach.
    */
   awaySince(): number | undefined;
@@ -42,13 +42,15 @@ const REPLACED = "this instance's log was replaced or restored: restart the inst
  * file that was removed or covered may come back; a log that was replaced on a server, or lost events, ends the
  * instance.
  */
-export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, logger }: WatchLogDeps): LogWatch {
+export function watchLog(watched: WatchedLog): LogWatch {
+  const { eventLog, askKeys, projector, reopen, logClock, sleep, logger } = watched;
+  const { store } = eventLog;
   const clock = logClock.now;
   let away: number | undefined;
 
   /**
-   * Returns the loss, after a checkpoint of what this instance knew is written, so that no start accepts the loss by
-   * itself.
+   * Looks at the log once. Returns an error if it was replaced or has lost events. For lost events, it first writes a
+   * checkpoint of what was read, so that a restart refuses the log until an operator accepts the loss.
    */
   const look = async (): Promise<ServiceError | undefined> => {
     await Promise.all([logClock.look(store), askKeys()]);
@@ -86,7 +88,7 @@ export function watchLog({ store, askKeys, projector, reopen, logClock, sleep, l
     failed: Promise.race([
       lost,
       store.failed.then(async (fault) =>
-        fault instanceof LogDiverged ? ((await look().catch(() => undefined)) ?? fault) : fault,
+        isStoreError(fault, "diverged") ? ((await look().catch(() => undefined)) ?? fault) : fault,
       ),
     ]),
     [Symbol.asyncDispose]: () => watching[Symbol.asyncDispose](),

@@ -1,17 +1,16 @@
 import type { KeyObject } from "node:crypto";
-import { CheckpointRefused, openCheckpoint, openProof, proveExtension, type Cosigner } from "eventstore-lite";
+import {
+  CheckpointRefused,
+  openCheckpoint,
+  openProof,
+  proveExtension,
+  type WitnessConfig,
+} from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 
-/**
- * Opens a C2SP tlog-proof. Returns the event in it, its place and its signed head, or a sentence that says why it
- * proves nothing.
- */
-export function openEventProof(proof: string, key: KeyObject, witness: Cosigner | undefined) {
-  const found = catchRefusal(() => openProof(proof, key, witness));
-  if (typeof found === "string") return found;
-  const { event, ...rest } = found;
-  const [, stream = "", , id = "", type = "", timeMs = "", data = ""] = Buffer.from(event).toString().split("\n");
-  return { ...rest, stream, id, type, recordedMs: Number(timeMs), data: JSON.parse(data) as unknown };
+/** Opens a C2SP tlog-proof of an event. Returns what it proves, or a sentence that says why it proves nothing. */
+export function openEventProof(proof: string, key: KeyObject, witness: WitnessConfig["cosigner"] | undefined) {
+  return catchRefusal(() => openProof(proof, key, witness));
 }
 
 /**
@@ -23,7 +22,7 @@ export async function proveConsistency(store: LogStore, notes: readonly string[]
   return typeof heads === "string" ? heads : proveExtension(store, heads);
 }
 
-/** Returns the result, or a sentence that says why the input proves nothing. */
+/** Returns the result of opening a proof, or a sentence that says why the input proves nothing. */
 function catchRefusal<Result>(work: () => Result): Result | string {
   try {
     return work();

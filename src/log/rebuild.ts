@@ -1,4 +1,5 @@
-import { createLogTree, type Snapshot, SnapshotAhead } from "eventstore-lite";
+import { isStoreError, type Snapshot } from "eventstore-lite";
+import { createLogTree } from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 import { type ProjectionName, projectionOf } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
@@ -8,19 +9,21 @@ import { catchUpStates, type Positions } from "../projector/fold-range.ts";
 import { differences } from "../projector/differences.ts";
 import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/snapshots.ts";
 
-/** Positions between two saves: about a second's work, of which the save takes a few hundredths. */
+/**
+ * Positions between two saves of a rebuild's progress: about a second's work, of which the save takes a few hundredths.
+ */
 const SAVE_EVERY_POSITIONS = 1_000_000;
 
-/** Events that a running service folds itself when it takes over a rebuilt state: some milliseconds' work. */
+/** Most events that a running service folds itself when it takes over a rebuilt state: some milliseconds' work. */
 const GAP_POSITIONS_MAX = 5_000;
 
 /**
- * Folded on this thread while a second thread folds the others: its outcomes are half of the bytes to parse, and no
- * other projection reads them.
+ * Projection that this thread folds alone, while a second thread folds the others. Its outcome events are half of the
+ * bytes to parse, and no other projection reads them.
  */
 const FOLDED_ALONE: ProjectionName = "deliveries";
 
-/** Below this many positions a second thread costs more than it saves, because its start takes most of a second. */
+/** Smallest rebuild, in positions, for which a second thread saves time: its start takes most of a second. */
 const WORKER_POSITIONS_MIN = 1_000_000;
 
 /** The projections that one thread folds, and the position up to which it folds them. */
@@ -30,12 +33,15 @@ export interface PartOrder {
 }
 
 interface FoldOptions {
-  /** Interrupts the work; its progress is saved. */
+  /** Signal that interrupts the rebuild; its progress is saved. */
   readonly signal: AbortSignal;
-  /** Called with the position where the work begins, if not at the start, and the one where it ends for now. */
+  /**
+   * Callback at the beginning, with the position at which the rebuild begins or resumes, and the present end of the
+   * log.
+   */
   readonly onBegin: (from: number, to: number) => void;
   readonly onProgress: (position: number) => void;
-  /** Default: a million. */
+  /** Positions between two saves of the progress; default: a million. */
   readonly saveEveryPositions?: number;
 }
 
@@ -44,9 +50,9 @@ export interface RebuildOptions extends FoldOptions {
   readonly metadata: EventMetadata;
   /** True to ignore what an interrupted rebuild has saved. */
   readonly restart: boolean;
-  /** Runs {@link foldPart} in another thread; absent if there is none. */
+  /** Function that runs {@link foldPart} in another thread; absent if there is none. */
   readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Smallest log that uses the other thread; default: a million positions. */
+  /** Smallest rebuild, in positions, that uses the other thread; default: a million. */
   readonly workerPositionsMin?: number;
 }
 
@@ -152,7 +158,7 @@ async function advance(work: Work, to: number, options: FoldOptions): Promise<vo
   await catchUpStates(work.store, work.states, work.positions, { to, stops, onStop, onProgress, signal });
 }
 
-/** Compares the projections that have reached the position of their snapshot. */
+/** Compares each rebuilt projection that has reached the position of its snapshot with that snapshot. */
 async function compareAt({ comparisons, positions, states }: Work): Promise<void> {
   for (const [name, comparison] of comparisons) {
     const { stored } = comparison;
@@ -169,15 +175,15 @@ async function keep(work: Work): Promise<void> {
 }
 
 /**
- * `events`: number of folded events, including those of an interrupted rebuild that was resumed; `differences`: where
- * the snapshot and the log disagree, null without a snapshot to compare with.
+ * Data of the event on a rebuild. `events`: number of folded events, including those before an interruption;
+ * `differences`: where snapshot and log disagree, null without a snapshot.
  */
 function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
   const { foldedBefore, found } = comparisons.get(projection)!;
   return { projection, events: foldedBefore + states.foldedBy(projection), position, differences: found };
 }
 
-/** Saves the states before it appends the event that names them, so that readers of the event find them. */
+/** Stores the rebuilt states, and then appends the event that names them, so that readers of the event find them. */
 async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt[], metadata: EventMetadata) {
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
@@ -196,13 +202,13 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
   await store.snapshots.remove(names.map(partialName));
 }
 
-/** Compares a rebuilt projection with its stored snapshot, at the snapshot's position. */
+/** Comparison of a rebuilt projection with its stored snapshot, at the snapshot's position. */
 interface Comparison {
-  /** Undefined if there is nothing to compare with. */
+  /** Stored snapshot of the projection; undefined if there is none to compare with. */
   readonly stored: Snapshot | undefined;
-  /** Where the two disagree; null if they were not compared. */
+  /** Differences between the rebuilt state and the snapshot; null if they were not compared. */
   found: readonly string[] | null;
-  /** Number of events that an interrupted rebuild folded. */
+  /** Number of events that the rebuild had folded before it was interrupted. */
   readonly foldedBefore: number;
 }
 
@@ -217,24 +223,30 @@ async function createComparison(
     const stored = snapshot?.version === projectionOf(name).version ? snapshot : undefined;
     return { stored, found: partial?.differences ?? null, foldedBefore };
   } catch (fault) {
-    if (!(fault instanceof SnapshotAhead)) throw fault;
+    if (!isStoreError(fault, "snapshot_ahead")) throw fault;
     return { stored: undefined, found: [fault.message], foldedBefore };
   }
 }
 
-/** Saved progress of an interrupted rebuild of one projection. */
+/** Saved progress of an interrupted rebuild, for one projection. */
 interface Partial {
   readonly position: number;
   readonly events: number;
-  /** Null if not compared yet. */
+  /** Differences found before the interruption; null if the snapshot was not compared yet. */
   readonly differences: readonly string[] | null;
   readonly state: unknown;
 }
 
-/** The stored form; the hash of the event at its position shows that it belongs to this log. */
+/**
+ * Stored form of an interrupted rebuild's progress. The hash of the event at its position shows that it belongs to this
+ * log.
+ */
 type Kept = Omit<Partial, "position"> & { readonly hash: string };
 
-/** Undefined if nothing is saved, or if it belongs to another log or version of the projection. */
+/**
+ * Loads the saved progress of a rebuild. Undefined if none is saved, or if it belongs to another log or version of the
+ * projection.
+ */
 export async function loadPartial(store: LogStore, name: ProjectionName): Promise<Partial | undefined> {
   const snapshot = await loadFitting(store, partialName(name));
   if (snapshot?.version !== projectionOf(name).version) return undefined;
@@ -243,7 +255,7 @@ export async function loadPartial(store: LogStore, name: ProjectionName): Promis
   return hash === (await store.hashAt(position)) ? { ...kept, position } : undefined;
 }
 
-/** Has no effect before the first event. */
+/** Saves the progress of a rebuild. Does nothing before the first event. */
 export async function savePartial(store: LogStore, name: ProjectionName, partial: Partial): Promise<void> {
   const { position, ...kept } = partial;
   const hash = position === 0 ? undefined : await store.hashAt(position);

@@ -5,23 +5,22 @@ import type { Logger } from "../platform/logger.ts";
 
 /**
  * Begins an epoch, as after a restore, if the log is a copy that was made by other means, or was set back to one. Only
- * a service looks, before it opens the log. An instance that lives through a failover knows better if anything was
- * lost.
+ * a service calls this, before it opens the log. Another living instance knows better what was lost, so none begins
+ * then.
  */
 export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;
   {
     await using store = await place.open();
-    if ((await findLiving({ store, ...time })) !== undefined) return;
+    if ((await findLiving(store, time)) !== undefined) return;
   }
   logger.warn("this log was moved: it is treated as restored");
   await place.beginEpoch("copy", holder);
 }
 
 /**
- * Records, once in each life of the log, that it continues a copy: what guards against doing a thing twice depends on
- * that event. Only a service records it, before it does anything; a command that appends to a backup, as in a drill,
- * does not.
+ * Appends, once in each life of the log, that it continues a copy: the guards against sending twice depend on that
+ * event. Only a service does so, before anything else; a command that appends to a backup, as in a drill, does not.
  */
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;
@@ -31,7 +30,7 @@ export async function recordRestore({ store, append }: EventLog, logger: Logger)
   // The key makes only one of several instances that start at once record it.
   const options = { key: `restored/${store.epoch}` };
   await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA, options);
-  logger.warn("this log was restored, imported or copied: what was done since is not in it", {
+  logger.warn("this log was restored, imported or copied: it lacks the events since then", {
     cause,
     position,
   });

@@ -5,44 +5,42 @@ import {
   createLogTree,
   type SigningKey,
   proveEvent as proveByNote,
-} from "eventstore-lite";
+  type CheckpointStore,
+  type WitnessConfig,
+} from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createFaultReport } from "../platform/logger.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { forgetSnapshots } from "../projector/snapshots.ts";
-import {
-  contradict,
-  deniesRoot,
-  findLoss,
-  type Loss,
-  signChain,
-  signHead,
-  type CheckpointStore,
-  openNote,
-  readNote,
-} from "./checkpoint.ts";
-import { type EventLog, SERVICE_METADATA, STREAMS, type PartDeps } from "./event-log.ts";
+import { contradict, findLoss, type Loss, signChain, signHead, openNote, readNote } from "./signed-checkpoint.ts";
+import { type EventLog, SERVICE_METADATA, STREAMS, type LogContext } from "./event-log.ts";
 import { HARMLESS, ROLES, type Roles } from "./lease.ts";
-import { startCosigning, type WitnessConfig } from "./cosigning.ts";
+import { cosignHeads } from "./cosigning.ts";
 
-export interface CheckpointsDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger"> {
-  readonly roles: Roles;
+/** Context of a log whose heads are signed, and the store of its checkpoints. */
+export interface SignedHeadsContext extends LogContext {
   readonly checkpoints: CheckpointStore;
-  readonly acceptLoss: boolean;
-  /** Undefined if none is configured. */
+  /** Configured witness that cosigns heads; undefined if there is none. */
   readonly witness?: WitnessConfig | undefined;
 }
 
-/** Bounds how much a start has to verify after a kill, and how much of the log's end could be lost unnoticed. */
+/**
+ * Interval between two checkpoints, in ms. It bounds how much a start has to verify after a kill, and how much of the
+ * log's end could be lost unnoticed.
+ */
 const WRITE_EVERY_MS = 10_000;
 
 /**
  * Compares the log with its last checkpoint. From then on, one of all instances writes newer ones, until disposed.
  * Throws a ServiceError (damaged) unless the loss is accepted, which becomes an event.
  */
-export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDisposable> {
-  const { eventLog, checkpoints, acceptLoss, logger } = deps;
+export async function openSignedHeads(
+  context: SignedHeadsContext,
+  roles: Roles,
+  acceptLoss = false,
+): Promise<AsyncDisposable> {
+  const { eventLog, checkpoints, logger } = context;
   const { store } = eventLog;
   const hadKey = (await checkpoints.findKey()) !== undefined;
   const key = await checkpoints.loadKey();
@@ -63,10 +61,10 @@ export async function openSignedHeads(deps: CheckpointsDeps): Promise<AsyncDispo
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
     // Written before any other instance looks, since the others have accepted nothing.
-    await checkpoints.write(signChain(store, await store.head(), key, deps.clock));
+    await checkpoints.write(signChain(store, await store.head(), key, context.clock));
     await checkpoints.acceptLoss();
   }
-  return deps.roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(key, deps));
+  return roles.start({ name: ROLES.signedHeads, ...HARMLESS }, () => keepCheckpoint(key, context));
 }
 
 async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
@@ -77,15 +75,18 @@ async function accept(eventLog: EventLog, { newEvents }: Loss): Promise<void> {
   await eventLog.append(STREAMS.log, [{ type: "LogLossAccepted", data }], SERVICE_METADATA);
 }
 
-/** Writes a checkpoint now, at intervals if the head has moved, and at the end. Requests never wait for it. */
+/**
+ * Signs the log's head and stores it as the checkpoint with which the next start compares the log: now, every
+ * {@link WRITE_EVERY_MS} if the log has grown, and when disposed. Requests never wait for it.
+ */
 async function keepCheckpoint(
   key: SigningKey,
-  { eventLog: { store }, checkpoints, clock, logger, witness }: CheckpointsDeps,
+  { eventLog: { store }, checkpoints, clock, logger, witness }: SignedHeadsContext,
 ): Promise<AsyncDisposable> {
   const { publicKey } = key;
-  const cosigning = witness && startCosigning({ store, checkpoints, publicKey, witness, logger });
+  const cosigning = witness && cosignHeads({ store, checkpoints, publicKey, witness, logger });
   const tree = createLogTree(store);
-  /** The newest head with a root. */
+  /** Newest signed head that has a root of the Merkle tree. */
   let signed: string | undefined;
   let written: number | undefined;
   const report = createFaultReport(logger.warn, "the checkpoint could not be written");
@@ -96,7 +97,7 @@ async function keepCheckpoint(
       // If the log contradicts what another instance has seen, an operator has to accept that.
       const known = await readLast(checkpoints, key);
       if (known !== undefined && (await contradict(store, known, "")) !== undefined) return;
-      if (known !== undefined && (await deniesRoot(tree, known))) throw new ChainBroken(known.position);
+      if (known !== undefined && (await tree.denies(known))) throw new ChainBroken(known.position);
       // The tree of a log that had none is built in several turns.
       const hasTree = await tree.extend(head.position);
       const note = hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock);
@@ -110,7 +111,7 @@ async function keepCheckpoint(
       report.failed(fault);
     }
   };
-  /** A head without events is not worth a cosignature. */
+  /** Offers the newest signed head to the witness, unless the log was empty. */
   const offer = (): void => {
     if (signed !== undefined && written !== 0) cosigning?.offer(signed);
   };
@@ -129,7 +130,7 @@ async function keepCheckpoint(
   };
 }
 
-/** The last checkpoint; undefined if it proves nothing and may be replaced, as that of an empty log. */
+/** Reads the last checkpoint; undefined if it may be replaced, because it proves nothing or is that of an empty log. */
 async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey): Promise<Checkpoint | undefined> {
   const known = await openNote(checkpoints.read(), publicKey);
   return known instanceof CheckpointRefused || known?.position === 0 ? undefined : known;
@@ -137,10 +138,13 @@ async function readLast(checkpoints: CheckpointStore, { publicKey }: SigningKey)
 
 const LOSS_REMEDY = "Restore the whole log; or, to continue with what is left of it, run reachlog serve --accept-loss";
 
-/** A signed head, as a note; or a sentence that says how the log contradicts its last checkpoint. */
+/**
+ * Signed note of the log's head; or `loss` if nothing was signed: a sentence that says how the log contradicts its last
+ * checkpoint.
+ */
 export type SignedHead = { readonly note: string } | { readonly loss: string };
 
-/** Signs the log's present position and hash, unless the log contradicts what was signed before. */
+/** Signs the log's present head, unless the log contradicts what was signed before. */
 export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore, clock: Clock): Promise<SignedHead> {
   const key = await checkpoints.loadKey();
   // A key that signed two histories of one log would prove neither.
@@ -150,14 +154,15 @@ export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore,
 }
 
 /**
- * A C2SP tlog-proof of the event at `position`, which the log holds; or how the log contradicts its last checkpoint.
+ * Creates a C2SP tlog-proof of the event at `position`, which the log holds; or says how the log contradicts its last
+ * checkpoint.
  */
 export async function proveEvent(store: LogStore, checkpoints: CheckpointStore, clock: Clock, position: number) {
   const proved = await proveEvents(store, checkpoints, clock, [position]);
   return "loss" in proved ? proved : { proof: proved.proofs.join("") };
 }
 
-/** Proves several events, all by one signed head. */
+/** Creates proofs of several events, all by one signed head. */
 export async function proveEvents(
   store: LogStore,
   checkpoints: CheckpointStore,
@@ -174,7 +179,8 @@ export async function proveEvents(
 }
 
 /**
- * The newest checkpoint of a tree that holds the event, a cosigned one first: with it, a proof costs no new signature.
+ * Finds the newest checkpoint whose tree holds the event, a cosigned one first. With it, a proof needs no new
+ * signature.
  */
 async function findCovering(checkpoints: CheckpointStore, { publicKey }: SigningKey, position: number) {
   for (const read of [checkpoints.readCosigned, checkpoints.read]) {

@@ -1,29 +1,30 @@
 import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import {
-  compactSqliteLog,
-  createSegmentFolder,
-  StoreOwned,
-  beginPostgresEpoch,
-  beginSqliteEpoch,
+  isStoreError,
   type Codec,
   type Commit,
   type Head,
-  identifyPostgresLog,
-  identifySqliteLog,
-  type ImportOptions,
-  importPostgresLog,
+  type NewEvent,
+  type Recorded,
   importSqliteLog,
+  maintainSqliteLog,
+  openSqliteStore,
+} from "eventstore-lite";
+import {
+  beginPostgresEpoch,
+  identifyPostgresLog,
+  importPostgresLog,
   isPostgresLogElsewhere,
   knownPostgresPlace,
   openPostgresStore,
-  openSqliteStore,
   type PlaceKnown,
   restorePostgresLog,
-  type SegmentStorage,
-  StoreUnavailable,
-} from "eventstore-lite";
-import { isLost, openDatabase, sqlState } from "eventstore-lite/postgres";
+  isLost,
+  openDatabase,
+  sqlState,
+} from "eventstore-lite/postgres";
+import { createSegmentFolder, type SegmentStorage } from "eventstore-lite/segments";
 import type { Event, LogStore } from "../../events/catalog.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Secret } from "../platform/secret.ts";
@@ -33,53 +34,53 @@ import type { LogIdentity } from "./log-fingerprint.ts";
 import { refuseServed } from "./instance-heartbeats.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** The place of a log that exists, or is to be created. */
+/** Place of a log, in a file or on a server, that exists or is to be created. */
 export interface StorePlace {
-  /** The name of the place in error messages. */
+  /** Name of the log's place in error messages. */
   readonly name: string;
   isThere(): Promise<boolean>;
-  /** Returns the identity of the log that is there now; undefined if none is. */
+  /** Returns the identity of the log at the place; undefined if there is none. */
   identify(): Promise<LogIdentity | undefined>;
-  /** True if another log visibly occupies the place of that name. */
+  /** True if another log visibly occupies the place with that name. */
   isOtherAt(name: string): boolean;
-  /** Warnings for the operator about settings of the place that protect less than they seem to. */
+  /** Warnings for the operator about settings of the log's place that protect less than they seem to. */
   warnings(): Promise<readonly string[]>;
   /** Opens the log, or creates it. Throws what the store throws. */
   open(options?: OpenStoreOptions): Promise<LogStore>;
-  /** True if the log is a copy that was made by other means than ours, or was set back to one. */
+  /** Returns true if the log is a copy that was made by other means than reachlog's, or was set back to one. */
   isElsewhere(): Promise<boolean>;
   /**
-   * Makes the log continue as a restored one; with `copy`, only if it is elsewhere. `holder` describes the caller to
-   * others. Throws what the store throws; with `operator` also a ServiceError (busy) while a service has the log.
+   * Makes the log continue as a restored one; with `copy`, only if {@link StorePlace.isElsewhere} says so. `holder`:
+   * the caller's name for others. Throws what the store throws; with `operator` also a ServiceError (busy) while a
+   * service has it.
    */
   beginEpoch(begunAs: "copy" | "operator", holder: string): Promise<void>;
   /**
-   * Sentences for the operator: by which parts of the place a copy of the log cannot be noticed, and how to change
-   * that.
+   * Sentences for the operator on copies of the log that a start cannot notice at this place, and how to change that.
    */
   unprotected(): Promise<readonly string[]>;
   /**
    * Creates the log from events that another one has recorded, all or nothing. Throws what the store throws, and a
    * ServiceError (busy) while a service has a log there.
    */
-  import(events: ImportOptions["events"]): Promise<Head>;
-  /** Frees the space of archived events. Returns why it was not freed, as a sentence for the operator. */
+  import(events: AsyncIterable<Recorded<NewEvent>>): Promise<Head>;
+  /** Frees the space of archived events. Returns a sentence for the operator if it could not be freed. */
   compact(holder: string): Promise<string | undefined>;
 }
 
 export interface OpenStoreOptions {
-  /** Default: events are read as they are stored. */
+  /** Codec of events; default: events are read as they are stored. */
   readonly codec?: Codec<Event>;
-  /** Transforms on the writer thread what the codec left to it. */
+  /** Module that transforms events on the writer thread, for work that the codec leaves to it, such as encryption. */
   readonly writerTransform?: URL;
-  /** Default: the engine's time. */
+  /** Clock by which events are recorded; default: the engine's time. */
   readonly clock?: Clock | undefined;
   /**
-   * Opens the log as its only service, which this text describes to others; a log on a server has any number of
-   * services.
+   * Description, for other processes, of the service that opens the log as its only one. A log on a server may have any
+   * number of services.
    */
   readonly owner?: string | undefined;
-  /** Called after each transaction of appends. */
+  /** Callback after each transaction of appends. */
   readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
@@ -87,23 +88,24 @@ export function sqliteStore(
   file: string,
   segments: SegmentStorage = createSegmentFolder(logFiles(file).segments),
 ): StorePlace {
+  const log = maintainSqliteLog(file);
   return {
     name: file,
     isThere: async () => existsSync(file),
-    identify: async () => (existsSync(file) ? identifySqliteLog(file) : undefined),
+    identify: async () => (existsSync(file) ? log.identify() : undefined),
     isOtherAt: (other) => existsSync(other) && !isSameFile(other, file),
     warnings: async () => [],
     // A copy of all files at once looks like the original, so an operator has to report it.
     isElsewhere: async () => false,
-    beginEpoch: async (_, holder) => beginSqliteEpoch({ file, holder }),
+    beginEpoch: async (_, holder) => log.beginEpoch(holder),
     unprotected: async () => [],
     import: (events) => importSqliteLog({ file, events }),
     async compact(holder) {
       try {
-        compactSqliteLog({ file, holder });
+        log.compact(holder);
         return undefined;
       } catch (fault) {
-        if (!(fault instanceof StoreOwned)) throw fault;
+        if (!isStoreError(fault, "owned")) throw fault;
         return `${file} keeps its size while a service uses it, and reuses the space; archive once with the service stopped`;
       }
     },
@@ -124,11 +126,11 @@ function isSameFile(one: string, other: string): boolean {
   return dev === its?.dev && ino === its.ino;
 }
 
-/** A database on a server. `shown`: its name in messages, without its password. */
+/** Place of a log in a database on a server. `shown`: its name in messages, without its password. */
 export interface PostgresPlace {
   readonly url: Secret;
   readonly shown: string;
-  /** Where archived events are; undefined if none are archived. */
+  /** Storage of archived events; undefined if none are archived. */
   readonly segments?: SegmentStorage | undefined;
 }
 
@@ -188,7 +190,10 @@ export async function restoreToServer(
 
 const SCHEMA = "eventstore";
 
-/** Copies that a start does not notice if the log's owner may not ask the server for a part of the log's place. */
+/**
+ * Sentences on copies of a log that a start cannot notice, if the database role may not call a function that would show
+ * them.
+ */
 const UNNOTICED: Readonly<Record<PlaceKnown["unknown"][number], (owner: string) => string>> = {
   server: (owner) => `a copy on another server: GRANT EXECUTE ON FUNCTION pg_control_system() TO ${owner}`,
   timeline: (owner) =>
@@ -197,7 +202,7 @@ const UNNOTICED: Readonly<Record<PlaceKnown["unknown"][number], (owner: string) 
     `a base backup that was put back without a recovery target: GRANT EXECUTE ON FUNCTION pg_stat_file(text) TO ${owner}`,
 };
 
-/** Settings of a server without which acknowledged events may be lost in a crash. */
+/** Settings of a database server without which acknowledged events may be lost in a crash. */
 const LOSES = {
   fsync: "when its machine fails, what was acknowledged may be lost, and the database with it",
   full_page_writes: "when its machine fails, the database may be damaged",
@@ -218,23 +223,23 @@ async function askOnce<Row extends object>(url: Secret, query: string): Promise<
   }
 }
 
-/** SQL states of a server that refuses our login: unknown user, no such database, no right to it. */
+/** Matches the SQL states of a server that refuses our login: unknown user, no such database, no right to it. */
 const NOT_SERVED = /^(?:28|3D|42501)/;
 
 /**
- * Calls a database server for the first time, and says why that failed; later calls find a server that was there.
- * `shown`: its name in messages, without its password. Throws a ServiceError (configuration, unavailable).
+ * Makes the first call to a database server, and says why it failed. `shown`: the server's name in messages, without
+ * its password. Throws a ServiceError (configuration, unavailable).
  */
 export async function reachServer<Result>(shown: string, reach: () => Promise<Result>): Promise<Result> {
   try {
     return await reach();
   } catch (fault) {
-    const cause = fault instanceof StoreUnavailable ? fault.cause : fault;
+    const cause = isStoreError(fault, "unavailable") ? fault.cause : fault;
     const reason = cause instanceof Error ? cause.message : String(cause);
     if (NOT_SERVED.test(sqlState(cause) ?? "")) {
       throw new ServiceError("configuration", `${shown} cannot be used: ${reason}`, { cause });
     }
-    if (!(fault instanceof StoreUnavailable) && !isLost(cause)) throw fault;
+    if (!isStoreError(fault, "unavailable") && !isLost(cause)) throw fault;
     throw new ServiceError("unavailable", `${shown} does not answer: ${reason}`, { cause });
   }
 }

@@ -1,20 +1,21 @@
+import type { CheckpointStore } from "eventstore-lite/proof";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
 import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
 import { classifyError } from "./error-kind.ts";
-import { type EventMetadata, STREAMS, type PartDeps } from "./event-log.ts";
-import { compare, type Compared, type KnownHead, readKnownHeads, type CheckpointStore } from "./checkpoint.ts";
+import { type EventMetadata, STREAMS, type StateContext } from "./event-log.ts";
+import { compare, type Compared, type KnownHead, readKnownHeads } from "./signed-checkpoint.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** A verification in a running service takes one core at most: the others are for the requests. */
+/** Threads of a verification in a running service. It takes one core at most, since the others are for requests. */
 const THREADS = 1;
 
 export interface VerificationProgress {
-  /** The caller who started it. */
+  /** Name of the caller who started the verification. */
   readonly caller: string | undefined;
-  /** ISO 8601. */
+  /** Time at which the verification started, ISO 8601. */
   readonly started_at: string;
-  /** Number of events that were found good so far. */
+  /** Number of events that were verified so far. */
   readonly checked: number;
   /** Position at which the log ended when the verification began. */
   readonly position: number;
@@ -23,11 +24,7 @@ export interface VerificationProgress {
 /** Verifies the log while the service runs. The result is an event (`LogVerified`). */
 export type LogVerifier = ReturnType<typeof createLogVerifier>;
 
-export interface LogVerifierDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "announce"> {
-  readonly checkpoints: CheckpointStore;
-}
-
-export function createLogVerifier({ eventLog, checkpoints, clock, logger, announce }: LogVerifierDeps) {
+export function createLogVerifier({ eventLog, clock, logger, announce }: StateContext, checkpoints: CheckpointStore) {
   const { store } = eventLog;
   let progress: VerificationProgress | undefined;
 
@@ -58,13 +55,13 @@ export function createLogVerifier({ eventLog, checkpoints, clock, logger, announ
   };
 
   return {
-    /** Undefined if no verification runs. */
+    /** Returns the progress of the verification; undefined if none runs. */
     get progress(): VerificationProgress | undefined {
       return progress;
     },
     /**
-     * Starts a verification in the caller's name; `done` resolves once its event is appended. Undefined if another one
-     * runs.
+     * Starts a verification in the caller's name; `done` resolves once its event is appended. Undefined if another
+     * verification runs.
      */
     async start(metadata: EventMetadata) {
       if (progress !== undefined) return undefined;
@@ -91,10 +88,10 @@ function toVerifiedData({ verification, compared, isWhole }: VerifiedLog): DataO
   return { ...known, result: "broken", ...omitUndefined({ fault: sentence, broken_position: fault?.position }) };
 }
 
-/** The result of verifying a log. `isWhole`: the chain is whole, and the log holds all that was known. */
+/** Result of verifying a log. `isWhole`: the hash chain is unbroken, and the log extends all known heads. */
 export type VerifiedLog = Awaited<ReturnType<typeof verifyLog>>;
 
-/** Recomputes the hash chain, and compares the log with heads that were read before. */
+/** Verifies a log: recomputes its hash chain, and compares it with known heads, which were read before. */
 export async function verifyLog(
   store: LogStore,
   known: readonly KnownHead[],

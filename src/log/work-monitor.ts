@@ -1,6 +1,9 @@
 /** Lets long work report its progress, and ask if it must stop. */
 export interface WorkMonitor {
-  /** Runs a step of the work. `what` describes it, and `onProgress` counts up to `total`. */
+  /**
+   * Runs a step of the work and shows its progress. `what` describes the step; `work` reports by `onProgress`, up to
+   * `total`.
+   */
   showProgress<Result>(
     what: string,
     total: number,
@@ -8,6 +11,8 @@ export interface WorkMonitor {
   ): Promise<Result>;
   /** Reports a failure that does not end the work. */
   warn(sentence: string): void;
-  /** True once the work is interrupted. From the first call on, the work itself has to end in order. */
+  /**
+   * Returns true once the work is interrupted. From the first call on, the work must end in an orderly way by itself.
+   */
   isInterrupted(): boolean;
 }

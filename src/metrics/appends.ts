@@ -4,10 +4,12 @@ import { classifyError } from "../log/error-kind.ts";
 import type { EventLog } from "../log/event-log.ts";
 import { createCounter, createHistogram, lookUp } from "./instruments.ts";
 
-/** In seconds. A fast disk syncs in half a millisecond; after a few seconds callers give up. */
+/**
+ * Buckets of the histogram, in seconds. A fast disk syncs in half a millisecond; after a few seconds callers give up.
+ */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Measures how long events take to become durable. */
+/** Creates the figures of how long events take to become durable. */
 export function createAppendMetrics(registry: Registry) {
   let pending = 0;
   const seconds = createHistogram(
@@ -28,7 +30,7 @@ export function createAppendMetrics(registry: Registry) {
     registry,
     BUCKETS,
     "reachlog_commit_seconds",
-    "One transaction of the log, its fsync included: all appends that came while the one before it was under way.",
+    "One transaction of the log, its fsync included: all appends that arrived during the previous one.",
   );
   const events = createCounter(registry, "reachlog_events_appended_total", "Events that became durable.");
 

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { LogStore } from "../../events/catalog.ts";
-import { CHANNELS, lanesOf, sortChannels, type WebhookChannel } from "../../events/channel.ts";
-import type { OutcomeType } from "../../events/dispatches.ts";
+import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/channel.ts";
+import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
 import type { Delivery } from "../delivery/settlement.ts";
@@ -11,7 +11,10 @@ import type { Clock } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createCounter, createHistogram, lookUpEach } from "./instruments.ts";
 
-/** Events read to find the oldest pending one of a lane; usually it is the first. */
+/**
+ * Most events that are read to find the oldest pending dispatch of a lane, for the metric of its age. Usually the first
+ * event that is read requests it; if none of them does, the metric shows 0.
+ */
 const OLDEST_EVENTS_MAX = 10_000;
 
 const CIRCUITS: readonly Circuit[] = ["closed", "open", "half_open"];
@@ -22,11 +25,11 @@ const OF_CHANNEL = ["channel"] as const;
 export interface ChannelSources {
   readonly store: LogStore;
   readonly projector: Projector;
-  readonly delivery: Pick<Delivery, "configured" | "circuit">;
+  readonly delivery: Delivery;
   readonly clock: Clock;
 }
 
-/** Reports the state of each channel by the log. Every instance reports the same. */
+/** Registers figures of each channel's state, read from the log. Every instance reports the same values. */
 export function observeChannels(registry: Registry, { store, projector, delivery, clock }: ChannelSources): void {
   const channels = () => channelsOf(projector.state("deliveries"));
   const pending = "Dispatches that were requested and have no final outcome.";
@@ -51,7 +54,7 @@ export function observeChannels(registry: Registry, { store, projector, delivery
   lookUpChannels("reachlog_dead_letters", dead, (state) => state.dead);
   const suspended = "1 while the network refuses the channel as a whole.";
   lookUpChannels("reachlog_channel_suspended", suspended, (state) => (state.suspended === null ? 0 : 1));
-  const circuit = "1 for the state of the circuit breaker; only of channels that are configured.";
+  const circuit = "1 for the current state of the circuit breaker; only for configured channels.";
   lookUpEach(registry, ["reachlog_channel_circuit", circuit, ["channel", "state"]], function* () {
     for (const channel of delivery.configured) {
       const now = delivery.circuit(channel);
@@ -68,11 +71,11 @@ const OUTCOMES: Readonly<Record<OutcomeType, string>> = {
   DispatchAbandoned: "abandoned",
 };
 
-/** Seconds, up to the deadline of an attempt. */
+/** Buckets of the histogram of requests to networks, in seconds, up to the deadline of an attempt. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Measures this process's requests to networks. `webhooks` are those that are configured. */
-export function createDispatchMetrics(registry: Registry, webhooks: readonly WebhookChannel[] = []): DispatchMetrics {
+/** Creates the figures of this process's requests to networks. `configured`: channels with credentials. */
+export function createDispatchMetrics(registry: Registry, configured: readonly ChannelName[] = []): DispatchMetrics {
   const dispatches = createCounter(
     registry,
     "reachlog_dispatches_total",
@@ -86,7 +89,7 @@ export function createDispatchMetrics(registry: Registry, webhooks: readonly Web
     "One request to a channel's network, of one dispatch or of many.",
     ["channel"],
   );
-  for (const channel of sortChannels([...CHANNELS, ...webhooks])) {
+  for (const channel of sortChannels([...CHANNELS, ...configured])) {
     for (const outcome of Object.values(OUTCOMES)) dispatches.inc({ channel, outcome }, 0);
     seconds.zero({ channel });
   }

@@ -1,11 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
-/** Name, help, and the names of the labels if there are any. */
+/** Name, help text and label names of a figure. */
 type About<Label extends string> = readonly [name: string, help: string, labelNames?: readonly Label[]];
 
 /**
- * Registers figures that are looked up at each scrape, and cost nothing else. One that cannot be looked up, say because
- * the log is unreachable, has no value; the scrape still gives the other figures.
+ * Registers figures that are read at each scrape, and cost nothing otherwise. A figure that cannot be read, say because
+ * the log is unreachable, has no value; the scrape still gives the others.
  */
 export function lookUp(
   registry: Registry,
@@ -21,7 +21,10 @@ export function lookUp(
 
 type Figure<Label extends string> = readonly [labels: Partial<Record<Label, string>>, value: number];
 
-/** Like {@link lookUp}, for one figure with labels. `read` returns its values; if it fails, the figure has none. */
+/**
+ * Registers one figure with labels, which is read at each scrape. `read` returns its values; if it fails, the figure
+ * has none.
+ */
 export function lookUpEach<Label extends string>(
   registry: Registry,
   [name, help, labelNames = []]: About<Label>,

@@ -11,19 +11,19 @@ import { lookUp, lookUpEach } from "./instruments.ts";
 
 export interface LogSources {
   readonly store: LogStore;
-  readonly projector: Pick<Projector, "position" | "folding">;
-  /** Open streams of events. */
+  readonly projector: Projector;
+  /** Load of the service: its open event streams. */
   readonly load: { readonly streams: number };
   /** When the log became unreachable, in ms since 1970; undefined while it is reachable. */
   readonly awaySince: () => number | undefined;
-  /** How far this machine's clock is ahead of the log's time. */
+  /** Returns how far this machine's clock is ahead of the log's time, in ms. */
   readonly skewMs: () => number;
   readonly clock: Clock;
-  /** The event up to which a witness has cosigned the log; undefined if no witness is configured. */
+  /** Returns the position up to which a witness has cosigned the log; undefined if no witness is configured. */
   readonly cosigned?: (() => Promise<number>) | undefined;
 }
 
-/** Reports position, followers, reachability and clock skew of the log. */
+/** Registers figures of the log: its position, its followers, its reachability and its clock skew. */
 export function observeLog(registry: Registry, sources: LogSources): void {
   const { store, projector, load, awaySince, skewMs, clock, cosigned } = sources;
   const head = async (): Promise<number> => (await store.head()).position;
@@ -60,17 +60,17 @@ export function observeLog(registry: Registry, sources: LogSources): void {
 export interface InstanceSources {
   /** The instances that serve this log now, this one first. */
   readonly instances: () => readonly Instance[];
-  /** Each role, with the id of the instance that holds it now. */
+  /** Returns each role that only one instance may hold, with the id of its present holder. */
   readonly roles: () => Promise<Readonly<Record<string, string>>>;
-  readonly delivery: Pick<Delivery, "configured">;
+  readonly delivery: Delivery;
 }
 
-/** Reports the instances of the log, and which roles this one holds of those that always have a holder. */
+/** Registers figures of the log's instances, and of the roles that this instance holds. */
 export function observeInstances(registry: Registry, { instances, roles, delivery }: InstanceSources): void {
   const always = [...delivery.configured.map(ROLES.dispatcher), ROLES.retention, ROLES.signedHeads];
   const serving = "Instances that serve this log, as this one sees it.";
   lookUp(registry, [["reachlog_instances", serving, () => instances().length]]);
-  lookUpEach(registry, ["reachlog_role_held", "1 where this instance has the role.", ["role"]], async function* () {
+  lookUpEach(registry, ["reachlog_role_held", "1 if this instance has the role.", ["role"]], async function* () {
     const holders = await roles();
     for (const role of always) yield [{ role }, holders[role] === instances()[0]?.id ? 1 : 0];
   });

@@ -1,7 +1,7 @@
 import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Counter, Registry } from "prom-client";
-import type { WebhookChannel } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";
 import type { Delivery } from "../delivery/settlement.ts";
@@ -16,26 +16,26 @@ import { VERSION } from "../platform/version.ts";
 export type Metrics = ReturnType<typeof createMetrics>;
 
 interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "projector">, OutreachSources {
-  /** The callers' tokens, as they are configured now. */
+  /** Returns the API tokens that are configured now. */
   readonly tokens: () => readonly ApiToken[];
-  readonly delivery: Pick<Delivery, "configured" | "circuit">;
-  /** The log's file; undefined if the log is on a database server. */
+  readonly delivery: Delivery;
+  /** Path of the log's file; undefined if the log is on a database server. */
   readonly file: string | undefined;
 }
 
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /**
- * Creates the figures that are counted as things happen. All others are looked up at each scrape, so that a click pays
- * only for figures that could not be found later.
+ * Creates the service's figures for Prometheus. Those counted as things happen are few, so that a click costs little;
+ * all others are looked up at each scrape.
  */
-export function createMetrics(webhooks: readonly WebhookChannel[] = []) {
+export function createMetrics(configured: readonly ChannelName[] = []) {
   const registry = new Registry();
   return {
     appends: createAppendMetrics(registry),
-    dispatches: createDispatchMetrics(registry, webhooks),
+    dispatches: createDispatchMetrics(registry, configured),
     countAnswer: createAnswerCount(registry),
-    /** Looks these parts up at each scrape. */
+    /** Registers the figures that are looked up in these parts of the service at each scrape. */
     observe(parts: Observed): void {
       observeChannels(registry, parts);
       observeInstances(registry, parts);
@@ -49,7 +49,7 @@ export function createMetrics(webhooks: readonly WebhookChannel[] = []) {
   };
 }
 
-function observeTokens(registry: Registry, { tokens, clock }: Pick<Observed, "tokens" | "clock">): void {
+function observeTokens(registry: Registry, { tokens, clock }: Observed): void {
   const help = "Time until a token of a caller expires, negative once it has; none for a token without an end.";
   lookUpEach(registry, ["reachlog_token_expires_seconds", help, ["name", "token"]], function* () {
     for (const { name, sha256, expiresAt } of tokens())
@@ -62,10 +62,10 @@ interface OutreachSources {
   readonly quota: { readonly limit: number; readonly used: () => number };
 }
 
-/** The reason of a run that ended with its process. */
+/** Value of the label `reason` for a run that ended because its process died. */
 const ABANDONED = "abandoned";
 
-/** Reports the account, the day's quota and the run, by the log. */
+/** Registers figures of the X account, the day's quota and the run, read from the log. */
 function observeOutreach(registry: Registry, { projector, quota }: OutreachSources): void {
   const run = () => projector.state("run");
   const account = () => projector.state("account");
@@ -75,7 +75,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     ["reachlog_run_running", "1 while a run is in progress.", () => Number(run().current !== null)],
     [
       "reachlog_run_waiting",
-      "1 while it waits, such as for a rate limit.",
+      "1 while the run waits, such as for a rate limit.",
       () => Number((run().current?.waiting ?? null) !== null),
     ],
     [
@@ -84,7 +84,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
       () => [...run().open.values()].filter(({ in_doubt }) => in_doubt).length,
     ],
     ["reachlog_account_linked", "1 once an account was linked.", () => Number(account().user !== null)],
-    ["reachlog_account_authorized", "1 while the account's grant is good.", () => Number(account().authorized)],
+    ["reachlog_account_authorized", "1 while the account's grant is valid.", () => Number(account().authorized)],
   ]);
 
   const ended = createCounter(
@@ -101,12 +101,12 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
   });
 }
 
-/** Where Linux lists open descriptors. */
+/** Folder where Linux lists a process's open file descriptors. */
 const DESCRIPTORS = "/proc/self/fd";
 
 /**
- * Reports the process and the disk of the log, by the names that dashboards of every client library expect. Does not
- * use the library's own figures: they wake the process a hundred times a second to measure the event loop.
+ * Registers figures of the process and of the log's disk, by the names that dashboards expect. Does not use the
+ * library's own figures: they wake the process a hundred times a second to measure the event loop.
  */
 function observeProcess(registry: Registry, file: string | undefined): void {
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());
@@ -128,7 +128,11 @@ function observeProcess(registry: Registry, file: string | undefined): void {
       "Open file descriptors; absent where unknown.",
       async () => (await readdir(DESCRIPTORS)).length,
     ],
-    ["reachlog_event_loop_delay_seconds", "How long a turn of the event loop took when asked.", measureTurn],
+    [
+      "reachlog_event_loop_delay_seconds",
+      "Duration of one turn of the event loop, measured at this request.",
+      measureTurn,
+    ],
   ]);
   const build = ["reachlog_build_info", "1, with the version.", ["version"]] as const;
   lookUpEach(registry, build, () => [[{ version: VERSION }, 1]]);
@@ -139,7 +143,7 @@ function observeProcess(registry: Registry, file: string | undefined): void {
   };
   lookUp(registry, [
     ["reachlog_disk_size_bytes", "Size of the file system that holds the log.", space("blocks")],
-    ["reachlog_disk_available_bytes", "What is left on it.", space("bavail")],
+    ["reachlog_disk_available_bytes", "Free space on the file system that holds the log.", space("bavail")],
   ]);
 }
 
@@ -149,15 +153,15 @@ async function measureTurn(): Promise<number> {
   return (performance.now() - askedAt) / 1_000;
 }
 
-/** An endpoint. Each has one object, which identifies it. */
+/** An endpoint whose answers are counted. Each has one object, which identifies it. */
 interface CountedEndpoint {
   readonly method: string;
   readonly path: string;
 }
 
 /**
- * Returns a function that counts an answer; its endpoint is undefined for an unknown path. Counted by hand and handed
- * over at each scrape, because the library would look up its labels as text for every request.
+ * Creates the function that counts answers; the endpoint is undefined for an unknown path. Counts are handed over at
+ * each scrape, because the library would look up their labels as text for every request.
  */
 function createAnswerCount(registry: Registry): (endpoint: CountedEndpoint | undefined, status: number) => void {
   const counts = new Map<CountedEndpoint | undefined, Map<number, number>>();

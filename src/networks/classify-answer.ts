@@ -4,7 +4,10 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Returns the body if `schema` describes it, else undefined: a network's answer is not trusted. */
+/**
+ * Returns the parsed body of a network's answer if it fits `schema`, else undefined, because a network's answer is not
+ * trusted.
+ */
 export function parseAnswer<T extends TSchema>(schema: T, text: string): Static<T> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -14,18 +17,18 @@ export function parseAnswer<T extends TSchema>(schema: T, text: string): Static<
   }
 }
 
-/** The shortest wait, even if a network asks for none. */
+/** Shortest wait that a rate limit causes, even if the network asks for none. */
 const RETRY_AFTER_MIN_MS = 1000;
 
 /**
- * The longest windows of any network are a day, and Telegram's flood waits are not known to be longer. A network that
- * asks for more is broken, and must not silence a channel for good: it is asked once a day.
+ * Longest wait that a rate limit causes. No network's windows are longer than a day, as far as they are documented; one
+ * that asks for more is broken, and must not silence a channel for good.
  */
 export const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
 /**
- * Converts seconds as a network gives them (`Retry-After`, Telegram's `retry_after`) to ms within bounds. Undefined if
- * it is not a number: the caller's own back-off applies then.
+ * Converts seconds as a network gives them (`Retry-After`, Telegram's `retry_after`) to ms within the bounds of a wait.
+ * Undefined if it is not a number, so that the caller's own back-off applies.
  */
 export function retryAfterMs(seconds: string | number | null | undefined): number | undefined {
   const text = String(seconds).trim();
@@ -33,7 +36,7 @@ export function retryAfterMs(seconds: string | number | null | undefined): numbe
 }
 
 /**
- * Returns the answer's `Retry-After` in ms: seconds, or a date (RFC 9110, section 10.2.3). A date counts from the
+ * Returns an answer's `Retry-After` in ms: seconds, or a date (RFC 9110, section 10.2.3). A date counts from the
  * answer's own `Date`, so that a clock that differs from the network's does not change the wait.
  */
 export function parseRetryAfter(headers: Headers): number | undefined {
@@ -48,14 +51,17 @@ function bounded(ms: number): number {
   return Math.min(RETRY_AFTER_MAX_MS, Math.max(RETRY_AFTER_MIN_MS, ms));
 }
 
-/** The form that is sent today, and two from before 1995 that must still be read: RFC 9110, section 5.6.7. */
+/**
+ * Forms of a date in an HTTP header: the one that is sent today, and two from before 1995 that must still be read (RFC
+ * 9110, section 5.6.7).
+ */
 const HTTP_DATES = [
   /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/,
   /^\w{6,9}, \d\d-\w{3}-\d\d \d\d:\d\d:\d\d GMT$/,
   /^\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/,
 ];
 
-/** Parses a header's date to ms since the epoch; undefined for anything else. */
+/** Parses the date in an HTTP header to ms since the epoch; undefined for anything else. */
 function readHttpDate(text: string): number | undefined {
   if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
   // The last form does not name its zone.
@@ -63,30 +69,33 @@ function readHttpDate(text: string): number | undefined {
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** How the answers of one network are read: everything in which it differs from the others. */
+/** Rules by which the answers of one network are read: everything in which it differs from the others. */
 export interface AnswerRules {
   /**
-   * Returns what a delivered {@link DispatchResult} adds; undefined if the answer does not prove that the network
+   * Returns details for the result of a delivered dispatch; undefined if the answer does not prove that the network
    * accepted it.
    */
   accepted(
     answer: NetworkAnswer,
   ): { readonly networkId?: string | undefined; readonly pauseMs?: number | undefined } | undefined;
-  /** Describes the answer in a few words, without a credential or personal data. */
+  /** Describes a network's answer in a few words, without a credential or personal data. */
   describe(answer: NetworkAnswer): string;
-  /** True if every other dispatch would be refused too: a revoked credential, an archived channel. */
+  /**
+   * True if the network would refuse every other dispatch of the channel too: a revoked credential, an archived
+   * channel.
+   */
   refusesChannel(answer: NetworkAnswer): boolean;
-  /** True if the network asks to slow down, so that nothing was delivered. Default: true for a 429. */
+  /** True if the network's answer asks to slow down, so that nothing was delivered. Default: true for a 429. */
   isRateLimit?(answer: NetworkAnswer): boolean;
-  /** True if the dispatch may have arrived. Default: the status decides. */
+  /** True if the answer leaves open whether the dispatch arrived. Default: the status decides. */
   isUncertain?(answer: NetworkAnswer): boolean;
-  /** Returns the wait before the next attempt, in ms. Default: what `Retry-After` asks for. */
+  /** Returns the wait before the next attempt, in ms, that a network's answer asks for. Default: its `Retry-After`. */
   retryAfterMs?(answer: NetworkAnswer): number | undefined;
 }
 
 /**
- * Returns the result of a dispatch by its answer. Only a rate limit and a plain refusal prove that nothing was
- * delivered. The rest may be repeated only if the network recognises a repeat (`deduplicates`).
+ * Returns the result of a dispatch by the network's answer. Only a rate limit and a plain refusal prove that nothing
+ * was delivered. The rest may be repeated only if the network recognises a repeat (`deduplicates`).
  */
 export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, deduplicates = false): DispatchResult {
   const { status } = answer;
@@ -103,7 +112,7 @@ export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, dedupl
   return { outcome: "refused", ...failed, channel: rules.refusesChannel(answer) };
 }
 
-/** Returns the result of a dispatch by its request, whether an answer comes or not. */
+/** Waits for a dispatch's request and returns the result of the dispatch, whether an answer comes or not. */
 export async function toDispatchResult(
   request: Promise<NetworkAnswer>,
   rules: AnswerRules,
@@ -119,7 +128,7 @@ export async function toDispatchResult(
   }
 }
 
-/** Returns the result of a check. A missing answer is a result too. */
+/** Returns the result of checking a credential. A missing answer is a result too. */
 export async function checked(check: () => Promise<CredentialCheck>): Promise<CredentialCheck> {
   try {
     return await check();
@@ -128,7 +137,7 @@ export async function checked(check: () => Promise<CredentialCheck>): Promise<Cr
   }
 }
 
-/** Returns a network's fault. Anything else is a defect of ours, and is thrown. */
+/** Returns the fault if it is a network's. Anything else is a defect of ours, and is thrown. */
 function expectNetworkFault(fault: unknown): NetworkFault {
   if (fault instanceof NetworkFault) return fault;
   throw fault;

@@ -1,42 +1,53 @@
 import { compile, TreeInterpreter } from "@jmespath-community/jmespath";
 import type { Recorded } from "../../events/catalog.ts";
 
-/** Characters of a filter, enough for a dozen comparisons. A filter is parsed once, and evaluated for each event. */
+/**
+ * Most characters of a webhook's event filter, enough for a dozen comparisons. A filter is parsed once, and evaluated
+ * for each event.
+ */
 export const FILTER_CHARS_MAX = 1_000;
 
 /**
- * Nodes that an expression may evaluate for one event. An outcome of a thousand requests takes some 8,000, in 10 ms.
- * Lists within lists would take seconds of the thread that answers requests.
+ * Most nodes that a filter may evaluate for one event. An outcome of a thousand requests takes some 8,000, in 10 ms;
+ * lists within lists would take seconds of the thread that answers requests.
  */
 export const STEPS_MAX = 20_000;
 
 /**
- * A text of this many characters, or a list of this many elements, costs as much as a node when a function or a slice
- * makes it.
+ * Characters of a text that cost as much as one evaluation step when a function or a slice of a filter makes the text.
  */
 const CHARACTERS_PER_STEP = 256;
 const ELEMENTS_PER_STEP = 16;
 
-/** The content that a webhook posts, and that a filter is evaluated over. */
+/** The content that a webhook posts, over which its filter is evaluated. */
 export interface PostedEvent {
   readonly type: string;
-  /** ISO 8601. */
+  /** Time of the event, in ISO 8601. */
   readonly timestamp: string;
+  /**
+   * The published members of the event's data. A member that the event gets in a later version is not posted unnoticed.
+   */
   readonly data: Pick<Recorded, "position" | "id" | "stream" | "version" | "type" | "time" | "data" | "meta" | "hash">;
 }
 
-/** True if an event is posted. Throws {@link FilterFailed} if the expression cannot be evaluated for it. */
+/**
+ * Function that is true if a webhook posts the event. Throws {@link FilterFailed} if the filter cannot be evaluated for
+ * it.
+ */
 export type EventFilter = (event: PostedEvent) => boolean;
 
 /**
- * The filter is not valid JMESPath, or uses a feature that filters do not support. The message says what is wrong, and
- * where.
+ * Thrown for a filter that is not valid JMESPath, or uses a feature that filters do not support. The message says what
+ * is wrong, and where.
  */
 export class FilterRefused extends Error {
   override readonly name = "FilterRefused";
 }
 
-/** The filter cannot be evaluated for an event. The message names types and functions, and no value of the event. */
+/**
+ * Thrown if a filter cannot be evaluated for an event. The message names types and functions, and no value of the
+ * event.
+ */
 export class FilterFailed extends Error {
   override readonly name = "FilterFailed";
 }
@@ -44,8 +55,8 @@ export class FilterFailed extends Error {
 type Expression = ReturnType<typeof compile>;
 
 /**
- * Compiles a JMESPath expression (https://jmespath.org/specification.html). An event matches if the result is true: not
- * `null`, `false` or empty. Throws {@link FilterRefused}.
+ * Compiles a webhook's filter, a JMESPath expression (https://jmespath.org/specification.html). It selects an event if
+ * its result is true: not `null`, `false` or empty. Throws {@link FilterRefused}.
  */
 export function compileFilter(expression: string): EventFilter {
   if (expression.length > FILTER_CHARS_MAX) {
@@ -64,7 +75,7 @@ export function compileFilter(expression: string): EventFilter {
   };
 }
 
-/** Returns an interpreter for one event, which throws after {@link STEPS_MAX} steps. */
+/** Creates a JMESPath interpreter for one event, which throws after {@link STEPS_MAX} steps. */
 function createInterpreter(): typeof TreeInterpreter {
   let steps = 0;
   const bounded: typeof TreeInterpreter = Object.create(TreeInterpreter);
@@ -79,7 +90,7 @@ function createInterpreter(): typeof TreeInterpreter {
   return bounded;
 }
 
-/** Texts and literals with their quotes. */
+/** Matches the texts and literals of an expression, with their quotes. */
 const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
 
 function parse(expression: string): Expression {
@@ -96,8 +107,8 @@ function parse(expression: string): Expression {
 }
 
 /**
- * Returns the length of the longest beginning that is an expression by itself. The error is behind it; the library does
- * not say where.
+ * Returns the length of the longest beginning of a faulty filter that is an expression by itself. The error is behind
+ * it; the library does not say where.
  */
 function understoodUpTo(expression: string): number {
   for (let length = expression.length - 1; length > 0; length--) {
@@ -112,8 +123,8 @@ function understoodUpTo(expression: string): number {
 }
 
 /**
- * Nodes that read a part of the event and make nothing larger, so that the time grows no faster than event and
- * expression. Multiselects, variables and the root are left out, because they let an expression multiply its input.
+ * Node types that a filter may use: each reads a part of the event and makes nothing larger. Multiselects, variables
+ * and the root are left out, because they let an expression multiply its input.
  */
 const NODES: ReadonlySet<string> = new Set([
   "Field",
@@ -136,7 +147,7 @@ const NODES: ReadonlySet<string> = new Set([
   "Function",
 ]);
 
-/** The functions that filters support, with the number of their arguments. */
+/** Functions that filters support, with the number of their arguments. */
 const FUNCTIONS: ReadonlyMap<string, number> = new Map([
   ["contains", 2],
   ["ends_with", 2],
@@ -151,7 +162,7 @@ const FUNCTIONS: ReadonlyMap<string, number> = new Map([
   ["values", 1],
 ]);
 
-/** Describes what a filter may not use; undefined if all of it is allowed. */
+/** Describes the first part of a filter that filters may not use; undefined if all of it is allowed. */
 function findRefused(node: unknown): string | undefined {
   if (Array.isArray(node)) return node.map(findRefused).find((refused) => refused !== undefined);
   if (typeof node !== "object" || node === null || !("type" in node)) return undefined;
@@ -164,7 +175,7 @@ function findRefused(node: unknown): string | undefined {
   return (type === "Function" ? findWrongCall(parts) : undefined) ?? findRefused(Object.values(parts));
 }
 
-/** Nodes that read a part of their left side. */
+/** Node types that read a part of their left side. */
 const READING: ReadonlySet<string> = new Set([
   "Subexpression",
   "IndexExpression",
@@ -182,7 +193,7 @@ interface Node {
   readonly type: string;
   readonly left?: unknown;
   readonly child?: unknown;
-  /** The name of a function. */
+  /** Name of the function that the node calls; absent for other nodes. */
   readonly name?: string;
   readonly children?: readonly unknown[];
 }

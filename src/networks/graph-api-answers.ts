@@ -2,7 +2,10 @@ import { Type, type Static } from "@sinclair/typebox";
 import { retryAfterMs, parseRetryAfter, parseAnswer } from "./classify-answer.ts";
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
-/** Published 2026-11-04. A version lives two years, https://developers.facebook.com/docs/graph-api/changelog */
+/**
+ * Version of Meta's Graph API that we call, published 2026-11-04. A version lives two years,
+ * https://developers.facebook.com/docs/graph-api/changelog
+ */
 export const API_VERSION = "v27.0";
 
 const ERROR = Type.Object({
@@ -11,24 +14,29 @@ const ERROR = Type.Object({
   is_transient: Type.Optional(Type.Boolean()),
 });
 
-/** Returns the error of an answer with any status; undefined if it has none in the form of the Graph API. */
+/**
+ * Returns the error in an answer of the Graph API, with any status; undefined if it has none in the documented form.
+ */
 export function parseError({ text }: NetworkAnswer): Static<typeof ERROR> | undefined {
   return parseAnswer(Type.Object({ error: ERROR }), text)?.error;
 }
 
-/** Codes of an unknown error, and of a service that is down. */
+/** Graph API error codes of faults that pass by themselves: an unknown error, and a service that is down. */
 const PASSING_CODES: ReadonlySet<number> = new Set([1, 2]);
 
-/** Codes for app, user, page, and calls to one object. Those of business use cases are 80000 to 80014. */
+/**
+ * Graph API error codes of rate limits for app, user, page, and calls to one object. Those of business use cases are
+ * 80000 to 80014.
+ */
 const RATE_LIMIT_CODES: ReadonlySet<number> = new Set([4, 17, 32, 341, 613]);
 
 /**
- * Codes of a missing capability or permission, an expired or revoked token, and a block for policy. 200 to 299 are
- * permissions too.
+ * Graph API error codes of a missing capability or permission, an expired or revoked token, and a block for policy. 200
+ * to 299 are permissions too.
  */
 const CREDENTIAL_CODES: ReadonlySet<number> = new Set([3, 10, 102, 190, 368]);
 
-/** With code 100: the object in the address does not exist, or not for this token. */
+/** Subcode that says, with the error code 100, that the object in the address does not exist, or not for this token. */
 const UNKNOWN_OBJECT_SUBCODE = 33;
 
 /** True if the Graph API asks for fewer calls, which it does with its own codes rather than with a 429. */
@@ -37,14 +45,15 @@ export function isRateLimit(answer: NetworkAnswer): boolean {
   return answer.status === 429 || RATE_LIMIT_CODES.has(code) || (code >= 80_000 && code <= 80_014);
 }
 
-/** True if the answer reports a temporary fault, by status or by code. */
+/** True if the Graph API's answer reports a temporary fault, by status or by error code. */
 export function isPassing(answer: NetworkAnswer): boolean {
   const { code = 0, is_transient } = parseError(answer) ?? {};
   return answer.status >= 500 || answer.status === 408 || is_transient === true || PASSING_CODES.has(code);
 }
 
 /**
- * True if the token, its permissions, or the object in the address is refused, rather than the content that was sent.
+ * True if the Graph API refuses the token, its permissions, or the object in the address, rather than the content that
+ * was sent.
  */
 export function isCredentialFault(answer: NetworkAnswer): boolean {
   const error = parseError(answer);
@@ -57,7 +66,7 @@ export function isCredentialFault(answer: NetworkAnswer): boolean {
   );
 }
 
-/** Describes status and codes. Never repeats Meta's message, which can hold the token. */
+/** Describes an error of the Graph API by status and codes. Never repeats Meta's message, which can hold the token. */
 export function describe(network: string, answer: NetworkAnswer): string {
   const error = parseError(answer);
   if (error === undefined) return `${network} answered ${answer.status} without a result`;
@@ -65,10 +74,13 @@ export function describe(network: string, answer: NetworkAnswer): string {
   return `${network} answered ${answer.status}, error ${error.code}${subcode}`;
 }
 
-/** The pause after a rate limit that names no duration: the windows are rolling hours, so a minute frees some room. */
+/**
+ * Pause in ms after a rate limit of the Graph API that names no duration: the windows are rolling hours, so a minute
+ * frees some room.
+ */
 const RATE_LIMIT_PAUSE_MS = 60_000;
 
-/** Returns the wait after a rate limit, in ms: the longest that its headers ask for. */
+/** Returns the wait after a rate limit of the Graph API, in ms: the longest that the answer's headers ask for. */
 export function rateLimitPauseMs(headers: Headers): number {
   const asked = [parseRetryAfter(headers), usagePauseMs(headers)].filter((ms) => ms !== undefined);
   return asked.length === 0 ? RATE_LIMIT_PAUSE_MS : Math.max(...asked);
@@ -81,14 +93,16 @@ const USAGE = Type.Object({
   estimated_time_to_regain_access: Type.Optional(Type.Number()),
 });
 
-/** Usage by the id of the business, with one entry for each kind of call. */
+/** Schema of Meta's report of our use: by the id of the business, with one entry for each kind of call. */
 const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
 
-/** Per cent of an allowance from which on we slow down: at 100 everything is refused, for up to an hour. */
+/**
+ * Share of Meta's allowance in per cent from which on we slow down: at 100 Meta refuses everything, for up to an hour.
+ */
 const USAGE_PERCENT_MAX = 95;
 
 /**
- * Returns the pause in ms that Meta's report of our use suggests, if any. Shares are whole per cents of a rolling hour,
+ * Returns the pause in ms that Meta's report of our use suggests, if any. Shares are whole per cents of a rolling hour;
  * the time to regain access is in minutes. https://developers.facebook.com/docs/graph-api/overview/rate-limiting
  */
 export function usagePauseMs(headers: Headers): number | undefined {

@@ -5,14 +5,20 @@
 
 import type { Recorded } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
+import type { VisitorIds } from "../../events/tracking.ts";
 import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** A delivery that a channel can be asked to make. The channel words it for its own network. */
+/**
+ * A delivery that a channel is asked to make, such as a click or a message. The channel words it for its own network.
+ */
 export type Dispatch = {
-  /** For a click, the id of its event. The de-duplication key, if a network has one. */
+  /**
+   * Id of the dispatch; for a click, that of its event; for a conversion, its external id if it has one. Networks that
+   * recognise a repeat recognise it by this id.
+   */
   readonly id: string;
-  /** When it was recorded, in ISO 8601; for a digest, when its last click was. */
+  /** When the dispatch was recorded, in ISO 8601; for a digest, when its last click was. */
   readonly time: string;
 } & (
   | {
@@ -20,27 +26,37 @@ export type Dispatch = {
       readonly event: string;
       readonly domain: string;
       readonly shortCode: string;
-      /** As it was posted. */
+      /** The click's URL as it was posted. */
       readonly originalUrl: string;
-      /** As a browser requests it. */
+      /** The click's URL as a browser requests it. */
       readonly normalizedUrl: string;
       readonly ip: string | undefined;
       readonly userAgent: string | undefined;
+      readonly ids?: VisitorIds;
       readonly bot: boolean;
+    }
+  | {
+      readonly kind: "conversion";
+      readonly name: string;
+      /** Value as a decimal, such as `24.90`; absent if the conversion has none, as is its currency. */
+      readonly value: string | undefined;
+      readonly currency: string | undefined;
+      /** The visitor's click that the conversion is attributed to. */
+      readonly click: Click;
     }
   | { readonly kind: "notification"; readonly message: string; readonly service: string; readonly level: string }
   | { readonly kind: "message"; readonly text: string }
   | {
-      /** Many clicks in one message, if a channel cannot keep up with each. */
+      /** Digest of many clicks in one message, if a channel cannot keep up with one message each. */
       readonly kind: "digest";
       readonly clicks: number;
-      /** Clicks by bots among them. */
+      /** Number of the digest's clicks that bots made. */
       readonly bots: number;
-      /** The most clicked first. */
+      /** Links of the digest, the most clicked first. */
       readonly links: readonly DigestLink[];
     }
   | { readonly kind: "test" }
-  /** An event of the log, for a program. */
+  /** Dispatch of an event of the log, for a program that receives webhooks. */
   | { readonly kind: "event"; readonly event: Recorded }
 );
 
@@ -49,99 +65,114 @@ export interface DigestLink {
   readonly shortCode: string;
   readonly clicks: number;
   readonly bots: number;
-  /** Times of the first and the last of its clicks, ISO 8601. */
+  /** Time of the first of the link's clicks in the digest, ISO 8601, as that of the last below. */
   readonly first: string;
   readonly last: string;
 }
 
 export type Click = Extract<Dispatch, { kind: "click" }>;
+export type Conversion = Extract<Dispatch, { kind: "conversion" }>;
 
-/** The result of a dispatch. `detail` never holds a credential or personal data. */
+/** The result of a dispatch. `detail` says what happened, without a credential or personal data. */
 export type DispatchResult =
   | {
-      /** The network accepted it. */
+      /** The network accepted the dispatch. */
       readonly outcome: "delivered";
       readonly status: number;
       readonly networkId?: string;
-      /** How long to wait before the next request, as the network's report of our use suggests. */
+      /** Pause before the next request, in ms, as the network's report of our use suggests. */
       readonly pauseMs?: number;
     }
-  /** The network's own rules forbid sending it. */
-  | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "too_old" }
+  /** The network's own rules forbid to send the dispatch. */
+  | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "no_ip_address" | "too_old" }
   | ({ readonly detail: string; readonly status?: number } & (
       | {
-          /** Certainly not delivered, or de-duplicated by the network (`mayHaveArrived`): it may be sent again. */
+          /**
+           * The dispatch may be sent again: it was certainly not delivered, or the network recognises the repeat
+           * (`mayHaveArrived`).
+           */
           readonly outcome: "retryable";
           readonly retryAfterMs?: number;
-          /** True if it may have arrived. A repeat by the same id doubles nothing for {@link Channel.recognisesMs}. */
+          /**
+           * True if the dispatch may have arrived. A repeat by the same id doubles nothing for {@link
+           * Channel.recognisesMs}.
+           */
           readonly mayHaveArrived?: true;
-          /** True if its batch ended early: no request was made for it, so this is no attempt. */
+          /** True if the dispatch's batch ended early: no request was made for it, so this is no attempt. */
           readonly unasked?: true;
         }
-      /** It may have arrived, and a repeat could double it. */
+      /** The dispatch may have arrived, and a repeat could double it. */
       | { readonly outcome: "in_doubt" }
       /**
-       * It will never be accepted. `channel` is true if the whole channel is at fault (revoked credential, archived
-       * channel) rather than this dispatch.
+       * The dispatch will never be accepted. `channel` is true if the whole channel is at fault (revoked credential,
+       * archived channel) rather than this dispatch.
        */
       | { readonly outcome: "refused"; readonly channel: boolean }
     ));
 
-/** `now` is in ms since the epoch. */
+/** Options of sending a dispatch; `now` is in ms since the epoch. */
 export interface SendOptions {
   readonly timeoutMs: number;
   readonly now: number;
-  /** Called before each further request; false ends the sending. Default: all are made. */
+  /** Called before each further request of the sending; false ends it. Default: all requests are made. */
   readonly goesOn?: () => boolean;
 }
 
 export interface Channel {
   readonly name: ChannelName;
-  /** The network's name, e.g. `slack`. */
+  /** Name of the network behind the channel, such as `slack`. */
   readonly network: string;
-  /** Identifies us to the network. When it changes, a suspended channel is tried again. Never shown. */
+  /** Credential that identifies us to the network. When it changes, a suspended channel is tried again. Never shown. */
   readonly credential: Secret;
-  /** How long after the first request the network recognises a repeat; absent if it never does. */
+  /** How long after the first request the network recognises a repeat, in ms; absent if it never does. */
   readonly recognisesMs?: number;
   /** For a webhook: true if an event waits while an earlier one of its stream is pending. */
   readonly isInOrder?: boolean;
-  /** For a webhook: true if an event is posted; absent if each is. Throws {@link FilterFailed}. */
+  /** For a webhook: returns true if it posts the event; absent if it posts each. Throws {@link FilterFailed}. */
   readonly filter?: (event: Recorded) => boolean;
   /**
-   * Sends several clicks in one request, for a network that accepts them. Returns a result for each, in their order.
-   * Never throws.
+   * Sends several clicks and conversions in one request, for a network that accepts them. Returns a result for each, in
+   * their order. Never throws.
    */
   readonly batch?: {
     readonly max: number;
-    send(clicks: readonly Click[], options: SendOptions): Promise<readonly DispatchResult[]>;
+    send(dispatches: readonly (Click | Conversion)[], options: SendOptions): Promise<readonly DispatchResult[]>;
   };
-  /** Makes exactly one attempt within `timeoutMs`. Never throws because of the network. */
+  /** Makes exactly one attempt to send the dispatch, within `timeoutMs`. Never throws because of the network. */
   send(dispatch: Dispatch, options: SendOptions): Promise<DispatchResult>;
-  /** Checks the credential, without sending anything if the network allows that (`doctor --online`). */
+  /** Checks the channel's credential, without sending anything if the network allows that (`doctor --online`). */
   check(timeoutMs: number): Promise<CredentialCheck>;
 }
 
-/** `detail` says what answered, or what to correct. */
+/** The result of checking a channel's credential. `detail` says what answered, or what to correct. */
 export interface CredentialCheck {
   readonly ok: boolean;
   readonly detail: string;
 }
 
-export interface SocialUser {
+/** A user of the social network, by id and names. */
+export interface NamedUser {
   readonly id: string;
   readonly username: string;
   readonly name: string;
-  /** Undefined if the network does not say. */
+}
+
+export interface SocialUser extends NamedUser {
+  /** True if the user accepts direct messages from our account. Undefined if the network does not say. */
   readonly receivesOurDm: boolean | undefined;
   readonly protected: boolean | undefined;
 }
 
-/** The rate-limit window to respect after an answer: of exhausted ones the one that resets last, else the shortest. */
+/**
+ * The rate-limit window to respect after an answer of the network: of exhausted windows the one that resets last, else
+ * the shortest.
+ */
 export interface RateWindow {
   readonly limit: number;
   readonly remaining: number;
   /**
-   * Ms since the epoch of our clock. The difference to the network's clock (its `Date` header) is already taken out.
+   * When the window resets, in ms since the epoch by our clock. The difference to the network's clock (its `Date`
+   * header) is already taken out.
    */
   readonly resetAt: number;
 }
@@ -149,30 +180,33 @@ export interface RateWindow {
 /** The result of sending one direct message. */
 export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "sent"; readonly messageId: string }
-  /** Certainly not delivered. The same message may be sent from `retryAt` (ms since the epoch) on. */
+  /** The direct message was certainly not delivered. It may be sent again from `retryAt` (ms since the epoch) on. */
   | { readonly outcome: "rate_limited"; readonly retryAt: number }
   /**
-   * `in_doubt`: it may have arrived; never send it again without reading the conversation. `unreachable`: no connection
-   * came about, so it certainly did not arrive, and the recipient may be tried again.
+   * Further outcomes of a direct message. `in_doubt`: it may have arrived; never send it again without reading the
+   * conversation. `unreachable`: no connection came about, so it certainly did not arrive, and may be sent again.
    */
   | {
       /**
-       * `recipient_closed`: refused for this recipient, by a code or words. `not_permitted`: refused without a reason;
-       * many in a row are refused for the account. `rejected`: the network refused this message for its content.
+       * Refusals of a direct message: `recipient_closed` for this recipient, by a code or words; `not_permitted`
+       * without a reason, so that many in a row are refused for the account; `rejected` for the message's content.
        */
       readonly outcome: "recipient_closed" | "not_permitted" | "rejected" | "in_doubt" | "unreachable";
       readonly detail: string;
     }
   | { readonly outcome: "unauthorized" }
-  /** The account as a whole may not send: the run ends with this reason. */
+  /** The network stops the account as a whole, so the run ends with this reason. */
   | { readonly outcome: "stopped"; readonly reason: StopReason; readonly detail: string }
 );
 
-/** Why the network stops an account, as the end of the run records it. `app_not_enrolled` blames the app's access. */
+/** Why the network stops the account, as the end of the run records it. `app_not_enrolled` blames the app's access. */
 export type StopReason =
   "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope" | "app_not_enrolled";
 
-/** A failed read. Its kind tells the run whether to wait, to refresh the token, or to end. */
+/**
+ * Error of a failed read from the social network. Its kind tells the run whether to wait, to refresh the token, or to
+ * end.
+ */
 export class SocialError extends ServiceError<
   "unauthorized" | "rate_limited" | "stopped" | "unavailable" | "rejected"
 > {
@@ -193,61 +227,96 @@ export class SocialError extends ServiceError<
 export interface SentDm {
   readonly id: string;
   readonly senderId: string;
-  /** As the author wrote it: shortened links are expanded back. */
+  /** Text of the message as its author wrote it: shortened links are expanded back. */
   readonly text: string;
   readonly createdAt: number;
 }
 
-/** A message of any of our conversations, including our own messages. */
+/** A message of any conversation of our account, including our own messages. */
 export interface InboxMessage extends SentDm {
-  /** Undefined if the network does not say. */
+  /** User name of the message's author. Undefined if the network does not say. */
   readonly senderUsername: string | undefined;
-  /** True if the conversation has several people, so that the message was not written to us alone. */
+  /** True if the message's conversation has several people, so that it was not written to us alone. */
   readonly inGroup?: true;
 }
 
-/** The requested part of a long list. `limit` is the most entries, as near as the network allows. */
+/** Something that the network says while it happens. It is a hint: reading the messages stays the truth. */
+export type Signal =
+  | { readonly kind: "message"; readonly message: InboxMessage }
+  /** Signal that `readerId` has read our messages, up to `lastReadId` or, without it, to `at` (ms since the epoch). */
+  | { readonly kind: "read"; readonly readerId: string; readonly at: number; readonly lastReadId?: string }
+  /** Signal of a message whose words only the people of the conversation can read. */
+  | {
+      readonly kind: "chat";
+      readonly id: string;
+      readonly senderId: string;
+      readonly createdAt: number;
+      readonly inGroup: boolean;
+    }
+  /** Signal that the user has revoked the authorization of our app. */
+  | { readonly kind: "revoked"; readonly userId: string }
+  /** Signal of a message in a form that is not known. */
+  | { readonly kind: "unclear" };
+
+/** The network's stream of signals. */
+export interface SignalStream {
+  /** Checks that the network accepts our app's own token. Throws SocialError. */
+  check(): Promise<void>;
+  /**
+   * Subscribes to the signals of the user whose token this is. Returns the network's words for each type that it
+   * refuses. Throws SocialError.
+   */
+  subscribe(token: string, userId: string): Promise<readonly string[]>;
+  /**
+   * Opens the stream for this user, until `signal` aborts. Throws SocialError, or NetworkFault without an answer, which
+   * also ends an open stream.
+   */
+  open(userId: string, signal: AbortSignal): Promise<AsyncIterable<Signal>>;
+}
+
+/** The requested page of a long list. `limit` is the most entries, as near as the network allows. */
 export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string;
 }
 
-/** `next` is the cursor of the following page; absent on the last one. */
+/** A page of users. `next` is the cursor of the following page; absent on the last one. */
 export interface UserPage {
   readonly users: readonly SocialUser[];
   readonly next?: string;
 }
 
-/** A network's price for each, in millionths of a dollar: sums of whole numbers do not drift. */
+/** A network's prices for each thing sent or read, in millionths of a dollar: sums of whole numbers do not drift. */
 export interface Prices {
   readonly send: number;
   readonly user: number;
-  /** A follower of our own account, which may cost less than other people. */
+  /** Price of reading a follower of our own account, who may cost less than other users. */
   readonly follower: number;
   readonly post: number;
   readonly message: number;
 }
 
-/** The social network, with the access token given to each call. Reads throw {@link SocialError}. */
+/** The social network, with the access token given to each call. Its reads throw {@link SocialError}. */
 export interface SocialNetwork {
   readonly network: string;
-  me(token: string): Promise<Pick<SocialUser, "id" | "username" | "name">>;
+  /** Returns the user that the token belongs to. */
+  me(token: string): Promise<NamedUser>;
   /** Looks up 100 users at most. Users that the network does not know, or whose names it cannot have, are absent. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
-  /** Newest first, like the two below. */
+  /** Returns a page of the user's followers, newest first; members and authors below come in that order too. */
   followers(token: string, userId: string, page: PageRequest): Promise<UserPage>;
   listMembers(token: string, listId: string, page: PageRequest): Promise<UserPage>;
   /**
-   * Returns the authors of recent posts that match, each once a page; with `since`, only of posts newer than that one.
-   * `newest` is the newest post of the page, `posts` how many were read.
+   * Returns the authors of recent posts that match the query, each once a page; with `since`, only of posts newer than
+   * that one. `newest` is the newest post of the page, `posts` the number of posts that were read.
    */
   searchAuthors(
     token: string,
     query: string,
     page: PageRequest & { readonly since?: string },
   ): Promise<UserPage & { readonly newest?: string; readonly posts: number }>;
-  /** Makes exactly one POST. Never throws because of the network. */
+  /** Sends a direct message with exactly one POST. Never throws because of the network. */
   sendDm(token: string, recipientId: string, text: string): Promise<SendDmResult>;
   /**
    * Returns the newest messages of our conversation with one recipient, newest first, at most `limit`. Throws

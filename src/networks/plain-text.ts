@@ -1,22 +1,25 @@
 import type { Click, Dispatch } from "./network.ts";
 
-/** Control characters other than tab and line feed, and the marks that turn the direction of text around. */
+/** Matches control characters other than tab and line feed, and the marks that turn the direction of text around. */
 const INVISIBLE = /(?![\t\n])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 export const ELLIPSIS = "…";
 
-/** Visible ASCII with single spaces, which needs no change: most of what is clicked. */
+/** Matches visible ASCII with single spaces, which needs no change; most clicked links are of this form. */
 const PLAIN_LINE = /^[!-~]+(?: [!-~]+)*$/;
 
 /**
- * Returns text that any network accepts: without control characters and half characters, and with line feeds as line
- * breaks.
+ * Returns text that any network accepts: without control characters and halves of surrogate pairs, and with line feeds
+ * as line breaks.
  */
 export function plainText(text: string): string {
   return text.toWellFormed().replace(/\r\n?/g, "\n").replace(INVISIBLE, "");
 }
 
-/** Like {@link plainText}, on one line, so that a value cannot pose as further lines of the message around it. */
+/**
+ * Returns text that any network accepts, on one line, so that a value cannot pose as further lines of the message
+ * around it.
+ */
 export function oneLine(text: string): string {
   if (PLAIN_LINE.test(text)) return text;
   return plainText(text).replace(/\s+/g, " ").trim();
@@ -29,12 +32,15 @@ export function truncate(text: string, maxUnits: number): string {
   return cut.replace(/[\ud800-\udbff]$/, "") + ELLIPSIS;
 }
 
-/** Enough to see what a network complains about. Details are stored with events for ever. */
+/**
+ * Most UTF-16 units of a network's words that are kept: enough to see what it complains about. Details are stored with
+ * events for ever.
+ */
 const EXCERPT_UNITS_MAX = 200;
 
 /**
- * Text that looks like a value rather than a word: text in brackets or quotes (as networks show the offending value),
- * handles and addresses, long numbers, anything of 20 characters without a space.
+ * Matches text that looks like a value rather than a word: text in brackets or quotes (as networks show the offending
+ * value), handles and addresses, long numbers, anything of 20 characters without a space.
  */
 const VALUES = /\[[^\]]*\]|"[^"]*"|[\w.+-]{0,64}@[\w.-]+|\d{5,}|[\w.~+/:=%-]{20,}/g;
 
@@ -44,16 +50,22 @@ export function excerpt(text: string): string {
   return truncate(oneLine(text.slice(0, 10 * EXCERPT_UNITS_MAX)).replace(VALUES, "[…]"), EXCERPT_UNITS_MAX);
 }
 
-/** Formatting characters that two networks share, each with a look-alike that formats nothing. */
+/** Formatting characters of WhatsApp and Google Chat, each with a look-alike that formats nothing. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = { "*": "∗", _: "ˍ", "~": "∼", "`": "ˋ" };
 
-/** Text that these networks turn into a link, with a scheme or without. Nothing is formatted inside it. */
+/**
+ * Matches text that WhatsApp and Google Chat turn into a link, with a scheme or without. Nothing is formatted inside
+ * it.
+ */
 const LINK = /(https?:\/\/\S+|(?<![\p{L}\d])(?:[\p{L}\d-]+\.)+\p{L}{2,}\/\S*)/iu;
 
-/** Makes a line a quotation, which shows as a bar next to its text. */
+/**
+ * Matches the marker by which WhatsApp and Google Chat show a line as a quotation, with a bar beside it. The marker is
+ * replaced, so that the line shows as written.
+ */
 const QUOTE = /^>(?= )/gm;
 
-/** Makes a line that begins with it an item of a list. */
+/** Matches the beginning of a line that WhatsApp and Google Chat show as an item of a list. */
 const BULLET = /^(\s*)([*-])(?= )/gm;
 
 const BULLETS: Readonly<Record<string, string>> = { "*": "∗", "-": "‐" };
@@ -78,19 +90,20 @@ function disarm(text: string, markers: readonly string[]): string {
 }
 
 /**
- * Words a dispatch for people, as plain text. The visitor's address is left out on purpose: it is personal data that a
- * chat keeps outside the reach of `forget` and `RETENTION_DAYS`, and of no use to readers of a chat.
+ * Words a dispatch for people, as plain text. The visitor's address is left out: a chat keeps it outside the reach of
+ * `forget` and `RETENTION_DAYS`, and the chat's readers have no use for it.
  */
 export function wordDispatch(dispatch: Dispatch): string {
   if (dispatch.kind === "click") return wordClick(dispatch);
   if (dispatch.kind === "digest") return wordDigest(dispatch);
   if (dispatch.kind === "message") return plainText(dispatch.text);
   if (dispatch.kind === "test") return `reachlog test message of ${dispatch.time}: this channel works.`;
-  if (dispatch.kind === "event") throw new TypeError("events of the log are for programs");
+  if (dispatch.kind === "event" || dispatch.kind === "conversion")
+    throw new TypeError(`no text says a dispatch of the kind ${dispatch.kind}`);
   return `[${oneLine(dispatch.level).toUpperCase()}] ${oneLine(dispatch.service)}: ${plainText(dispatch.message)}`;
 }
 
-/** Links that a digest names one by one; the rest is a number. */
+/** Most links that a digest names one by one; the rest is a number. */
 const DIGEST_LINKS_MAX = 20;
 
 function wordDigest({ clicks, bots, links }: Extract<Dispatch, { kind: "digest" }>): string {
@@ -110,7 +123,7 @@ function byBots(bots: number): string {
   return bots === 0 ? "" : ` (${bots} by bots)`;
 }
 
-/** Cached, because chat and messaging announce the same clicks. */
+/** Cached wording of each click, because chat and messaging announce the same clicks. */
 const words = new WeakMap<Click, string>();
 
 function wordClick(click: Click): string {

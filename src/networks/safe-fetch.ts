@@ -1,14 +1,16 @@
-import { systemClock, type Clock } from "../platform/clock.ts";
+import { systemClock, systemTimer, type Clock } from "../platform/clock.ts";
 import { isBun } from "../platform/bun-or-node.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** Bytes kept of an answer, decompressed, unless the caller expects more: most answers are under 1 KB. */
+/** Most bytes kept of a network's answer, decompressed, unless the caller expects more: most answers are under 1 KB. */
 export const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** The most that a caller can expect: a few such answers at once still fit into a small machine's memory. */
+/**
+ * Most bytes of an answer that a caller can expect: a few such answers at once still fit into a small machine's memory.
+ */
 export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Shared by most calls, so comparing identity is enough. */
+/** Headers of a JSON body. One object is shared by most calls, so comparing identity is enough to recognise it. */
 export const JSON_BODY: Readonly<Record<string, string>> = { "content-type": "application/json" };
 
 export const USER_AGENT = `reachlog/${VERSION}`;
@@ -19,10 +21,10 @@ export interface SafeRequest {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string>> | Headers | undefined;
   readonly body?: string | undefined;
-  /** Covers connecting, headers and body together. */
+  /** Time-out of the whole call in ms: connecting, headers and body together. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Bytes kept of the answer, at most {@link EXPECTED_BYTES_MAX}. Default: {@link ANSWER_BYTES_MAX}. */
+  /** Most bytes kept of the answer, at most {@link EXPECTED_BYTES_MAX}. Default: {@link ANSWER_BYTES_MAX}. */
   readonly answerBytesMax?: number | undefined;
 }
 
@@ -31,17 +33,18 @@ export interface NetworkAnswer {
   readonly headers: Headers;
   readonly text: string;
   /**
-   * True if the body broke off, came too late or was too large. `text` is its beginning then, and the status is valid.
+   * True if the answer's body broke off, came too late or was too large. `text` is its beginning then, and the status
+   * is valid.
    */
   readonly truncated: boolean;
 }
 
-/** Makes one call. Throws only {@link NetworkFault}. */
+/** Function that makes one HTTP call to a network. Throws only {@link NetworkFault}. */
 export type SafeFetch = (url: string, request: SafeRequest) => Promise<NetworkAnswer>;
 
 export interface ObjectRequest extends Omit<SafeRequest, "body" | "answerBytesMax"> {
   readonly body?: Uint8Array | undefined;
-  /** Bytes kept of the answer. */
+  /** Most bytes kept of the answer. */
   readonly answerBytesMax: number;
 }
 
@@ -49,22 +52,38 @@ export interface ObjectAnswer extends Omit<NetworkAnswer, "text"> {
   readonly bytes: Uint8Array;
 }
 
-/** Makes one call for a file. Throws only {@link NetworkFault}. */
+/** Function that makes one HTTP call for a file of an object store. Throws only {@link NetworkFault}. */
 export type ObjectFetch = (url: string, request: ObjectRequest) => Promise<ObjectAnswer>;
+
+export interface LinesRequest {
+  readonly headers: SafeRequest["headers"];
+  /** Longest wait for the answer's head, and longest silence after it, in ms. */
+  readonly answerMs: number;
+  readonly silenceMs: number;
+  /** Most characters of a line. A longer one ends the answer. */
+  readonly lineCharactersMax: number;
+  readonly signal: AbortSignal;
+}
+
+/** Function that requests an answer without an end, line by line. `lines` is absent unless the status is 200. */
+export type LineFetch = (
+  url: string,
+  request: LinesRequest,
+) => Promise<NetworkAnswer & { readonly lines?: AsyncIterable<string> }>;
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface SafeFetchOptions {
-  /** Origins that the configuration names, or URLs of which only the origin counts. */
+  /** Origins that may be called, as the configuration names them; of a URL, only its origin counts. */
   readonly allowedOrigins: readonly string[];
   readonly fetch?: Fetch;
-  /** Dates an answer that comes without a date. Default: the system's clock. */
+  /** Clock that dates an answer which comes without a date. Default: the system's clock. */
   readonly clock?: Clock;
 }
 
 /**
- * The only way out of the service. Calls configured origins only, follows no redirect, and bounds time and memory of
- * each call. Origins are not checked further, because the operator may point one at this machine.
+ * Creates the only way out of the service. It calls configured origins only, follows no redirect, and bounds time and
+ * memory of each call. An origin may be this machine, because the operator may want that.
  */
 export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
   const call = createCall(options, METHODS);
@@ -82,8 +101,8 @@ export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
 }
 
 /**
- * Like {@link createSafeFetch}, for the files of an object store: bytes in both directions, PUT and DELETE too. The
- * runtime may send these twice, so a repeat must do no harm.
+ * Creates a function like that of {@link createSafeFetch}, for files of an object store: bytes in both directions, PUT
+ * and DELETE too. The runtime may send these twice, so a repeat must do no harm.
  */
 export function createObjectFetch(options: SafeFetchOptions): ObjectFetch {
   const call = createCall(options, OBJECT_METHODS);
@@ -91,6 +110,57 @@ export function createObjectFetch(options: SafeFetchOptions): ObjectFetch {
     const { response, headers } = await call(url, request);
     return { status: response.status, headers, ...(await readBytes(response, request.answerBytesMax)) };
   };
+}
+
+/** Longest time that an endless answer is read, in ms, before the caller has to request it again. */
+const LINES_MS_MAX = 24 * 3_600_000;
+
+/** Creates a function like that of {@link createSafeFetch}, for an answer that never ends. Its faults are NetworkFaults. */
+export function createLineFetch(options: SafeFetchOptions): LineFetch {
+  const call = createCall(options, METHODS);
+  return async (url, { headers: asked, answerMs, silenceMs, lineCharactersMax, signal }) => {
+    const silent = new AbortController();
+    const end = (): void => silent.abort(new DOMException("", "TimeoutError"));
+    let stop = systemTimer(end, answerMs);
+    const either = AbortSignal.any([signal, silent.signal]);
+    const request = { method: "GET", headers: asked, timeoutMs: LINES_MS_MAX, signal: either };
+    try {
+      const { response, headers } = await call(url, request);
+      const { status } = response;
+      const answer = { status, headers, text: "", truncated: false };
+      const heard = (): void => {
+        stop();
+        stop = systemTimer(end, silenceMs);
+      };
+      heard();
+      if (status === 200) return { ...answer, lines: readLines(response, lineCharactersMax, heard, () => stop()) };
+      const refused = await readText(response, ANSWER_BYTES_MAX);
+      stop();
+      return { ...answer, ...refused };
+    } catch (fault) {
+      stop();
+      throw silent.signal.aborted ? new NetworkFault("timeout", false) : fault;
+    }
+  };
+}
+
+/** Yields the lines of an answer as they come. `heard` is called for each piece, `ended` at the end. */
+async function* readLines({ body }: Response, charactersMax: number, heard: () => void, ended: () => void) {
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for await (const piece of body ?? []) {
+      heard();
+      const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      if ([...lines, rest].some(({ length }) => length > charactersMax)) throw new NetworkFault("invalid", false);
+      yield* lines;
+    }
+  } catch (thrown) {
+    throw thrown instanceof NetworkFault ? thrown : toNetworkFault(thrown);
+  } finally {
+    ended();
+  }
 }
 
 function createCall(options: SafeFetchOptions, methods: ReadonlySet<string>) {
@@ -107,10 +177,16 @@ function createCall(options: SafeFetchOptions, methods: ReadonlySet<string>) {
   };
 }
 
-/** Loaded on first use, because Bun does without it, and starts a third faster that way. */
+/**
+ * Sends a request on a new connection. Its module is loaded on first use, because Bun does without it, and starts a
+ * third faster that way.
+ */
 const sendUnpooled: Fetch = async (url, init) => (await import("./unpooled-fetch.ts")).unpooledFetch(url, init);
 
-/** Dates an answer without a date by its arrival (RFC 9110, section 6.6.1): other times in it count from there. */
+/**
+ * Adds the time of arrival to the headers of an answer without a date (RFC 9110, section 6.6.1): other times in the
+ * answer count from there.
+ */
 function dated(headers: Headers, clock: Clock): Headers {
   if (headers.has("date")) return headers;
   const all = new Headers(headers);
@@ -119,20 +195,21 @@ function dated(headers: Headers, clock: Clock): Headers {
 }
 
 /**
- * Starts the runtime's HTTP client, by a call to port 0, where no server listens. If no file descriptor is left at its
- * start, Bun 1.4.5 ends the process, and a client with enough connections to the service could cause that.
+ * Starts the runtime's HTTP client early, by a call to port 0, where no server listens. If no file descriptor is left
+ * when it starts, Bun 1.4.5 ends the process, and a client with enough connections to the service could cause that.
  */
 export async function startClient(): Promise<void> {
   if (isBun) await fetch("http://127.0.0.1:0/").catch(() => undefined);
 }
 
 /**
- * Without PUT and DELETE, which the runtime silently sends a second time when a kept-alive connection dies under them.
+ * HTTP methods that a network call may use. PUT and DELETE are left out: the runtime silently sends them a second time
+ * when a kept-alive connection dies under them.
  */
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST"]);
 const OBJECT_METHODS: ReadonlySet<string> = new Set(["GET", "PUT", "DELETE"]);
 
-/** Makes the options of the call. Throws for everything that can be wrong before a byte is sent. */
+/** Creates the options of a call. Throws for everything that can be wrong before a byte is sent. */
 function prepare(url: string, request: SafeRequest | ObjectRequest, isAllowed: (url: string) => boolean): RequestInit {
   if (request.signal?.aborted === true) throw new NetworkFault("aborted", true);
   if (!(request.timeoutMs > 0)) throw new NetworkFault("timeout", true);
@@ -147,7 +224,7 @@ function prepare(url: string, request: SafeRequest | ObjectRequest, isAllowed: (
   };
 }
 
-/** Addresses that are remembered as allowed. Most calls go to the few addresses of the last ones. */
+/** Most URLs that are remembered as allowed. Most calls go to the same few URLs. */
 const REMEMBERED_URLS_MAX = 32;
 
 function allowOnly(urls: readonly string[]): (url: string) => boolean {
@@ -178,10 +255,12 @@ function named(headers: Headers): Headers {
   return headers;
 }
 
-/** Headers of a body whose length differs from `content-length`: it is compressed, or sent in chunks. */
+/**
+ * Headers of an answer whose body has another length than `content-length` says: it is compressed, or sent in chunks.
+ */
 const LENGTH_CHANGING = ["content-encoding", "transfer-encoding"];
 
-/** True if the body is known to be small before it is read. */
+/** True if the answer's body is known to have at most this many bytes before it is read. */
 function isWithin(headers: Headers, bytesMax: number): boolean {
   const length = headers.get("content-length");
   if (length === null || LENGTH_CHANGING.some((name) => headers.has(name))) return false;
@@ -194,7 +273,10 @@ async function readText(response: Response, bytesMax: number): Promise<{ text: s
   return { text: new TextDecoder().decode(bytes, { stream: truncated }), truncated };
 }
 
-/** Reads at most `bytesMax` and hangs up on the rest. If the body breaks off, returns what came before. */
+/**
+ * Reads at most `bytesMax` bytes of an answer and hangs up on the rest. If the body breaks off, returns what came
+ * before.
+ */
 async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
   const reader = body?.getReader();
   const chunks: Uint8Array[] = [];
@@ -216,7 +298,7 @@ async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes:
 }
 
 const MESSAGES = {
-  /** We refused before connecting. */
+  /** Message of a call that was refused here, before connecting. */
   forbidden: "the call was not made: its address or headers are not allowed",
   refused: "the connection was refused",
   unreachable: "the host is unreachable",
@@ -228,21 +310,21 @@ const MESSAGES = {
   timeout: "no answer in time",
   aborted: "the call was given up",
   redirect: "the network answered with a redirect, which is not followed",
-  /** Also for any fault that is not foreseen. */
+  /** Message of an invalid answer, and of any fault that is not foreseen. */
   invalid: "the answer is not valid HTTP",
 } as const;
 
-/** The kinds of fault below HTTP. */
+/** Kinds of fault that leave a call without an HTTP answer. */
 export type NetworkFaultKind = keyof typeof MESSAGES;
 
 /**
- * A call without an answer. The message is ours. The runtime's error is not kept, not even as the cause, because Bun
- * puts the URL into it, and the URLs of Slack and Telegram are credentials.
+ * Thrown for a call without an answer. The runtime's error is not kept, not even as the cause, because Bun puts the URL
+ * into it, and the URLs of Slack and Telegram are credentials.
  */
 export class NetworkFault extends Error {
   override readonly name = "NetworkFault";
   readonly kind: NetworkFaultKind;
-  /** True if no byte of the request left, so that a repeat cannot double anything; false if that is unknown. */
+  /** True if no byte of the request was sent, so that a repeat cannot double anything; false if that is unknown. */
   readonly certainlyNotSent: boolean;
   constructor(kind: NetworkFaultKind, certainlyNotSent: boolean) {
     super(MESSAGES[kind]);
@@ -252,8 +334,8 @@ export class NetworkFault extends Error {
 }
 
 /**
- * Error codes of fetch in Bun 1.4.5 and of `node:https` in Deno 2.9.6, as tried against real servers. All others count
- * as `invalid`.
+ * Kinds of fault by the error codes of fetch in Bun 1.4.5 and of `node:https` in Deno 2.9.6, as tried against real
+ * servers. Other codes count as `invalid`.
  */
 const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ECONNREFUSED: "refused",
@@ -273,17 +355,20 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
 };
 
 /**
- * OpenSSL's verdicts on certificates (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`, `UNABLE_TO_GET_ISSUER_CERT`,
- * `ERR_TLS_…`).
+ * Matches OpenSSL's codes for a certificate that is not trusted (`DEPTH_ZERO_SELF_SIGNED_CERT`, `CERT_HAS_EXPIRED`,
+ * `UNABLE_TO_GET_ISSUER_CERT`, `ERR_TLS_…`).
  */
 const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
 
-/** Failures of the TLS protocol itself, and alerts of the other side. Some (TLS 1.3) come after the request. */
+/**
+ * Matches codes for failures of the TLS protocol itself, and alerts of the other side. Some (TLS 1.3) come after the
+ * request.
+ */
 const TLS_CODE = /^ERR_SSL_/;
 
 /**
- * Faults that come before the request: as tried against real servers, the certificate is judged before the first byte
- * is written. `EPROTO` is not one: it also comes for a connection that breaks after the request.
+ * Error codes of faults that come before the first byte of the request, as tried against real servers. `EPROTO` is not
+ * one: it also comes for a connection that breaks after the request.
  */
 const BEFORE_THE_REQUEST: ReadonlySet<NetworkFaultKind> = new Set([
   "forbidden",

@@ -1,6 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
 import type { WebhookChannel } from "../../events/channel.ts";
-import { hideCodes } from "./hide-codes.ts";
+import { hideCodes } from "./hide-personal-codes.ts";
 import { secret, type Secret } from "../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "./classify-answer.ts";
 import { compileFilter, type PostedEvent } from "./event-filter.ts";
@@ -9,22 +9,23 @@ import type { SafeFetch } from "./safe-fetch.ts";
 
 export interface StandardWebhookOptions {
   readonly name: WebhookChannel;
-  /** May hold a credential. */
+  /** Address of the webhook's receiver, which may hold a credential. */
   readonly url: Secret;
-  /** Secrets of `whsec_` and base64, separated by spaces. A delivery is signed with all of them. */
+  /** Signing secrets, as `whsec_` and base64, separated by spaces. A delivery is signed with all of them. */
   readonly secrets: Secret;
-  /** An event waits while an earlier one of its stream is pending. */
+  /** True if an event waits while an earlier one of its stream is pending. */
   readonly isInOrder: boolean;
-  /** Selects the events that are posted, for {@link compileFilter}; undefined for all. */
+  /** Filter that selects the events to post, for {@link compileFilter}; undefined for all. */
   readonly filter: string | undefined;
-  /** Sent in addition to those of Standard Webhooks, by name. */
+  /** Headers by name that are sent in addition to those of Standard Webhooks. */
   readonly headers: ReadonlyMap<string, Secret>;
   readonly safeFetch: SafeFetch;
 }
 
 /**
- * A program of the operator's as a webhook channel, by Standard Webhooks (https://www.standardwebhooks.com). Receivers
- * know a repeat by `webhook-id`, the event's id, for as long as they like. Throws if asked to send anything but events.
+ * Creates a webhook channel to a program of the operator's, by Standard Webhooks (https://www.standardwebhooks.com).
+ * Receivers may know a repeat by `webhook-id`, the event's id, for any time. Throws if asked to send anything but
+ * events.
  */
 export function createStandardWebhookChannel(options: StandardWebhookOptions): Channel {
   const { name, url, secrets, isInOrder, safeFetch } = options;
@@ -61,12 +62,13 @@ function toPosted(recorded: Recorded): PostedEvent {
   return { type, timestamp: time, data: { position, id, stream, version, type, time, data, meta, hash } };
 }
 
-/** The receiver wants nothing more. */
+/** Status by which a receiver says that it wants no more events. */
 const GONE = 410;
 
 /**
- * Any 2xx is a delivery. A 410 ends the webhook until the operator resumes it; all else is retried, since what a
- * receiver did before its error is unknown. Its text is not repeated: it may be of any length, and about people.
+ * How a receiver's answers are read. Any 2xx is a delivery; a 410 ends the webhook until the operator resumes it; all
+ * else is retried, since what the receiver did is unknown. The answer's text may be about people, so it is not
+ * repeated.
  */
 const ANSWERS: AnswerRules = {
   accepted: ({ status }) => (status >= 200 && status < 300 ? {} : undefined),
@@ -76,8 +78,8 @@ const ANSWERS: AnswerRules = {
 };
 
 /**
- * Makes the headers by which a receiver knows the sender, the event, and that it is no replay of an old request. Loads
- * the library, which most services do without.
+ * Creates the function that makes a delivery's headers, by which a receiver verifies its sender, its content and that
+ * it is no replay. Loads the signing library, which most services do without.
  */
 async function createSign(secrets: Secret) {
   const { Webhook } = await import("standardwebhooks");

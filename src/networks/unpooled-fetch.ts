@@ -12,17 +12,17 @@ const UNPACKERS = new Map<string | undefined, () => Duplex>([
   ["zstd", createZstdDecompress],
 ]);
 
-/** Headers that every runtime's own `fetch` sends as well. */
+/** Request headers that every runtime's own `fetch` sends as well. */
 const HEADERS = { "accept-encoding": [...UNPACKERS.keys()].join(", ") };
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Statuses with which a `Response` takes no body. */
+/** Statuses of answers for which a `Response` takes no body. */
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
- * Like `fetch`, with a new connection for each request and no redirects. Deno's own repeats a POST silently when a kept
- * connection dies, and its errors do not tell whether anything was sent. `ca` replaces the trusted authorities (PEM).
+ * Sends a request like `fetch`, on a new connection and without redirects. Deno's own repeats a POST silently when a
+ * kept connection dies, and its errors do not tell if anything was sent. `ca` replaces the trusted authorities (PEM).
  */
 export async function unpooledFetch(url: string, { method, headers, body, signal }: RequestInit, ca?: string) {
   const send = url.startsWith("https:") ? requestByHttps : requestByHttp;

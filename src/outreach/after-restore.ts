@@ -1,16 +1,29 @@
 import { SocialError, type SocialUser } from "../networks/network.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
-import { outreachState, quotaNow, type OutreachContext, type RetryPolicy, type RunContext } from "./context.ts";
+import { STREAMS } from "../log/event-log.ts";
+import { handle } from "../log/decide-and-append.ts";
+import { OPT_OUT_PAGE } from "../recipients/opt-out-page.ts";
+import { createDecision } from "../recipients/suppress.ts";
+import { splitIntoChunks } from "../vault/secret-database.ts";
+import {
+  outreachState,
+  quotaNow,
+  RUN_ATTEMPTS_MAX,
+  type OutreachContext,
+  type RetryPolicy,
+  type RunContext,
+} from "./context.ts";
 import { dayIn } from "./quota-day.ts";
 
 /**
- * Messages read of a conversation, one limit after the other. Each message costs money, and ours is among the newest.
+ * Numbers of newest messages to read of a conversation: the next number is tried if our message is not among the fewer.
+ * Each message read costs money.
  */
 const CONVERSATION_READ_LIMITS = [5, 25, 100];
 
 /**
- * Reads the newest messages of the conversation with the recipient `id`, more of them each time. Throws the network's
- * SocialError.
+ * Yields the newest messages of the conversation with the recipient `id`: first a few, then more in each further read.
+ * Throws the network's SocialError.
  */
 export async function* readConversation({ credentials, network }: OutreachContext, retry: RetryPolicy, id: string) {
   for (const limit of CONVERSATION_READ_LIMITS) {
@@ -19,14 +32,16 @@ export async function* readConversation({ credentials, network }: OutreachContex
   }
 }
 
-/** The network shows messages of the last 30 days. A message from before the restore is not visible after that. */
+/**
+ * How long the network shows a message, in ms: 30 days. A message from before the restore is not visible after that.
+ */
 const VISIBLE_FOR_MS = 30 * 24 * 3_600_000;
 
 /**
- * Returns when the log was last restored or imported, or a loss of it was accepted (ms since the epoch); undefined if
- * never. The log lacks messages sent between its last event before that and this time.
+ * Returns when the log was last restored or imported, or an operator accepted a loss of events (ms since the epoch);
+ * undefined if never. Messages sent between the last event before that and this time are missing in the log.
  */
-function restoredAt({ projector }: Pick<OutreachContext, "projector">): number | undefined {
+function restoredAt({ projector }: OutreachContext): number | undefined {
   const { last } = projector.state("restores");
   return last === null ? undefined : Date.parse(last);
 }
@@ -46,6 +61,20 @@ export function wasRestoredToday(context: OutreachContext): boolean {
 }
 
 /**
+ * Suppresses the recipients who opted out on their page and whose opt-out a restored log lacks. They are known by a hash
+ * alone.
+ */
+export async function recordKeptOptOuts(run: RunContext): Promise<void> {
+  const { metadata, lease, rules, projector } = run;
+  const { hashes } = projector.state("contacts");
+  const lost = (await run.keptOptOuts()).filter((hash) => !hashes.has(hash));
+  for (const some of splitIntoChunks(lost.map((hash) => ({ hash, reason: OPT_OUT_PAGE }) as const))) {
+    const decide = () => ({ events: createDecision(rules.hashes)(projector.state("contacts"), some) });
+    await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
+  }
+}
+
+/**
  * Finds a message of ours that a restore lost, even if an operator allowed a retry: the log may lack its outcome.
  * `unknown`: the conversation is unreadable, so no second message is sent. Throws SocialErrors, except about this
  * recipient.
@@ -62,7 +91,9 @@ export async function findOurs(run: RunContext, retry: RetryPolicy, user: Social
     }
   } catch (fault) {
     if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-    run.logger.warn("a conversation cannot be read, so its recipient is passed over", { detail: fault.message });
+    run.logger.warn("a conversation cannot be read, so this run sends its recipient nothing", {
+      detail: fault.message,
+    });
   }
   return "unknown";
 }

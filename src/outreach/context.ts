@@ -1,8 +1,7 @@
 import type { Credentials } from "../account/tokens.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { PauseReason, Recipient, RecipientSource } from "../../events/outreach.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { EventMetadata, PartDeps } from "../log/event-log.ts";
+import type { EventMetadata, StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import type { Prices, SocialNetwork, SocialUser } from "../networks/network.ts";
 import type { OutreachRules, OutreachState } from "./decide.ts";
@@ -10,10 +9,14 @@ import { isoTime } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { newestMs } from "../../projections/quota.ts";
 import { momentIn } from "./quota-day.ts";
+import type { ReportEnd } from "./report/report.ts";
 import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
 
-/** A recipient who may get a message. `user` is present if the source has already asked the network. */
+/**
+ * A recipient in a batch of a source, who may get a message. `user`: the network's profile of them, if the source has
+ * already asked for it.
+ */
 export interface BatchEntry {
   readonly recipient: Recipient;
   readonly user?: SocialUser;
@@ -24,22 +27,28 @@ export const LOOKUP_BATCH = 100;
 
 export interface Batch {
   readonly entries: readonly BatchEntry[];
-  /** Recorded once the whole batch was judged, so that a later run continues after it. */
+  /**
+   * Data of the `SourceRead` event, which is recorded once the batch was judged. A later run continues reading the
+   * source after it.
+   */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
 
-/** A source of recipients: batches of at most {@link LOOKUP_BATCH}, read only while more are wanted. */
+/**
+ * A source of recipients, such as followers or an imported list. It yields batches of at most {@link LOOKUP_BATCH}, and
+ * reads on only while the run wants more.
+ */
 export interface Source {
-  /** `again` and `last` yield recipients of an earlier run once more. */
+  /** Name of a source. `again` and `last` yield recipients of an earlier run once more. */
   readonly name: RecipientSource | "again" | "last";
-  /** Throws the network's SocialError. */
+  /** Yields the source's recipients in batches. Throws the network's SocialError. */
   batches(reader: Reader): AsyncIterable<Batch>;
 }
 
-/** Runs a read with the caller's retry policy. */
+/** Function that runs a read of the network, and repeats it as the caller decides. */
 export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 
-/** The run that reads a source, and how many recipients it wants. */
+/** The run that reads a source of recipients, its retries, and how many recipients it wants. */
 export interface Reader {
   readonly run: RunContext;
   readonly retry: RetryPolicy;
@@ -50,49 +59,57 @@ export interface Reader {
   wanted(): number;
 }
 
-/** Everything outreach works with. Effects and settings are values, so that tests can replace them. */
-export interface OutreachContext extends PartDeps {
-  readonly network: SocialNetwork;
-  readonly credentials: Credentials;
-  /** In the order in which they are merged. */
-  readonly sources: readonly Source[];
-  readonly rules: OutreachRules;
+/** A log, and the time zone in which the days of its quota begin. */
+export interface QuotaContext extends StateContext {
   readonly timezone: string;
-  readonly runMaxMs: number;
-  readonly settleMs: number;
-  /** Says if a message to us asks for no more messages, or may ask for it. */
+}
+
+/** Rules for reading messages that recipients send us: the stop words, and what an opt-out means. */
+export interface ReplyRules {
+  readonly rules: OutreachRules;
+  /** Returns the sender's wish if a message to us asks for no more messages, or may ask for it; else undefined. */
   readonly readWish: (text: string) => Wish | undefined;
   /** True if a message to us asks only that clicks are no longer recorded. */
   readonly isTrackingOptOut: (text: string) => boolean;
+}
+
+/** Everything outreach works with. Effects and settings are values, so that tests can replace them. */
+export interface OutreachContext extends QuotaContext, ReplyRules {
+  readonly network: SocialNetwork;
+  readonly credentials: Credentials;
+  /** Sources of recipients, in the order in which a run reads them. */
+  readonly sources: readonly Source[];
+  readonly runMaxMs: number;
+  readonly settleMs: number;
   readonly prices: Prices;
   /**
    * Returns a random text from which the codes of one recipient's own links are derived. Undefined: all share links.
    */
   readonly newLinkSecret: (() => string) | undefined;
-  /** Fixed time between two sends. Undefined: it follows the network's headers. */
+  /** Returns a code for one recipient's page to opt out that no one can guess. */
+  readonly newOptOutCode: () => string;
+  /** Returns the hashes of recipients who opted out on their page, also of those that a restored log lacks. */
+  readonly keptOptOuts: () => Promise<readonly string[]>;
+  /** Fixed time between two sends, in ms. Undefined: the time follows the network's rate-limit headers. */
   readonly spacingMs: number | undefined;
-  /** Names this process in the run's lease. */
-  readonly holder: string;
-  readonly leaseScale?: number | undefined;
-  /** The machine's own clock, which only leases use. */
-  readonly wallClock?: Clock | undefined;
+  readonly reportEnd: ReportEnd;
   /** Returns how far the machine's clock is ahead of the log's time; negative if it is behind. */
   readonly skewMs: () => number;
 }
 
-/** All states that a run reads from its start to its end. */
+/** Names of all projections that a run reads from its start to its end. */
 export const RUN_STATES = ["run", "quota", "contacts", "account", "links", "inbox", "sources", "restores"] as const;
 
 /**
  * Throws ProjectionFolding while a state that a run reads is still being folded from the log. Otherwise the run would
  * end midway.
  */
-export function requireRunStates({ projector }: Pick<OutreachContext, "projector">): void {
+export function requireRunStates({ projector }: StateContext): void {
   for (const name of RUN_STATES) projector.state(name);
 }
 
-/** Returns the state from which decisions are made, with all projections at the same position. */
-export function outreachState({ projector }: Pick<OutreachContext, "projector">): OutreachState {
+/** Returns the state from which a run makes its decisions, with all projections at the same position of the log. */
+export function outreachState({ projector }: StateContext): OutreachState {
   return {
     run: projector.state("run"),
     quota: projector.state("quota"),
@@ -102,8 +119,8 @@ export function outreachState({ projector }: Pick<OutreachContext, "projector">)
   };
 }
 
-/** Returns the current moment for the quota and the sending window. */
-export function quotaNow(context: Pick<OutreachContext, "projector" | "clock" | "timezone">): TurnMoment {
+/** Returns the current moment, as the daily quota and the sending window count it. */
+export function quotaNow(context: QuotaContext): TurnMoment {
   const { projector, clock, timezone } = context;
   // Never before the newest event, so that a clock that was set back does not restore yesterday's quota.
   const ms = Math.max(clock(), newestMs(projector.state("quota"), projector.time));
@@ -114,7 +131,7 @@ export function quotaNow(context: Pick<OutreachContext, "projector" | "clock" | 
  * Returns when the newest event was recorded, or when the log's time was corrected after that, ISO 8601. Ignores such a
  * correction while the quota is being folded. Undefined in an empty log.
  */
-export function newestTime(projector: Pick<Projector, "state" | "isFolded" | "time">): string | undefined {
+export function newestTime(projector: Projector): string | undefined {
   if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;
   return isoTime(newestMs(projector.state("quota"), projector.time));
 }
@@ -124,7 +141,7 @@ export async function waitForProjections({ eventLog, projector }: OutreachContex
   await projector.until((await eventLog.store.head()).position);
 }
 
-/** Lets work wait for the network until the work must end. */
+/** A signal and a pause for work that waits for the network, and that a stop must be able to interrupt. */
 export interface Waiting {
   /**
    * Aborts when the work must end. A run ends between two messages: at shutdown, after a request to stop, at its time
@@ -137,12 +154,12 @@ export interface Waiting {
 
 export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
-  /** The account whose run it is. An account that is linked meanwhile gets none of it. */
+  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
   readonly accountId: string | undefined;
-  /** The right to make runs. */
+  /** Lease that gives this instance alone the right to make a run. */
   readonly lease: HeldLease;
   readonly metadata: EventMetadata;
 }
 
-/** Most attempts at one decision of a run, because an import may append to the same stream all the time. */
+/** Most attempts at one decision of a run. Each fails if another append, as of an import, changed the stream first. */
 export const RUN_ATTEMPTS_MAX = 50;

@@ -9,26 +9,29 @@ import type {
 } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
 import { NO_CONSENT } from "../../projections/consent.ts";
-import { entriesOf, findPerson, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
+import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
-import type { Run } from "../../projections/run.ts";
+import { isRequested, isSameRecipient, type Run } from "../../projections/run.ts";
 import type { Links } from "../../projections/links.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { SendWindow } from "../config/send-window.ts";
-import { addNewLinks, toPersonalLinks } from "../links/message-links.ts";
+import { addNewLinks, writeOwnCodes } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/decide-and-append.ts";
 import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import { describeMissingEvidence, type FindLinkKeys } from "../recipients/record-consent.ts";
+import { describeMissingEvidence } from "../recipients/record-consent.ts";
+import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import { createDecision, isSuppressedByHash } from "../recipients/suppress.ts";
-import { createPersonalCode, type ShortLink } from "../template/short-link.ts";
-import { render, toTemplateNames, type Rendered, type Template } from "../template/template.ts";
+import type { ShortLink } from "../template/short-link.ts";
+import { render, toTemplateNames, withoutOptOut, type Rendered, type Template } from "../template/template.ts";
+import { toNotReached } from "./requested/requests.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
-/** The input of a decision: projections at one position of the log. */
+/** The input of a decision in a run: the states of projections, all at one position of the log. */
 export interface OutreachState {
   readonly run: Run;
   readonly quota: Quota;
@@ -39,9 +42,9 @@ export interface OutreachState {
 
 export interface OutreachRules extends RunLimits {
   readonly template: Template;
-  /** `evidence`: a consent counts only with its date and its source. */
+  /** True if only recipients who consented may be contacted; `evidence`: only with a consent's date and source. */
   readonly requireConsent: boolean | "evidence";
-  /** When messages may be sent. Undefined: always. */
+  /** Days and hours at which messages may be sent. Undefined: always. */
   readonly window: SendWindow | undefined;
   /** Returns keyed hashes of the recipient's known names, as suppressions keep them. */
   readonly hashes: (recipient: Recipient) => readonly string[];
@@ -50,16 +53,19 @@ export interface OutreachRules extends RunLimits {
   readonly isForgotten: (recipient: Recipient) => boolean;
 }
 
-/** Why a recipient gets no message. `pass`: the log holds the reason already. */
+/**
+ * Reason why a recipient gets no message. `pass`: the log holds the reason already, or the run is for others, so no skip
+ * is recorded.
+ */
 export type Refusal =
   | {
       readonly verdict: "skip";
       readonly reason: SkipReason;
       readonly detail?: string;
-      /** A message of ours that the recipient has and that the log does not know. */
+      /** Message of ours that the recipient has received but that is missing in the log, as after a restore. */
       readonly found?: NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
     }
-  | { readonly verdict: "pass" };
+  | { readonly verdict: "pass"; readonly reason: "held" | "failed_before" | "left_out" };
 
 export type Verdict =
   | Refusal
@@ -67,15 +73,12 @@ export type Verdict =
       readonly verdict: "write";
       readonly text: string;
       readonly variant: string;
-      /** The links of the template that the text contains. */
+      /** Links of the template that the rendered message contains. */
       readonly links: readonly ShortLink[];
       readonly contact: Contact | undefined;
     };
 
-/**
- * Judges a recipient before the network is asked, because asking costs money. `user`: the network's answer, if the
- * source has just asked it. `ask`: nothing rules out a message yet, so the network is worth asking.
- */
+/** Judges a recipient without asking the network, since that costs money. `ask`: only a look-up can tell more. */
 export function judgeKnown(
   state: OutreachState,
   rules: OutreachRules,
@@ -96,7 +99,7 @@ export function judgeKnown(
   return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }
 
-/** Decides about a recipient as the network shows them now. */
+/** Judges a recipient by their present profile on the network: write, skip, or pass without a record. */
 export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
   const contact = findPerson(state.contacts, user);
   const refusal = refuse(state, rules, user, contact);
@@ -109,10 +112,10 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   return { verdict: "write", text, variant, links, contact };
 }
 
-/** Reasons by which the network has said before that a recipient takes no messages from us. */
+/** Skip reasons by which the network, in an earlier look-up, has said that we cannot write to the recipient. */
 const CLOSED: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
 
-/** True if the log holds the skip already. It is recorded once per recipient and reason. */
+/** True if the log already holds a skip of this recipient for this reason; one of each is enough. */
 export function isSkipRecorded(state: OutreachState, recipient: Recipient, reason: SkipReason): boolean {
   return findPerson(state.contacts, recipient)?.skipped.includes(reason) ?? false;
 }
@@ -129,7 +132,7 @@ export function isSuppressed(
   return isSuppressedByHash(contacts, names, hashes) || isForgotten(recipient);
 }
 
-/** Returns why a recipient gets no message, as far as the log and the rules tell; undefined if nothing speaks against it. */
+/** Returns why a recipient gets no message, by the log and the rules alone; undefined if neither is against it. */
 function refuse(
   state: OutreachState,
   rules: OutreachRules,
@@ -137,10 +140,11 @@ function refuse(
   contact: Contact | undefined,
 ): Refusal | undefined {
   const self = state.account.user;
-  if (self !== null && isSame(self, recipient)) return { verdict: "skip", reason: "self" };
+  if (self !== null && isSameRecipient(self, recipient)) return { verdict: "skip", reason: "self" };
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
   // A held recipient is judged, and recorded, only after an operator has decided.
-  if (contact?.held === true || contact?.status === "failed") return { verdict: "pass" };
+  if (contact?.held === true) return { verdict: "pass", reason: "held" };
+  if (contact?.status === "failed") return { verdict: "pass", reason: "failed_before" };
   if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
   if (rules.requireConsent === "evidence") {
     const detail = describeMissingEvidence(contact ?? NO_CONSENT);
@@ -150,7 +154,7 @@ function refuse(
   return undefined;
 }
 
-/** The set of reasons is closed. A message that is too long counts as lacking a field that is short enough. */
+/** Returns the skip for a message that could not be rendered. If it is too long, it counts as lacking a field. */
 function refuseUnrendered(rendered: Extract<Rendered, { ok: false }>, missing: readonly string[]): Refusal {
   const isTooLong = rendered.reason === "too_long";
   const detail = isTooLong ? `the message would be ${rendered.length} characters long` : missing.join(", ");
@@ -167,12 +171,7 @@ export function messageRecipient(contact: Contact | undefined, recipient: Recipi
   };
 }
 
-function isSame(self: { id: string; username: string }, recipient: Recipient): boolean {
-  if (recipient.id !== undefined) return recipient.id === self.id;
-  return recipient.username?.toLowerCase() === self.username.toLowerCase();
-}
-
-/** Decides if a run may start at a moment. */
+/** Decides if a run may start now: `start`, or the reason why not. */
 export function decideStart(
   state: OutreachState,
   rules: OutreachRules,
@@ -190,43 +189,35 @@ export function decideStart(
   return endsAtOnce ? "window_closed" : "start";
 }
 
-/** Requests a stop of run `runId` (default: the current run). Decides nothing if a stop was requested before. */
-export function decideStop(
-  { run: { current } }: Pick<OutreachState, "run">,
-  runId: string | undefined,
-): AppendDecision<"not_in_progress"> {
-  if (current === null || current.run_id !== (runId ?? current.run_id)) return { refusal: "not_in_progress" };
-  if (current.stop_requested_at !== null) return { events: [] };
-  return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
-}
-
-/** One recipient's turn: the user who is judged, and the data of the intent. */
+/** One recipient's turn in a run: their profile on the network, and data for the event of the intent to write. */
 export interface TurnCommand {
   readonly user: SocialUser;
   readonly attempt_id: string;
   readonly run_id: string;
-  /** The account whose run it is. An account that is linked meanwhile gets none of it. */
+  /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
   readonly accountId: string | undefined;
   readonly now: TurnMoment;
-  /** Where the run found them; undefined if it retries an earlier one. */
+  /** Source in which the run found the recipient; undefined if it retries a recipient of an earlier run. */
   readonly source?: RecipientSource | undefined;
-  /** The secret from which the codes of their own links are derived; undefined if they get the shared links. */
+  /** Secret from which the codes of the recipient's own links are derived; undefined if they get the shared ones. */
   readonly linkSecret?: string | undefined;
+  /** Code of the recipient's page to opt out; undefined in a dry run, whose texts hold a placeholder. */
+  readonly optOutCode?: string | undefined;
 }
 
-/** A turn in which nothing is sent. */
+/** Refusal of a recipient's turn in a run: nothing is sent. */
 export interface TurnRefused {
-  /** Why the run ends; undefined if only the turn ends. */
+  /** Reason why the run ends with this refused turn; undefined if the run continues. */
   readonly end: RunEnd | undefined;
-  /** Present if the turn comes later, once the recipient's window is open. */
+  /** True if the recipient's sending window is closed, so that their turn comes later. Absent otherwise. */
   readonly isClosed?: true;
 }
 
-/** Decides to record the intent to write to the recipient, or their skip; nothing if the log has that already. */
+/** Decides one recipient's turn: the intent to write, the skip, or a refusal. No event if the log holds the skip. */
 export function decideTurn(
   state: OutreachState,
   rules: OutreachRules,
-  { user, attempt_id, run_id, accountId, now, source, linkSecret }: TurnCommand,
+  { user, attempt_id, run_id, accountId, now, source, linkSecret, optOutCode }: TurnCommand,
 ): AppendDecision<TurnRefused> {
   if (state.account.user?.id !== accountId) return { refusal: { end: "not_authorized" } };
   const recipient = { id: user.id, username: user.username };
@@ -235,10 +226,15 @@ export function decideTurn(
   const end = reasonToEnd(state, rules, now);
   if (end !== undefined) return { refusal: { end } };
   const { variant, contact } = verdict;
-  const personal = linkSecret === undefined ? undefined : writePersonalLinks(rules, verdict, user, linkSecret);
+  const secret = contact?.tracking.status === "granted" ? linkSecret : undefined;
+  const to = messageRecipient(contact, user);
+  const personal = writeOwnCodes(rules.template, to, verdict, { secret, optOutCode });
   const from = sourceFor(source, contact);
   const basis = contact?.basis ?? "none";
-  if (!isSelected(state.run.current, { variant, basis, source: from })) return { events: [] };
+  if (!isSelected(state.run.current, { variant, basis, source: from })) {
+    const passed = { recipient, verdict: { verdict: "pass", reason: "left_out" } } as const;
+    return { events: newSkips(state, rules, run_id, [passed]) };
+  }
   if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };
   const data = {
     attempt_id,
@@ -247,7 +243,7 @@ export function decideTurn(
     text: verdict.text,
     // The shared links are listed even if the recipient has their own, because clicks on those count for the shared
     // ones.
-    links: [...linksIn(verdict.text)],
+    links: [...linksIn(withoutOptOut(rules.template, verdict.text))],
     ...personal,
     variant,
     ...toTemplateNames(rules.template),
@@ -262,18 +258,9 @@ export function decideTurn(
   return { events: [...added, { type: "DirectMessageAttempted", data }] };
 }
 
-/** Returns where a recipient was found. `source` is undefined for retried recipients. */
+/** Returns the source in which a recipient was found; for one that a run retries, `list` if they were imported. */
 export function sourceFor(source: RecipientSource | undefined, contact: Contact | undefined) {
   return source ?? (contact?.listed === true ? ("list" as const) : undefined);
-}
-
-type Write = Extract<Verdict, { verdict: "write" }>;
-
-/** Returns text and links with the recipient's own codes; undefined without granted tracking, or without a link. */
-function writePersonalLinks({ template }: OutreachRules, { contact, links }: Write, user: SocialUser, secret: string) {
-  if (contact?.tracking.status !== "granted" || links.length === 0) return undefined;
-  const rendered = render(template, messageRecipient(contact, user), (link) => createPersonalCode(secret, link));
-  return rendered.ok ? { text: rendered.text, ...toPersonalLinks(links, secret) } : undefined;
 }
 
 export interface Refused {
@@ -281,10 +268,10 @@ export interface Refused {
   readonly verdict: Refusal;
 }
 
-/** The log's record of a recipient who gets no message. */
+/** Data of a skip event: a recipient who gets no message, and why. */
 type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
 
-/** Returns each skip once, because recipients are met by handle and again by id, and in several sources. */
+/** Turns refused recipients into skips, each once: one may be met by handle, by id, and in several sources. */
 export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
   const noted = new Map<unknown, SkipReason[]>();
   return refused.flatMap(({ recipient, verdict }): Skip[] => {
@@ -299,28 +286,32 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
 }
 
 /**
- * Returns the skips that the log does not hold yet. A found message closes the recipient, regardless of earlier
- * records. A recipient suppressed by the hash of one name is suppressed by all names, because they may change that one.
+ * Returns the skips that the log lacks. A message found after a restore always makes a skip, since it rules out a
+ * second one, and so does a requested recipient. One suppressed by the hash of a name gets suppressed by all names.
  */
 export function newSkips(
   state: OutreachState,
-  { hashes }: Pick<OutreachRules, "hashes">,
+  { hashes }: OutreachRules,
   run_id: string,
   refused: readonly Refused[],
 ): NewEvent[] {
   const suppressed = refused.filter(({ verdict }) => verdict.verdict === "skip" && verdict.reason === "suppressed");
   const records = suppressed.map(({ recipient }) => ({ recipient, reason: "hash" as const }));
   const skips = toSkips(state, refused)
-    .filter(({ recipient, reason, found }) => found !== undefined || !isSkipRecorded(state, recipient, reason))
+    .filter(({ recipient, reason, found }) => {
+      const isDue = found !== undefined || isRequested(state.run.current, recipient);
+      return isDue || !isSkipRecorded(state, recipient, reason);
+    })
     .map((skip): NewEvent => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
-  return [...createDecision(hashes)(state.contacts, records), ...skips];
+  const passed = toNotReached(state.run.current, run_id, refused);
+  return [...createDecision(hashes)(state.contacts, records), ...skips, ...passed];
 }
 
-/** Why a message whose intent was recorded is not sent. */
+/** Reason why a message is not sent although the log holds the intent to send it. */
 export type GiveUp =
   "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "held" | "other_account" | "clock_skewed";
 
-/** The result of a send that has ended. `gave_up`: before the network was asked, or after a 429. */
+/** Outcome of an attempt to send. `gave_up`: the run gave it up before the request or after a 429. */
 export type SendDecided =
   | Exclude<SendDmResult, { outcome: "rate_limited" }>
   | { readonly outcome: "gave_up"; readonly why: GiveUp; readonly rate: RateWindow | undefined };
@@ -343,14 +334,14 @@ export type OutcomeEvent = Extract<
 
 interface Decided {
   readonly newEvent: OutcomeEvent;
-  /** Events that follow from it and are recorded with it. */
+  /** Further events that follow from the outcome of a send and are appended with it, such as permissions to retry. */
   readonly more?: readonly NewEvent[];
   readonly end?: RunEnd;
 }
 
 /**
- * Turns the result of a send into events. If this refusal counts against the account, `refusedBefore` returns the
- * recipients refused earlier for the same reason. They were not at fault, so a later run may retry them.
+ * Turns the result of a send into events. `refusedBefore` returns the recipients refused just before, if this refusal
+ * counts against our account: they were not at fault, so a later run may retry them.
  */
 export function decideSendOutcome(
   attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },

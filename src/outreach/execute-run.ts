@@ -1,7 +1,7 @@
 import { LeaseLost } from "eventstore-lite";
 import type { DataOf } from "../../events/catalog.ts";
-import type { KnownRecipient, Recipient, RunEnd, SkipReason, Usage } from "../../events/outreach.ts";
-import { findPerson } from "../../projections/contacts.ts";
+import type { Recipient, RunEnd, Usage } from "../../events/outreach.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import { type NewEvent, STREAMS } from "../log/event-log.ts";
 import { handle, record } from "../log/decide-and-append.ts";
 import type { SocialUser } from "../networks/network.ts";
@@ -21,26 +21,28 @@ import {
 import type { Meter } from "./network-cost.ts";
 import { createRetry, pause, QUICK_ATTEMPTS_MAX, READ_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
+import { countFound, recordListed, type DryRun } from "./dry-run/list-dry-run.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
-import { screenRecipients, type Ended } from "./screening.ts";
+import { decideEnd, toNotReached } from "./requested/requests.ts";
+import { createScreening, type Ended } from "./screening.ts";
 import { takeTurn } from "./send.ts";
 
-/** The report of a finished run. `until`: when the window opens for the next recipient, ISO 8601. */
+/** The report of a finished run. `until`: when the sending window opens for the next recipient, ISO 8601. */
 export interface RunReport extends DataOf<"RunFinished"> {
   readonly started_at: string;
   readonly finished_at: string;
-  /** The use of the network, and its cost. */
+  /** Requests and messages that the run used of the network, and their cost. */
   readonly usage: Usage;
-  /** Present only for a dry run. `estimate`: the network use of the run that it rehearses. */
+  /** Findings of a dry run; absent for a real run. `estimate`: the network use of the run that it rehearses. */
   readonly preview?: DryRun & { readonly estimate: Usage };
 }
 
-/** A started run, without its time limit. */
+/** A started run, before its time limit is added to its signals. */
 export type StartedRun = Omit<RunContext, "pause">;
 
 /**
- * Executes a run whose start is in the log, and appends its end. Throws if it must not continue, because its lease is
- * lost.
+ * Executes a run whose start is in the log, and appends its end. Throws if the run must not continue, because another
+ * instance took its lease.
  */
 export async function perform(started: StartedRun, meter: Meter, dryRun: boolean): Promise<RunReport> {
   const timeLimit = new AbortController();
@@ -59,42 +61,68 @@ export async function perform(started: StartedRun, meter: Meter, dryRun: boolean
 }
 
 async function performReal(run: RunContext, meter: Meter): Promise<RunReport> {
-  let ended: Ended;
+  const { screen, hadTurn } = createSendLoop(run);
+  for (;;) {
+    const ended = await sendAndSettle(run, screen);
+    const { started_at, sent, skipped, failed, in_doubt } = currentRun(run);
+    const data = { run_id: run.runId, ...ended, sent, skipped, failed, in_doubt, usage: meter.usage() };
+    const report = await run.reportEnd({ ...data, usd: data.usage.usd });
+    const finished_at = await appendEnd(run, { type: "RunFinished", data }, hadTurn, report);
+    if (finished_at !== undefined) return { ...data, started_at, finished_at };
+  }
+}
+
+async function sendAndSettle(run: RunContext, screen: () => Promise<Ended>): Promise<Ended> {
   try {
     await settleOpen(run, run);
-    ended = await runSendLoop(run);
+    const ended = await screen();
     const { reason } = ended;
     if (callsForAction(run, reason)) await run.announce(`outreach stopped: ${reason}`, `run/${run.runId}`);
     await settleOpen(run, run);
+    return ended;
   } catch (fault) {
     if (fault instanceof LeaseLost) throw fault;
     run.logger.error("a run ended by a fault", { run_id: run.runId, ...errorFields(fault) });
-    ended = { reason: "fault" };
+    return { reason: "fault" };
   }
-  const { started_at, sent, skipped, failed, in_doubt } = currentRun(run);
-  const data = { run_id: run.runId, ...ended, sent, skipped, failed, in_doubt, usage: meter.usage() };
-  const finished_at = await appendEnd(run, { type: "RunFinished", data });
-  return { ...data, started_at, finished_at };
 }
 
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   const { started_at } = currentRun(run);
-  const preview = await executeDryRun(run);
-  const { would_send, would_skip, variants: _variants, ...ended } = preview;
+  const names = new Map<string, string>();
+  const preview = await executeDryRun(run, names);
+  const { would_send, would_skip: _skips, variants: _variants, ...ended } = preview;
   const usage = meter.usage();
-  const found = { would_send: would_send.length, would_skip: would_skip.length };
-  const data = { run_id: run.runId, ...ended, ...found, usage };
-  const finished_at = await appendEnd(run, { type: "DryRunFinished", data });
-  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
   const estimate = meter.estimate(would_send.length);
-  return { run_id: run.runId, ...ended, ...counts, started_at, finished_at, usage, preview: { ...preview, estimate } };
+  await recordListed(run, preview, names);
+  const data = { run_id: run.runId, ...ended, ...countFound(preview), usage, estimate };
+  const finished_at = await appendEnd(run, { type: "DryRunFinished", data }, () => true);
+  const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
+  return {
+    run_id: run.runId,
+    ...ended,
+    ...counts,
+    started_at,
+    finished_at: finished_at!,
+    usage,
+    preview: { ...preview, estimate },
+  };
 }
 
-/** Appends the run's end and returns when it was recorded. */
-async function appendEnd(run: RunContext, newEvent: NewEvent): Promise<string> {
-  const { metadata, lease } = run;
-  await record(run, STREAMS.outreach, [newEvent], { metadata, lease });
-  return run.projector.time ?? isoTime(run.clock());
+/**
+ * Appends the event that ends the run, with the request for its report, and returns the time at which the log recorded
+ * it. Undefined if the run goes on: recipients were requested meanwhile who had no turn.
+ */
+async function appendEnd(
+  run: RunContext,
+  end: Extract<NewEvent, { type: "RunFinished" | "DryRunFinished" }>,
+  hadTurn: (recipient: Recipient) => boolean,
+  report?: readonly NewEvent[],
+): Promise<string | undefined> {
+  const { metadata, lease, projector } = run;
+  const decide = () => decideEnd(projector.state("run").current, end, hadTurn, report);
+  const handled = await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
+  return "refusal" in handled ? undefined : (projector.time ?? isoTime(run.clock()));
 }
 
 function currentRun(run: RunContext) {
@@ -103,18 +131,18 @@ function currentRun(run: RunContext) {
   return current;
 }
 
-/** Most rejected messages in a row. Each costs a recipient their message. */
+/** Most rejected messages in a row before the run ends. Each rejection costs a recipient their message. */
 const REJECTED_IN_A_ROW_MAX = 3;
 
-/** Sends to all recipients who may be contacted, one after the other, until something ends the run. */
-function runSendLoop(run: RunContext): Promise<Ended> {
+/** Creates the loop that sends to all recipients who may be contacted, one after the other, until something ends it. */
+function createSendLoop(run: RunContext) {
   const { metadata, lease, runId: run_id } = run;
   /** When the next message may be sent, ms since the epoch. */
   let nextSendAt = 0;
-  /** True if the run's last event states that time, so that no other event has to. */
+  /** True if the run's last event in the log states when the next message goes out, so that no pause event has to. */
   let isSaid = false;
   let rejectedInARow = 0;
-  return screenRecipients(run, {
+  return createScreening(run, {
     retry: createRetry(run, run, READ_ATTEMPTS_MAX),
     pausesWhenClosed: run.rules.window?.whenClosed === "pause",
     planned: () => 0,
@@ -123,12 +151,13 @@ function runSendLoop(run: RunContext): Promise<Ended> {
       const handled = await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
       if ("events" in handled && handled.events.length > 0) isSaid = false;
     },
-    async write(user, source) {
+    async waitForTurn() {
       // Waits before a message and not after one, because nothing follows the last one.
       if (isSaid) await run.sleep(nextSendAt - run.clock(), run.signal);
       else await run.pause("pace", nextSendAt);
-      const stopped = stopReason(run);
-      if (stopped !== undefined) return stopped;
+      return stopReason(run);
+    },
+    async write(user, source) {
       const turn = await takeTurn(run, user, source);
       const { rejected, isClosed, end } = turn;
       if (end !== undefined) return end;
@@ -146,26 +175,20 @@ function runSendLoop(run: RunContext): Promise<Ended> {
   });
 }
 
-/** The findings of a dry run. It asks the network who can be contacted, sends nothing and records no skip. */
-export interface DryRun extends Ended {
-  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
-  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason; detail?: string }[];
-  /** Every variant of the message, as the first of these recipients would read it. */
-  readonly variants: readonly { variant: string; text: string }[];
-}
-
-async function executeDryRun(run: RunContext): Promise<DryRun> {
+/** Executes a dry run. Adds to `names` the names that only the network knows of the recipients of messages. */
+async function executeDryRun(run: RunContext, names: Map<string, string>): Promise<DryRun> {
   const { rules, accountId } = run;
   const would_send: DryRun["would_send"][number][] = [];
   const variants: DryRun["variants"][number][] = [];
   const refused: Refused[] = [];
-  const ended = await screenRecipients(run, {
+  const { screen } = createScreening(run, {
     retry: createRetry(run, run, QUICK_ATTEMPTS_MAX, true),
     pausesWhenClosed: false,
     planned: () => would_send.length,
     async skip(more) {
       refused.push(...more);
     },
+    waitForTurn: async () => undefined,
     async write(user, source) {
       const state = outreachState(run);
       const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run), source };
@@ -175,11 +198,15 @@ async function executeDryRun(run: RunContext): Promise<DryRun> {
       if (intent?.type !== "DirectMessageAttempted") return undefined;
       if (would_send.length === 0) variants.push(...previewVariants(state, rules, user));
       const { recipient, text, variant } = intent.data;
+      if (findPerson(state.contacts, user)?.name === undefined && user.name !== "") names.set(user.id, user.name);
       would_send.push({ recipient, text, variant });
       return undefined;
     },
     async finishPage() {},
   });
+  const ended = await screen();
+  const passed = toNotReached(currentRun(run), run.runId, refused);
+  if (passed.length > 0) await record(run, STREAMS.outreach, passed, { metadata: run.metadata, lease: run.lease });
   const would_skip = toSkips(outreachState(run), refused).map(({ found: _found, ...skip }) => skip);
   return { ...ended, would_send, would_skip, variants };
 }

@@ -1,5 +1,6 @@
-import type { Recipient } from "../../events/outreach.ts";
-import { findContact, findPerson, type Contact } from "../../projections/contacts.ts";
+import type { Recipient, Usage } from "../../events/outreach.ts";
+import { findContact, findPerson } from "../../projections/contact-identity.ts";
+import type { Contact } from "../../projections/contact.ts";
 import { eraseClicks, findRevokedLinks } from "../recipients/record-consent.ts";
 import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -7,25 +8,34 @@ import { STREAMS, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
 import { SocialError, type InboxMessage } from "../networks/network.ts";
 import { guardCursors } from "./sources/paged.ts";
-import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext } from "./context.ts";
+import { outreachState, RUN_ATTEMPTS_MAX, type RetryPolicy, type RunContext, type ReplyRules } from "./context.ts";
 import { createDecision, createNaming } from "../recipients/suppress.ts";
 import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.ts";
 
-/** Messages read at once. Usually few are new, and each costs money; later pages are larger. */
+/**
+ * Sizes of the pages in which the inbox is read. Usually few messages are new and each costs money, so the first page
+ * is small and later ones are larger.
+ */
 const PAGE_SIZES = [10, 25, 100];
 
-/** Networks show messages late, and then behind newer ones. This much is read again. */
+/** Span of the inbox that is read a second time, in ms: networks may show a message late, behind newer ones. */
 const LATE_MS = 10 * 60_000;
 
-/** Most difference between the network's clock and that of the log. */
+/** Largest assumed difference between the network's clock and the log's, in ms. */
 const CLOCK_SKEW_MS = 60 * 60_000;
 
+/** A run or the stream of signals, for which messages are read. `usage`: what the reading used, without a run. */
+interface InboxReader extends Omit<RunContext, "runId" | "accountId" | "pause"> {
+  readonly runId: string | undefined;
+  readonly usage?: () => Usage;
+}
+
 /**
- * Reads messages since the last time: suppresses recipients who ask for it, and notes who wrote. Each page is recorded
- * before the next is read, and the end of the reading last. Throws the network's SocialError.
+ * Reads the inbox since the last reading: suppresses senders who opt out, and records who wrote. Appends each page
+ * before it reads the next, then the end of the reading. Throws the network's SocialError.
  */
-export async function readNewMessages(run: RunContext, retry: RetryPolicy): Promise<void> {
-  const { begun, newest_id, backlog } = run.projector.state("inbox");
+export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Promise<void> {
+  const { begun, newest_id } = run.projector.state("inbox");
   const isReadBefore = ({ id }: InboxMessage) => newest_id !== null && BigInt(id) <= BigInt(newest_id);
   const isEnd = begun ? isReadBefore : await isTooOld(run);
   let newest: string | undefined;
@@ -50,7 +60,8 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
       // The first reading leaves older messages to sources that want more recipients.
-      const left = (begun ? backlog : next) ?? undefined;
+      // A run may have read older messages meanwhile.
+      const left = (begun ? run.projector.state("inbox").backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await recordRead(run, messages, { newest_id: upTo, backlog: left });
     }
@@ -59,16 +70,16 @@ export async function readNewMessages(run: RunContext, retry: RetryPolicy): Prom
 }
 
 /**
- * Reads messages older than the first reading: a page for each call, of about as many messages as recipients are
- * wanted. Returns false when none are left. Throws the network's SocialError.
+ * Returns a function that reads older inbox messages, one page a call, about as many messages as recipients are wanted.
+ * It returns false when none are left, and throws the network's SocialError.
  */
-export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
+export function openOlderMessages(run: InboxReader, retry: RetryPolicy) {
   let isRestarted = false;
   let follow = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
   /**
-   * Reads a page of messages from `cursor`. If the network rejects the cursor, it starts again at the newest page,
-   * once. Undefined if a later cursor is rejected too.
+   * Reads a page of inbox messages from `cursor`. If the network rejects the cursor, starts at the newest page instead,
+   * but only once: undefined if a later cursor is rejected too.
    */
   const read = async (size: number, cursor: string) => {
     try {
@@ -97,17 +108,21 @@ export function openOlderMessages(run: RunContext, retry: RetryPolicy) {
   };
 }
 
-function readPage({ network, credentials }: RunContext, retry: RetryPolicy, limit: number, cursor: string | undefined) {
+function readPage(
+  { network, credentials }: InboxReader,
+  retry: RetryPolicy,
+  limit: number,
+  cursor: string | undefined,
+) {
   const page = { limit, ...omitUndefined({ cursor }) };
   return retry(() => credentials.use((token) => network.inbox(token, page)));
 }
 
 /**
- * Returns the end of the first reading: the first page, or the first message of an older version, which sent without
- * reading. Messages not sent yet have no replies. After a restore everything is read, because the log may lack
- * messages.
+ * Returns a test for the message at which the very first reading of the inbox ends: older ones cannot reply to a
+ * message of ours. After a restore nothing is too old, because the log may lack messages of ours.
  */
-async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: InboxMessage) => boolean> {
+async function isTooOld({ eventLog, projector }: InboxReader): Promise<(message: InboxMessage) => boolean> {
   if (projector.state("restores").last !== null) return () => false;
   for await (const { time } of eventLog.store.read({ types: ["DirectMessageAttempted"], limit: 1 })) {
     const earliest = Date.parse(time) - CLOCK_SKEW_MS;
@@ -116,18 +131,25 @@ async function isTooOld({ eventLog, projector }: RunContext): Promise<(message: 
   return () => true;
 }
 
-/** Records what the messages show and the log does not hold yet. */
-async function recordMessages(run: RunContext, messages: readonly InboxMessage[]): Promise<void> {
+/**
+ * Appends what inbox messages show and the log lacks: senders who wrote first or replied, opt-outs, possible opt-outs,
+ * and objections to tracking.
+ */
+async function recordMessages(run: InboxReader, messages: readonly InboxMessage[]): Promise<void> {
   const { metadata, lease } = run;
   const decide = () => decideReceived(outreachState(run), run, messages);
   await handle(run, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
 }
 
-/** Decides what messages (newest first) add to the state: who wrote, who answered, and who asks to be left alone. */
+/**
+ * Decides which events follow from inbox messages (newest first): who wrote, who answered, and who asks to be left
+ * alone. `found`: how the messages were found.
+ */
 export function decideReceived(
   state: OutreachState,
-  { rules, readWish, isTrackingOptOut }: Pick<RunContext, "rules" | "readWish" | "isTrackingOptOut">,
+  { rules, readWish, isTrackingOptOut }: ReplyRules,
   messages: readonly InboxMessage[],
+  found: { readonly via?: "stream" } = {},
 ): AppendDecision<never> {
   const own = state.account.user?.id;
   const noted = new Set<string>();
@@ -140,17 +162,21 @@ export function decideReceived(
     const recipient = { id: senderId, ...omitUndefined({ username }) };
     const newEvents: NewEvent[] = [];
     // A message to a group is no consent, since it was not written to us. A wish counts anywhere.
-    const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), createdAt);
+    const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), message);
     if (side !== undefined && once(`${side} ${senderId}`)) {
-      const data = { recipient, message_id, received_at: isoTime(createdAt) };
+      const data = { recipient, message_id, received_at: isoTime(createdAt), ...found };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
     // Also if a hash suppresses them, because they may have another handle by the next message.
     const wish = readWish(text);
-    if (wish === "stop") newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id }]));
+    if (wish === "stop")
+      newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id, ...found }]));
     else newEvents.push(...nameSuppressed(state.contacts, [recipient]));
     if (wish === "doubt" && isUndecided(state, rules, recipient, createdAt) && once(`hold ${senderId}`)) {
-      newEvents.push({ type: "RecipientHeld", data: { recipient, message_id, received_at: isoTime(createdAt) } });
+      newEvents.push({
+        type: "RecipientHeld",
+        data: { recipient, message_id, received_at: isoTime(createdAt), ...found },
+      });
     }
     if (isTrackingOptOut(text) && isTrackedAt(state, recipient, createdAt) && once(`tracking ${senderId}`)) {
       newEvents.push(...denyTracking(state, rules, recipient, message));
@@ -160,16 +186,24 @@ export function decideReceived(
   return { events };
 }
 
-/** False if they are suppressed, or were held for this message or a later one: a message may be read twice. */
-function isUndecided(state: OutreachState, rules: OutreachRules, recipient: Recipient, createdAt: number): boolean {
+/**
+ * True unless the sender is suppressed, or was held because of this message or a later one. The inbox may return a
+ * message twice.
+ */
+export function isUndecided(
+  state: OutreachState,
+  rules: OutreachRules,
+  recipient: Recipient,
+  createdAt: number,
+): boolean {
   const { held_at } = findPerson(state.contacts, recipient) ?? {};
   if (held_at !== undefined && createdAt <= Date.parse(held_at)) return false;
   return !isSuppressed(state, rules, recipient);
 }
 
 /**
- * True if the sender of a message that objects to tracking has not denied it yet, and has not granted it since. A
- * message may be read twice.
+ * True if the sender may be tracked when this message objects: no denial yet, and no consent to tracking after it. The
+ * inbox may return a message twice.
  */
 function isTrackedAt({ contacts }: OutreachState, recipient: Recipient, createdAt: number): boolean {
   const { status, at } = findPerson(contacts, recipient)?.tracking ?? { status: "unknown" };
@@ -189,21 +223,26 @@ function denyTracking(
 }
 
 /**
- * Returns what a message shows of its author: that they wrote, or that they answered us. Undefined if that is known.
+ * Returns the event for a message that shows something new of its sender: that they wrote, or that they answered us.
+ * Undefined if the log knows it.
  */
-function isNews(contact: Contact | undefined, createdAt: number): "first" | "reply" | undefined {
+function isNews(contact: Contact | undefined, { id, createdAt }: InboxMessage): "first" | "reply" | undefined {
+  // By the network's clock, a message that is known to be the first may seem to follow ours.
+  if (contact?.received_id === id) return undefined;
   const isReply = contact?.attempted_at !== undefined && createdAt >= Date.parse(contact.attempted_at);
   if (isReply) return contact.replied ? undefined : "reply";
   return contact?.received === true ? undefined : "first";
 }
 
-/** `backlog` is the cursor of older messages; undefined if there are none. */
+/**
+ * Appends that the inbox was read. `backlog`: the cursor at which older messages begin; undefined if there are none.
+ */
 async function recordRead(
-  run: RunContext,
+  run: InboxReader,
   messages: number,
   cursors: { readonly newest_id?: string | undefined; readonly backlog: string | undefined },
 ): Promise<void> {
-  const data = { run_id: run.runId, messages, ...omitUndefined(cursors) };
+  const data = { messages, ...omitUndefined({ run_id: run.runId, usage: run.usage?.(), ...cursors }) };
   const { metadata, lease } = run;
   await record(run, STREAMS.outreach, [{ type: "InboxRead", data }], { metadata, lease });
 }

@@ -1,14 +1,19 @@
-import type { Recipient, SkipReason } from "../../events/outreach.ts";
-import { toRecipient, type Contact } from "../../projections/contacts.ts";
-import { judgeKnown, messageRecipient, type OutreachRules, type OutreachState } from "./decide.ts";
-import { isSelected, type RunSelection } from "./run-limits.ts";
+import type { NotReachedReason, Recipient, RecipientSource, SkipReason } from "../../events/outreach.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
+import { toRecipient, type Contact } from "../../projections/contact.ts";
+import type { QuotaMoment } from "../../projections/quota.ts";
+import { judgeKnown, messageRecipient, sourceFor, type OutreachRules, type OutreachState } from "./decide.ts";
+import { isSelected, leftOfLimit, remaining, type RunSelection } from "./run-limits.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 
-/** The judgement of the imported recipients before a run asks the network. */
+/** The verdicts on all imported recipients before a run asks the network, counted by variant and skip reason. */
 export type Survey = Awaited<ReturnType<typeof survey>>;
 
-/** The text for the requested recipient, or else for the first open one that it renders for. */
+/**
+ * A recipient, and the message rendered for them: the recipient that the caller asked for, or the first open one
+ * without missing fields.
+ */
 interface Sample {
   readonly recipient: Recipient;
   readonly rendered: Rendered;
@@ -16,7 +21,7 @@ interface Sample {
 
 interface Skipped {
   count: number;
-  /** The first of them. */
+  /** First recipients who are skipped for this reason. */
   readonly recipients: Recipient[];
 }
 
@@ -52,16 +57,22 @@ export async function survey(
   return {
     template: rules.template.id,
     template_name: rules.template.name ?? null,
-    /** In the template's order. `recipients`: how many open recipients get it. */
+    /** Variants of the message in the template's order. `recipients`: how many open recipients get the variant. */
     variants: rules.template.variants.map(({ label }) => {
       return { variant: label, recipients: counts.get(label) ?? 0, sample: samples.get(label) };
     }),
-    /** Open recipients who are known by handle only. Their id, which the network knows, decides their variant. */
+    /**
+     * Number of open recipients whose variant is unknown: the list has only their handle, and the id, which decides the
+     * variant, is known to the network.
+     */
     undecided: counts.get(undefined) ?? 0,
     skips,
-    /** Recipients whose message failed. Only an operator can allow a retry. */
+    /** Recipients whose last message failed. They get another one only after an operator allows a retry. */
     failed,
-    /** Present only if one recipient is requested; with their variant if their id is known. */
+    /**
+     * Verdict on the one recipient that the caller asked for, and their variant if their id is known. Absent if the
+     * caller asked for none.
+     */
     requested: recipient && {
       verdict: judgeKnown(state, rules, toRecipient(recipient)),
       variant: ownVariant(rules, recipient),
@@ -69,9 +80,68 @@ export async function survey(
   };
 }
 
+interface Found {
+  readonly recipient: Recipient;
+  readonly contact: Contact | undefined;
+  readonly source: RecipientSource | undefined;
+}
+
+/** True if a run is for the recipient: its limits do not leave them out. */
+export function isForRun(wanted: RunSelection | null, { template }: OutreachRules, found: Found): boolean {
+  const { recipient, contact, source } = found;
+  const id = recipient.id ?? contact?.id;
+  return isSelected(wanted, {
+    // Costs a hash for each recipient of a list, which most runs do not need.
+    variant: wanted?.variant === undefined || id === undefined ? undefined : chooseVariant(template, id).label,
+    basis: contact?.basis ?? "none",
+    source: sourceFor(source, contact),
+  });
+}
+
+/** A run's act on a requested recipient, as the log tells it before the network is asked. */
+export interface Expected {
+  readonly recipient: Recipient;
+  readonly expected: "message" | "no_message";
+  readonly reason?: SkipReason | NotReachedReason;
+  readonly detail?: string;
+}
+
+/** Judges requested recipients for the run in progress or, if there is none, for a run with this selection. */
+export function judgeRequested(
+  state: OutreachState,
+  rules: OutreachRules,
+  {
+    now,
+    recipients,
+    selection = {},
+  }: {
+    readonly now: QuotaMoment;
+    readonly recipients: readonly Recipient[];
+    readonly selection?: RunSelection | undefined;
+  },
+): readonly Expected[] {
+  const { current } = state.run;
+  const ofDay = remaining(state, rules, now);
+  const ofRun = current === null ? (selection.limit ?? Infinity) : leftOfLimit(current);
+  let left = Math.min(ofDay, ofRun) - (current?.requested.length ?? 0);
+  return recipients.map((recipient): Expected => {
+    const contact = findPerson(state.contacts, recipient);
+    const found = { recipient, contact, source: undefined };
+    if (!isForRun(current ?? selection, rules, found)) return { recipient, expected: "no_message", reason: "left_out" };
+    const judged = judgeKnown(state, rules, recipient, undefined, contact);
+    if (judged.verdict === "ask" && left-- > 0) return { recipient, expected: "message" };
+    if (judged.verdict === "ask") {
+      const reason = ofDay <= ofRun ? "daily_limit_reached" : "limit_reached";
+      return { recipient, expected: "no_message", reason };
+    }
+    const { verdict: _verdict, ...why } = judged;
+    return { recipient, expected: "no_message", ...("found" in why ? { reason: why.reason } : why) };
+  });
+}
+
 /**
- * Returns the variant of a recipient, which their id decides; undefined without an id. A single variant goes to all
- * recipients.
+ * Returns the variant of the message that a recipient gets, by their id; undefined without an id. If the template has
+ * one variant, it goes to all.
  */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
   if (template.variants.length === 1) return template.variants[0]!.label;
@@ -96,5 +166,5 @@ function renderSamples({ template }: OutreachRules, contact: Contact): [string, 
   return texts.map(({ variant, rendered }) => [variant, { recipient, rendered }]);
 }
 
-/** Placeholders for values that the network tells only when a message is sent. */
+/** Placeholders for the values of a message that only the network knows until it is sent. */
 export const STAND_INS = { name: "[name]", username: "[username]" } as const;

@@ -8,8 +8,8 @@ export type Meter = ReturnType<typeof createMeter>;
 type Counts = Omit<Usage, "usd">;
 
 /**
- * Counts what a network returned and accepted. A person who comes along with posts or messages is counted too. A send
- * counts if it was accepted or may have been; all other results say that it certainly was not.
+ * Wraps a network's client to count what is billed. Profiles that arrive with posts or messages count too. A send
+ * counts unless the result says that it certainly was not accepted.
  */
 export function createMeter(network: SocialNetwork, prices: Prices) {
   const counts = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 };
@@ -20,9 +20,11 @@ export function createMeter(network: SocialNetwork, prices: Prices) {
 
   return {
     network: countedCalls(network, count),
-    /** Returns the usage until now. */
+    /** Returns the network use counted until now, with its price. */
     usage: () => priced(counts, prices),
-    /** Returns the usage with `sends` more messages, for a run that does what this one found. */
+    /**
+     * Returns the counted use plus `sends` messages: after a dry run, what the same run would cost if it sends them.
+     */
     estimate: (sends: number) => priced({ ...counts, sends: counts.sends + sends }, prices),
   };
 }
@@ -51,6 +53,11 @@ function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => 
     conversation: counted(network.conversation, messages),
     inbox: counted(network.inbox, (page) => messages(page.messages)),
   };
+}
+
+/** Returns the use of the network by messages that arrived without being requested. */
+export function priceMessages(messages: number, prices: Prices): Usage {
+  return priced({ sends: 0, users: 0, followers: 0, posts: 0, messages }, prices);
 }
 
 function priced(counts: Counts, prices: Prices): Usage {

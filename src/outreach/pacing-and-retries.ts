@@ -6,11 +6,15 @@ import { record } from "../log/decide-and-append.ts";
 import { SocialError, type RateWindow } from "../networks/network.ts";
 import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./context.ts";
 
-/** Without a header: one message a minute, X's documented 15 in 15 minutes. */
-const DEFAULT_SPACING_MS = 60_000;
+/**
+ * Time between two sends, in ms, if the network's answer has no rate-limit header: one message a minute, X's documented
+ * 15 in 15 minutes.
+ */
+export const DEFAULT_SPACING_MS = 60_000;
 
 /**
- * Share of the spacing that is random, a fifth. Even distances look automated, and several accounts would stay in step.
+ * Random share of the time between two sends: a fifth. Even distances look automated, and several accounts would send
+ * in step.
  */
 const JITTER = 0.2;
 
@@ -28,14 +32,17 @@ export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: nu
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));
 }
 
-/** Shorter waits are not recorded, because they end before an operator could read about them. */
+/** Shortest pause of a run that is recorded. A shorter one ends before an operator could read about it. */
 const RECORDED_MS_MIN = 1_000;
 
 export function isRecordedPause(ms: number): boolean {
   return ms > RECORDED_MS_MIN;
 }
 
-/** Waits until `until` (ms since the epoch), or less if the run must end. The log states why and until when. */
+/**
+ * Waits until `until` (ms since the epoch), or less if the run must end. Before a long wait, appends to the log why and
+ * until when.
+ */
 export async function pause(run: Omit<RunContext, "pause">, reason: PauseReason, until: number): Promise<void> {
   const ms = until - run.clock();
   if (run.signal.aborted) return;
@@ -54,21 +61,24 @@ async function recordPause(run: Omit<RunContext, "pause">, reason: PauseReason, 
   }
 }
 
-/** Shortest wait, so that a window that is already over does not cause a busy loop. */
+/** Shortest wait before a retry, in ms, so that a rate-limit window that is already over does not cause a busy loop. */
 export const RETRY_WAIT_MS_MIN = 1000;
 
-/** Attempts at a read that the network does not answer. Giving up costs the run its day. */
+/** Most attempts at a read that the network does not answer. A run that gives up sends nothing more that day. */
 export const READ_ATTEMPTS_MAX = 7;
 
-/** Attempts if a caller waits for the answer, or if the read is repeated later anyway: ten seconds at most. */
+/**
+ * Most attempts at a read if a caller waits for the answer, or if the read is repeated later anyway. They take ten
+ * seconds at most.
+ */
 export const QUICK_ATTEMPTS_MAX = 3;
 
 /**
- * Retries a read: after a 429 when the window resets, without an answer after a short wait. Throws the SocialError once
- * the work must end. `throwsLimit`: also throws a 429, for a caller who waits for the answer.
+ * Creates a function that retries reads of the network: after a 429 once the rate-limit window resets, and without an
+ * answer after a short wait. `throwsLimit`: a 429 is thrown instead, because a caller waits.
  */
 export function createRetry(
-  { clock, random }: Pick<OutreachContext, "clock" | "random">,
+  { clock, random }: OutreachContext,
   { signal, pause }: Waiting,
   attempts: number,
   throwsLimit = false,
@@ -93,7 +103,7 @@ export function createRetry(
 }
 
 /**
- * The six waits between seven attempts take up to seven minutes, half of that on average. X's outages are mostly
- * shorter.
+ * Backoff between the attempts at an unanswered read. Six waits between seven attempts take up to seven minutes; X's
+ * outages are mostly shorter.
  */
 const BACKOFF = { baseMs: 2_000, factor: 4, maxMs: 120_000 };

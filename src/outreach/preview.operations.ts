@@ -12,18 +12,19 @@ import { UNKNOWN_RECIPIENT } from "../recipients/recipients.operations.ts";
 import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve-recipient.ts";
 import { warnOfSlips } from "../template/check-text.ts";
 import type { Template } from "../template/template.ts";
-import { showUnseen } from "../template/visible-text.ts";
+import { showUnseen } from "../template/show-invisible-characters.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
+import { warnOfNoOptOut } from "./run-status.ts";
 import { describeWindow } from "./send-window.ts";
 
-/** Recipients named for each skip reason by default: they fit a screen. */
+/** Default number of recipients that a preview names for each skip reason: as many as fit a screen. */
 const NAMED = 5;
 const NAMED_MAX = 100;
 
 interface PreviewReader extends LogReader {
-  readonly config: Pick<Config, "outreach">;
-  /** The rules by which a run with this template decides. */
+  readonly config: Config;
+  /** Returns the rules by which a run with this template would decide. */
   rulesWith(template: Template): Promise<OutreachRules>;
 }
 
@@ -70,7 +71,7 @@ export const previewOutreach = operation({
   access: ["session", "read"],
   summary: "Show the configured message, and who would get which variant.",
   description:
-    "Asks no network: each variant as one recipient would read it; how many of the imported recipients get which, and who would be skipped and why. What only X knows shows in a dry run.",
+    "Asks no network. Shows each variant as one recipient would read it, how many imported recipients get which variant, and who would be skipped and why. A dry run also shows what only X knows.",
   personalRead: "preview",
   input: {
     recipient: Type.Optional({
@@ -155,8 +156,8 @@ function toRequestedJson({
   return { verdict: found.verdict, reason: found.reason, detail: found.detail ?? null, variant };
 }
 
-/** `ms` is now, since 1970. */
-function writeNotes({ outreach }: Pick<Config, "outreach">, template: Template, found: Survey, ms: number): string[] {
+/** Writes the notes below a preview: sentences on what it does not show. `ms`: the present time, since 1970. */
+function writeNotes({ outreach }: Config, template: Template, found: Survey, ms: number): string[] {
   const { sources, window, timezone } = outreach;
   const texts = found.variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
   const others = sources.filter((name) => name !== "list");
@@ -165,8 +166,9 @@ function writeNotes({ outreach }: Pick<Config, "outreach">, template: Template, 
       .filter((standIn) => texts.some((one) => one.includes(standIn)))
       .map((standIn) => `${standIn} is filled in from X when the message is sent`),
     ...(others.length === sources.length ? ["RECIPIENT_SOURCES lacks list: no run contacts imported recipients"] : []),
-    ...(others.length === 0 ? [] : [`recipients of ${others.join(", ")} show only in a dry run`]),
+    ...(others.length === 0 ? [] : [`only a dry run shows recipients of ${others.join(", ")}`]),
     ...warnOfSlips(template.text),
+    ...[warnOfNoOptOut(outreach)].filter((warning) => warning !== undefined),
     ...(window === undefined ? [] : [`sending window: ${describeWindow(window, timezone, ms)}`]),
   ];
 }
@@ -190,10 +192,10 @@ function describePreview({ template, template_name: name, variants, undecided, f
   return `${lines.join("\n")}\n`;
 }
 
-/** `undecided`: recipients who may get this variant or another one. */
+/** Describes a variant in a preview. `undecided`: number of recipients whose variant is unknown without the network. */
 function describeVariant(shown: Static<typeof variantJson>, undecided: number): string {
   const { variant, recipients, recipient, text: message, missing, too_long: length } = shown;
-  const known = `${recipients} ${recipients === 1 ? "person gets" : "people get"} it`;
+  const known = `${recipients} ${recipients === 1 ? "recipient gets" : "recipients get"} it`;
   const people = undecided === 0 ? known : `${known}, and a share of the ${undecided} whose id only X knows`;
   if (recipient === null) return `\nvariant ${variant}: ${people}; no recipient to show it for`;
   const fault = length !== null ? `it would be too long: ${length} characters` : `it lacks ${missing.join(", ")}`;
@@ -203,10 +205,10 @@ function describeVariant(shown: Static<typeof variantJson>, undecided: number): 
 
 function describeRequested({ verdict, reason, detail, variant }: Static<typeof requestedJson>): string {
   if (verdict === "pass")
-    return "the last message to this person failed: only reachlog recipients retry allows another try";
-  if (verdict === "skip") return `this person would be skipped: ${reason}${detail === null ? "" : ` (${detail})`}`;
+    return "the last message to this recipient failed: only reachlog recipients retry allows another try";
+  if (verdict === "skip") return `this recipient would be skipped: ${reason}${detail === null ? "" : ` (${detail})`}`;
   const which = variant === null ? "one of them" : `variant ${variant}`;
-  return `this person would get ${which}, unless X says that they cannot`;
+  return `this recipient would get ${which}, unless X says that they cannot`;
 }
 
 function describeSkipped({ reason, count: all, recipients }: Static<typeof skippedJson>): string {

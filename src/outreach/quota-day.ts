@@ -5,7 +5,10 @@ export function dayIn(timezone: string, ms: number): string {
   return plainDate(timezone, ms).toString();
 }
 
-/** Returns when the day of `ms` ends in the time zone: the first millisecond of the next calendar day that exists. */
+/**
+ * Returns when the calendar day that contains `ms` ends in the time zone: the first millisecond of the next day that
+ * exists there.
+ */
 export function nextDayAt(timezone: string, ms: number): number {
   return plainDate(timezone, ms).add({ days: 1 }).toZonedDateTime(timezone).epochMilliseconds;
 }
@@ -14,14 +17,14 @@ function plainDate(timezone: string, ms: number): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone).toPlainDate();
 }
 
-/** A moment as the quota counts it in an IANA time zone. */
+/** Returns a moment with its calendar day in an IANA time zone, as the daily quota counts it. */
 export function momentIn(timezone: string, ms: number): QuotaMoment {
   return { ms, day: dayIn(timezone, ms), timezone };
 }
 
 /**
- * Returns when the quota has more places than at `moment`, or when the day ends if none is used; ms since the epoch.
- * Places return at the next midnight; after a change of the time zone, each returns 24 hours after its use.
+ * Returns when the next used place of the daily quota is free again (ms since the epoch): at midnight; after a change
+ * of time zone, 24 hours after its use. Without used places, the end of the day.
  */
 export function resetsAt(quota: Quota, limit: number, moment: QuotaMoment): number {
   const { timezone } = moment;

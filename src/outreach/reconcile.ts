@@ -1,24 +1,35 @@
+import type { LogStore } from "../../events/catalog.ts";
 import { markOfErased } from "../../events/encryption.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
-import { SERVICE_METADATA } from "../log/event-log.ts";
+import { SERVICE_METADATA, type EventMetadata } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
 import { readConversation } from "./after-restore.ts";
 import type { OutreachContext, Waiting } from "./context.ts";
 import { createRetry, QUICK_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { recordOutcome } from "./send.ts";
 
-/** X shows the messages of 30 days. This is less, so that no clock makes it more. */
+/**
+ * Age up to which a message must be visible in a conversation, in ms: 28 days. X shows 30; two days less allow for
+ * wrong clocks.
+ */
 const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 
-/** Reads in which a message must be absent, `settleMs` apart, before it counts as not delivered. */
+/**
+ * Number of reads, `settleMs` apart, in which a message must be missing in the conversation before it counts as not
+ * delivered.
+ */
 const ABSENT_READS = 2;
 
 /**
- * Settles messages in doubt of all runs by reading the conversations: found means sent, absent twice means not
- * delivered, unreadable stays in doubt. Never sends, and waits for a 429. Ends early if the signal aborts; the rest
- * stays in doubt.
+ * Settles messages in doubt by reading their conversations: found means sent, missing twice means not delivered,
+ * unreadable stays in doubt. Never sends, and waits out a 429. Returns why a message stays in doubt, if one does.
  */
-export async function settleOpen(context: OutreachContext, waiting: Waiting): Promise<void> {
+export async function settleOpen(
+  context: OutreachContext,
+  waiting: Waiting,
+  metadata: EventMetadata = SERVICE_METADATA,
+): Promise<string | undefined> {
+  let left: string | undefined;
   const attempts = new Map(context.projector.state("run").open);
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
@@ -32,17 +43,19 @@ export async function settleOpen(context: OutreachContext, waiting: Waiting): Pr
     await waiting.pause("settling", notBefore);
     const absent: [string, OpenAttempt][] = [];
     for (const entry of unsettled) {
-      if (waiting.signal.aborted) return;
-      const looked = await settle(context, entry, read === ABSENT_READS, waiting);
+      if (waiting.signal.aborted) return "the lookup was interrupted";
+      const looked = await settle(context, entry, { isLast: read === ABSENT_READS, waiting, metadata });
       if (looked === "absent") absent.push(entry);
+      else if (looked !== "settled") left = looked.unreadable;
     }
     unsettled = absent;
     // Counted from the last one, so that the two reads of each are that far apart.
     notBefore = context.clock() + context.settleMs;
   }
+  return left;
 }
 
-/** Marks an attempt as in doubt that a dead process left without any outcome. */
+/** Appends that a message is in doubt, for an attempt that a dead process left without an outcome. */
 async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<string, OpenAttempt>): Promise<void> {
   for (const [id, attempt] of attempts) {
     if (attempt.in_doubt) continue;
@@ -52,18 +65,29 @@ async function markInDoubt(context: OutreachContext, attempts: ReadonlyMap<strin
   }
 }
 
-/** If `isLast`, a message that is absent again was not delivered. */
+/** Reason why a conversation does not tell whether it holds a message. */
+interface Unreadable {
+  readonly unreadable: string;
+}
+
+interface Look {
+  /** True if a message that is missing once more counts as not delivered. */
+  readonly isLast: boolean;
+  readonly waiting: Waiting;
+  readonly metadata: EventMetadata;
+}
+
+/** Settles one attempt by reading its conversation. */
 async function settle(
   context: OutreachContext,
   [id, attempt]: readonly [string, OpenAttempt],
-  isLast: boolean,
-  waiting: Waiting,
-): Promise<"settled" | "absent" | "unreadable"> {
+  { isLast, waiting, metadata }: Look,
+): Promise<"settled" | "absent" | Unreadable> {
   const found = await look(context, attempt, waiting);
-  if (found === "unreadable") return "unreadable";
+  if (found !== undefined && "unreadable" in found) return found;
   if (found !== undefined) {
     const data = { ...attemptFields(id, attempt), message_id: found.id, settled_by: "lookup" } as const;
-    await recordOutcome(context, { type: "DirectMessageSent", data }, SERVICE_METADATA);
+    await recordOutcome(context, { type: "DirectMessageSent", data }, metadata);
     return "settled";
   }
   if (!isLast) return "absent";
@@ -74,16 +98,20 @@ async function settle(
     frees_quota: false,
     retry: false,
   } as const;
-  await recordOutcome(context, { type: "DirectMessageFailed", data }, SERVICE_METADATA);
+  await recordOutcome(context, { type: "DirectMessageFailed", data }, metadata);
   return "settled";
 }
 
-async function look(context: OutreachContext, attempt: OpenAttempt, waiting: Waiting) {
+async function look(
+  context: OutreachContext,
+  attempt: OpenAttempt,
+  waiting: Waiting,
+): Promise<SentDm | Unreadable | undefined> {
   const own = context.projector.state("account").user;
-  if (own === null) return "unreadable";
-  const doubtful = (detail: string): "unreadable" => {
+  if (own === null) return { unreadable: "no account is linked" };
+  const doubtful = (detail: string, unreadable = detail): Unreadable => {
     context.logger.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
-    return "unreadable";
+    return { unreadable };
   };
   // Neither the recipient to look up nor the text to look for is known any more.
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the recipient was erased");
@@ -99,10 +127,11 @@ async function look(context: OutreachContext, attempt: OpenAttempt, waiting: Wai
         return doubtful("the conversation holds a message of ours with another text");
       if (reachesBack(conversation, attempt, limit)) return undefined;
     }
-    return doubtful("too much was written after it");
+    return doubtful("too many messages follow it in the conversation");
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    return doubtful(fault.message);
+    // The network's own words may name the recipient.
+    return doubtful(fault.message, "X did not show the conversation");
   }
 }
 
@@ -111,36 +140,39 @@ function attemptFields(attempt_id: string, { run_id, recipient }: OpenAttempt) {
 }
 
 /**
- * An attempt's time is the log's, which never runs backwards: after a clock was a day ahead, it stays ahead for a day.
- * Only a message that is older than its attempt by this much is surely an earlier one.
+ * Allowed difference between a message's time and its attempt's, in ms. The log's time never runs backwards, so a wrong
+ * clock may keep it a day ahead; only a message older than this is surely an earlier one.
  */
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
 /**
- * Finds the message of our attempt by its text. Its time does not matter: nothing sent before counts as sent, so the
- * same text is this attempt's or an earlier one's that was given up as not delivered. Either way they have it.
+ * Finds our message in a conversation by its text. Its time is ignored: the same text is from this attempt, or from an
+ * earlier one that was given up as not delivered. Either way the recipient has it.
  */
-export function findSent(conversation: readonly SentDm[], { text }: Pick<OpenAttempt, "text">, ownId: string) {
+export function findSent(conversation: readonly SentDm[], { text }: { readonly text: string }, ownId: string) {
   const wanted = comparable(text);
   return conversation.find((dm) => dm.senderId === ownId && comparable(dm.text) === wanted);
 }
 
-/** How much older than its attempt a message of ours may seem and still have been sent after it. */
+/** How much older than its attempt a message of ours may appear, in ms, because the network's clock differs. */
 const SEND_SKEW_MS = 5 * 60_000;
 
-/** True if we sent something since the attempt that does not have its text, which the network may have changed. */
+/**
+ * True if the conversation has any message of ours since the attempt. If its text differs, the network may have changed
+ * ours, so the attempt stays in doubt.
+ */
 function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
   return conversation.some(({ senderId, createdAt }) => senderId === ownId && createdAt >= earliest);
 }
 
 /**
- * True if a read of at most `limit` messages goes back to before the attempt. Only then is a missing message certainly
- * absent, because the recipient may have written a lot meanwhile.
+ * True if the newest `limit` messages go back to before the attempt. Only then is a missing message surely absent: the
+ * recipient may have written many since.
  */
 export function reachesBack(
   conversation: readonly SentDm[],
-  { attempted_at }: Pick<OpenAttempt, "attempted_at">,
+  { attempted_at }: { readonly attempted_at: string },
   limit: number,
 ) {
   const earliest = Date.parse(attempted_at) - CLOCK_SKEW_MS;
@@ -148,12 +180,23 @@ export function reachesBack(
 }
 
 /**
- * Removes differences that networks make: they trim messages, may compose characters differently, and turn a bare
- * `example.com/a` into the link `http://example.com/a`.
+ * Brings a message's text into a form that is compared: networks trim messages, may compose characters differently, and
+ * turn `example.com/a` into the link `http://example.com/a`.
  */
 function comparable(text: string): string {
   return text
     .normalize("NFC")
     .replaceAll(/https?:\/\//gi, "")
     .trim();
+}
+
+/** Counts how these messages in doubt were settled from a position on, by any process. */
+export async function countSettled(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
+  const outcomes = { sent: 0, not_delivered: 0 };
+  for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {
+    if (!("attempt_id" in data) || !attempts.has(data.attempt_id)) continue;
+    if (type === "DirectMessageSent") outcomes.sent++;
+    else outcomes.not_delivered++;
+  }
+  return outcomes;
 }

@@ -1,26 +1,49 @@
 import type { Run } from "../../projections/run.ts";
-import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
-import { handle, type AppendDecision } from "../log/decide-and-append.ts";
+import { SERVICE_METADATA, STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
 import { takeLease, type HeldLease, ROLES } from "../log/lease.ts";
+import { isoTime } from "../platform/clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import { waitForProjections, type OutreachContext } from "./context.ts";
-import { settleOpen } from "./reconcile.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { waitForProjections, type OutreachContext, type Waiting } from "./context.ts";
+import { countSettled, settleOpen } from "./reconcile.ts";
+import { decideEnd } from "./requested/requests.ts";
 import type { BackgroundTasks } from "./task-tracker.ts";
 
-/** Time between two attempts to close a dead run. Its lease may last for 30 s, a full disk for hours. */
+/**
+ * Time between two attempts to close the run of a dead process, in ms. Its lease may last for 30 s, a full disk for
+ * hours.
+ */
 const RETRY_MS = 5_000;
 
-/** Closes runs whose process has died. */
+/** A lookup of messages in doubt that is in progress in this process. */
+export interface Lookup {
+  readonly caller: string | undefined;
+  /** Start of the lookup, ISO 8601. */
+  readonly started_at: string;
+}
+
+/** Creates the functions that close a run whose process has died. */
 export function createRecovery(context: OutreachContext, backgroundTasks: BackgroundTasks) {
   const { sleep, clock } = context;
-  /** Settles and closes the log's open run with a lease that was free. */
-  const recoverWithLease = async (lease: HeldLease): Promise<void> => {
+  let lookup: Lookup | undefined;
+
+  /** Settles the messages of the log's open run and closes it, under a run lease that was free. */
+  const recoverWithLease = async (lease: HeldLease, callerOfLookup?: EventMetadata): Promise<void> => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
-      await settleOpen(context, { signal, pause: (_reason, until) => sleep(until - clock(), signal) });
+      const before = new Map(context.projector.state("run").open);
+      const from = context.projector.position + 1;
+      const waiting: Waiting = { signal, pause: (_reason, until) => sleep(until - clock(), signal) };
+      const detail = await settleOpen(context, waiting, callerOfLookup);
       if (signal.aborted) return;
-      const decide = () => decideAbandoned(context.projector.state("run"));
+      const report = await reportAbandoned(context);
+      const decide = () => decideAbandoned(context.projector.state("run"), report);
       await handle(context, STREAMS.outreach, decide, { metadata: SERVICE_METADATA, lease });
+      if (callerOfLookup === undefined) return;
+      const settled = await countSettled(context.eventLog.store, from, before);
+      const data = { in_doubt: before.size, ...settled, ...omitUndefined({ detail }) };
+      await record(context, STREAMS.outreach, [{ type: "MessagesLookedUp", data }], { metadata: callerOfLookup });
     });
   };
 
@@ -36,14 +59,31 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
 
   return {
     recoverWithLease,
-    /** Tries once, unless a run is in progress. */
+    /** The lookup in progress. Undefined if there is none in this process. */
+    lookup: () => lookup,
+    /**
+     * Begins to look up the messages in doubt and to close a dead run, and records the result in the caller's name.
+     * `running`: a run or another lookup is in progress, which settles them.
+     */
+    async lookUp(metadata: EventMetadata): Promise<{ readonly in_doubt: number } | "running"> {
+      await waitForProjections(context);
+      const { current, open } = context.projector.state("run");
+      const { size } = open;
+      if (current === null && size === 0) return { in_doubt: 0 };
+      const lease = await takeRunLease(context, context.makeId(), false);
+      if (lease === undefined) return "running";
+      lookup = { caller: metadata.caller, started_at: isoTime(clock()) };
+      void recoverWithLease(lease, metadata).finally(() => (lookup = undefined));
+      return { in_doubt: size };
+    },
+    /** Tries once to close the run of a dead process. Returns `running` if another run is in progress. */
     async tryOnce(): Promise<"settled" | "running"> {
       await waitForProjections(context);
       return once(false);
     },
     /**
-     * Retries to close a dead run until the log accepts it, because nothing else closes it. `steal` takes its lease
-     * without waiting, at the first try only. A later holder took the lease since, and lives.
+     * Repeats the attempt to close a dead run until the log accepts it, because nothing else closes it. `steal`: the
+     * first attempt takes the run's lease without waiting; later ones wait, as a new holder lives.
      */
     async retryUntilClosed(steal: boolean): Promise<void> {
       const dead = context.projector.state("run").current?.run_id;
@@ -62,22 +102,33 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   };
 }
 
-/** Closes the run in progress, whose process is dead. Decides nothing if another instance has closed it. */
-export function decideAbandoned({ current }: Run): AppendDecision<never> {
-  if (current === null) return { events: [] };
-  const { run_id, sent, skipped, failed, in_doubt } = current;
-  return { events: [{ type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } }] };
+/** Makes the request for the report of the open run, whose process is dead. */
+async function reportAbandoned({ projector, reportEnd }: OutreachContext): Promise<readonly NewEvent[]> {
+  const { current } = projector.state("run");
+  if (current === null || current.dry_run) return [];
+  return reportEnd({ ...current, reason: "abandoned", usd: null });
 }
 
 /**
- * The lease under which runs are made, one at a time over all instances. A dead run does not block the next one for
- * long.
+ * Closes the open run, whose process is dead, with the request for its report. Decides nothing if another instance has
+ * closed it.
+ */
+export function decideAbandoned({ current }: Run, report?: readonly NewEvent[]): AppendDecision<unknown> {
+  if (current === null) return { events: [] };
+  const { run_id, sent, skipped, failed, in_doubt } = current;
+  const end = { type: "RunAbandoned", data: { run_id, sent, skipped, failed, in_doubt } } as const;
+  return decideEnd(current, end, () => true, report);
+}
+
+/**
+ * Terms of the lease for a run: one run at a time over all instances. It lasts 30 s, so a dead process delays the next
+ * run only briefly.
  */
 const TERMS = { name: ROLES.run, ttlMs: 30_000, renewMs: 10_000 };
 
 /**
- * Takes the lease for one run. Each run is a separate holder, so that two triggers in one process also exclude each
- * other. Undefined while another holds it; `steal` says that that one is dead.
+ * Takes the lease for one run, undefined while another run holds it. Each run is a separate holder, so two triggers in
+ * one process exclude each other too. `steal`: the holder is known to be dead.
  */
 export function takeRunLease(context: OutreachContext, runId: string, steal: boolean): Promise<HeldLease | undefined> {
   return takeLease(context, { ...TERMS, holder: `${context.holder}/${runId}`, steal });

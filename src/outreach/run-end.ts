@@ -1,12 +1,12 @@
 import { LeaseLost } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
 import type { RunEnd } from "../../events/outreach.ts";
+import type { Run } from "../../projections/run.ts";
 import { SocialError } from "../networks/network.ts";
-import { STREAMS, type EventMetadata } from "../log/event-log.ts";
-import { handle, type HandleDeps } from "../log/decide-and-append.ts";
+import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
+import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import type { Projector } from "../projector/projector.ts";
 import type { RunContext } from "./context.ts";
-import { decideStop } from "./decide.ts";
 
 const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
   "credits_depleted",
@@ -21,8 +21,8 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
 ]);
 
 /**
- * True if an operator must act. A dead grant is announced where it is found, but not one that was just renewed and is
- * still refused.
+ * True if an operator must act on a run's end. A dead authorization is announced where it is found, except one that was
+ * just renewed and is still refused.
  */
 export function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
   return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
@@ -31,12 +31,12 @@ export function callsForAction({ projector }: RunContext, reason: RunEnd): boole
 /**
  * Returns why a run must stop between two messages: the signal's reason, or a lost lease. Undefined if it continues.
  */
-export function stopReason({ signal }: Pick<RunContext, "signal">): RunEnd | undefined {
+export function stopReason({ signal }: RunContext): RunEnd | undefined {
   if (!signal.aborted) return undefined;
   return signal.reason instanceof LeaseLost ? "fault" : (signal.reason as RunEnd);
 }
 
-/** Returns why a run ends if the network fails to answer. Throws any other fault. */
+/** Turns a fault of the network into the reason why a run ends. Throws any other fault. */
 export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
   const { logger, runId } = run;
   if (!(fault instanceof SocialError)) throw fault;
@@ -48,7 +48,10 @@ export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
   return fault.stop ?? "network_unavailable";
 }
 
-/** Ends that do not depend on the list, the day or the account. The same run, started again, may well complete. */
+/**
+ * Reasons for a run's end that pass: the same run, started again, may well complete. None depends on the list, the day
+ * or the account.
+ */
 const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "network_unavailable",
   "window_closed",
@@ -58,7 +61,8 @@ const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
 ]);
 
 /**
- * The query for the events of runs, newest first. A reader stops at the start of its run: nothing before belongs to it.
+ * Query for the events of runs, newest first. A reader stops at the start of its run, because nothing before belongs to
+ * it.
  */
 const BACK_TO_START = {
   types: [
@@ -73,9 +77,8 @@ const BACK_TO_START = {
 } as const;
 
 /**
- * Returns how far a run got that ended for a transient reason, such as a network outage or a dead process. `places`:
- * messages it sent or may have sent, with later settlements. Undefined if it is in progress or ended for another
- * reason.
+ * Returns how far a run got that ended for a passing reason, such as a network outage or a dead process. `places`:
+ * messages it sent or may have sent. Undefined if it is in progress or ended for another reason.
  */
 export async function findTransientEnd(store: LogStore, runId: string) {
   let hasEnded = false;
@@ -91,16 +94,29 @@ export async function findTransientEnd(store: LogStore, runId: string) {
   return undefined;
 }
 
-/** The run that was asked to stop, now or before. */
+/** Requests a stop of run `runId` (default: the current run). Decides nothing if a stop was requested before. */
+export function decideStop(
+  { run: { current } }: { readonly run: Run },
+  runId: string | undefined,
+): AppendDecision<"not_in_progress"> {
+  if (current === null || current.run_id !== (runId ?? current.run_id)) return { refusal: "not_in_progress" };
+  if (current.stop_requested_at !== null) return { events: [] };
+  return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
+}
+
+/**
+ * Answer to a request to stop a run: the run that is stopping, even if an earlier request asked for it; or that none is
+ * in progress.
+ */
 export type StopRequested =
   { readonly kind: "stopping"; readonly run_id: string } | { readonly kind: "not_in_progress" };
 
 /**
- * Requests a stop of run `runId` (default: the current run), on any instance. It sends nothing more, records the
- * outcome of the message in flight, and ends as `stopped`. Only a message after its last check may still go out.
+ * Requests a stop of run `runId` (default: the current run), on any instance. The run records the outcome of the
+ * message in flight and ends as `stopped`. Only a message that passed its last check may still go out.
  */
 export async function requestStop(
-  deps: HandleDeps,
+  deps: StateContext,
   runId: string | undefined,
   metadata: EventMetadata,
 ): Promise<StopRequested> {

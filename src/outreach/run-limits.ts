@@ -1,30 +1,39 @@
-import type { DataOf } from "../../events/catalog.ts";
 import type { Basis, KnownRecipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
-import { findPerson, isOwnRefusal, type Contacts } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
+import { isOwnRefusal, type Contacts } from "../../projections/contact.ts";
 import { usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
 import type { Run, RunState } from "../../projections/run.ts";
 
-/** The recipients that a run is for, and its most messages. Absent members do not restrict it. */
-export type RunSelection = Pick<DataOf<"RunStarted">, "limit" | "variant" | "basis" | "source">;
+/**
+ * Limits that a caller sets for a run: which recipients, and how many messages at most. An absent member sets no limit.
+ */
+export interface RunSelection {
+  readonly limit?: number;
+  readonly variant?: string;
+  readonly basis?: Basis;
+  readonly source?: RecipientSource;
+}
 
 export interface RunLimits {
   readonly dailyLimit: number;
-  /** The share of failed messages, from 0 to 1, at which a run ends. Undefined: no share ends it. */
+  /** Share of failed messages, from 0 to 1, at which a run ends. Undefined: a run ends at no share. */
   readonly stopAfterFailures: number | undefined;
 }
 
-type DailyLimit = Pick<RunLimits, "dailyLimit">;
+interface DailyLimit {
+  readonly dailyLimit: number;
+}
 
 interface LimitState {
   readonly quota: Quota;
   readonly run: Run;
 }
 
-/** Fewest messages from which a share of failures is computed. */
+/** Fewest messages before the share of failures can end a run. */
 export const FAILURE_TRIES_MIN = 10;
 
-/** Returns the places left of the day's quota at a moment. */
-export function remaining({ quota }: Pick<LimitState, "quota">, { dailyLimit }: DailyLimit, now: QuotaMoment): number {
+/** Returns how many messages the day's quota still allows at a moment. */
+export function remaining({ quota }: { readonly quota: Quota }, { dailyLimit }: DailyLimit, now: QuotaMoment): number {
   return Math.max(0, dailyLimit - usedAt(quota, now));
 }
 
@@ -33,13 +42,14 @@ export function placesLeft(state: LimitState, limits: DailyLimit, now: QuotaMome
   return Math.min(remaining(state, limits, now), leftOfLimit(state.run.current));
 }
 
-function leftOfLimit(run: RunState | null): number {
+/** Returns how many messages the run may still send by its own limit. */
+export function leftOfLimit(run: RunState | null): number {
   return run?.limit === undefined ? Infinity : Math.max(0, run.limit - run.places);
 }
 
 /**
- * Returns why the run sends no further message; undefined if it may. `planned`: messages that a dry run would have
- * sent.
+ * Returns why the run sends no further message; undefined if it may send one. `planned`: messages that a dry run has
+ * found so far, which count like sent ones.
  */
 export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMoment, planned = 0): RunEnd | undefined {
   const { current } = state.run;
@@ -67,14 +77,14 @@ export function isSelected(
 }
 
 /**
- * After this many refusals in a row the account is assumed to be at fault, although the network does not say so. Five
- * recipients that a look-up calls open are hardly all closed, and each further request harms a restricted account.
+ * Number of recipients refused in a row after which the account is assumed to be restricted, although the network does
+ * not say so. Each further request would harm a restricted account.
  */
 export const REFUSED_IN_A_ROW_MAX = 5;
 
 /**
- * Returns the recipients refused before, if another refusal counts against the account. Undefined if it counts only
- * against this recipient.
+ * Returns the recipients refused just before, if this refusal too suggests that our account is restricted. Undefined if
+ * it counts only against this recipient.
  */
 export function refusedForAccount({ contacts }: { readonly contacts: Contacts }, recipient: KnownRecipient) {
   const contact = findPerson(contacts, recipient);

@@ -2,28 +2,33 @@ import type { RunRules } from "../../events/outreach.ts";
 import { toSendWindow } from "../config/send-window.ts";
 import type { Config } from "../config/config.ts";
 import type { Keyring } from "../privacy/keyring.ts";
-import type { FindLinkKeys } from "../recipients/record-consent.ts";
-import type { HashesOf } from "../recipients/suppress.ts";
+import type { FindLinkKeys } from "../privacy/person-keys.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
-/** The rules that a what-if question may change. */
-export interface RulesInForce extends Pick<
-  OutreachRules,
-  "dailyLimit" | "requireConsent" | "stopAfterFailures" | "window" | "template"
-> {
+/** Rules of runs that a what-if question may change. */
+export interface RulesInForce {
+  readonly dailyLimit: OutreachRules["dailyLimit"];
+  readonly requireConsent: OutreachRules["requireConsent"];
+  readonly stopAfterFailures: OutreachRules["stopAfterFailures"];
+  readonly window: OutreachRules["window"];
+  readonly template: OutreachRules["template"];
   readonly timezone: string;
 }
 
-/** The changes of a question. An absent member stays as it was at that time; undefined is a value of the rule. */
+/**
+ * Changes of rules in a what-if question. An absent member keeps the rule of that time; undefined is a value, such as
+ * no limit.
+ */
 export type RuleChanges = Partial<RulesInForce>;
 
-/** The parts from which the rules are made, except the template. */
+/** Parts from which the rules of a run are made, except the template. */
 export interface RuleParts {
-  readonly config: Pick<Config, "outreach">;
+  readonly config: Config;
   readonly hashesOf: HashesOf;
   readonly findLinkKeys: FindLinkKeys;
-  readonly keyring: Pick<Keyring, "isForgotten">;
+  readonly keyring: Keyring;
 }
 
 /** Returns the configured rules, for runs with this template. */
@@ -51,8 +56,10 @@ export function toRunRules(
   };
 }
 
-/** Returns the rules that an event recorded. It holds only the template's id, so the text is today's. */
-export function fromRunRules(recorded: RunRules, { template }: Pick<RulesInForce, "template">): RulesInForce {
+/**
+ * Returns the rules that a `RunStarted` event recorded. The event holds only the template's id, so the text is today's.
+ */
+export function fromRunRules(recorded: RunRules, template: Template): RulesInForce {
   const { window } = recorded;
   return {
     dailyLimit: recorded.daily_limit,

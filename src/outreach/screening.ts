@@ -1,6 +1,7 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
-import { findContact, findPerson, isTriedLast, type Contact } from "../../projections/contacts.ts";
+import { findContact, findPerson } from "../../projections/contact-identity.ts";
+import { isTriedLast, type Contact } from "../../projections/contact.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import {
@@ -13,99 +14,193 @@ import {
   type RunContext,
   type Source,
 } from "./context.ts";
-import { judgeKnown, judgeUser, sourceFor, type Refused } from "./decide.ts";
+import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
+import { isForRun } from "./judge-recipients.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
-import { chooseVariant } from "../template/template.ts";
-import { findOurs, wasRestoredToday } from "./after-restore.ts";
+import { findOurs, wasRestoredToday, recordKeptOptOuts } from "./after-restore.ts";
 import { toRunEnd, stopReason } from "./run-end.ts";
-import { isSelected, placesLeft, reasonToEnd } from "./run-limits.ts";
+import { pause } from "./pacing-and-retries.ts";
+import { toRequestKey } from "./requested/requests.ts";
+import { placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
-import { namedSource, SOURCE_KINDS } from "./sources/sources.ts";
+import { lookUpUsers, namedSource, SOURCE_KINDS, toHandleKey, type TurnSource } from "./sources/sources.ts";
 
-/** The actions on recipients: a run writes and records, a dry run notes what a run would do. */
+/** Actions on the recipients that a run screens: a run writes and records, a dry run only notes what a run would do. */
 export interface RunActions {
   readonly retry: RetryPolicy;
-  /** True if it waits for the window to open for the remaining recipients; false if it ends. */
+  /** True if the run waits for the sending window to open for the remaining recipients; false if it ends. */
   readonly pausesWhenClosed: boolean;
-  /** Messages that a run would have sent, but this dry run did not. */
+  /** Returns how many messages the dry run has found to send so far; 0 in a run, which sends them. */
   planned(): number;
   skip(refused: readonly Refused[]): Promise<void>;
+  /** Waits until the next message may be sent. Returns why the run ends, or undefined. */
+  waitForTurn(): Promise<RunEnd | undefined>;
   /**
-   * Writes to a recipient who passed all checks. Returns why the run ends, `closed` if the recipient's window is
-   * closed, or undefined.
+   * Writes to a recipient who passed all checks. Returns why the run ends, `closed` if the recipient's sending window
+   * is closed, or undefined.
    */
   write(user: SocialUser, source: RecipientSource | undefined): Promise<RunEnd | "closed" | undefined>;
-  /** Called when all recipients of a page were judged. */
+  /** Callback after all recipients of a page were judged. */
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
 interface Screening extends RunActions, Reader {
   /**
-   * Network ids of recipients it asked about, and `@` with the lower-case handle of those unknown to the network.
-   * Sources overlap, and a list may name a recipient by handle and again by id.
+   * Network ids of recipients that the run has looked up, and `@` with the lower-case handle of those unknown to the
+   * network. Sources overlap, and a list may name a recipient by handle and again by id.
    */
   readonly seen: Set<string>;
-  /** Ids by lower-case handle, as the network showed them. */
+  /** Network ids by lower-case handle, as looked up in this run. */
   readonly ids: Map<string, string>;
-  /** Zones where the window was closed for recipients, in this pass through the sources. */
+  /**
+   * Time zones of recipients that were postponed in this pass through the sources, because the sending window was
+   * closed there.
+   */
   readonly closedZones: Set<string>;
-  /** True if recipients of the source were passed over, so that a later read must find them again. */
+  /** Requests that had their turn in this pass through the sources. A recipient may be requested again in it. */
+  readonly asked: Set<Recipient>;
+  /** Keys of the recipients of these requests. */
+  readonly served: Set<string>;
+  /** True if recipients of the source were postponed, so that a later read must find them again. */
   isSourceUnfinished: boolean;
 }
 
-/** Why a run ends. `until`: when the window opens for the next recipient (ISO 8601). */
+/** The end of a run and its reason. `until`: when the sending window opens for the next recipient (ISO 8601). */
 export interface Ended {
   readonly reason: RunEnd;
   readonly until?: string;
 }
 
 /**
- * Goes through the recipients of all sources, one after the other, until something ends the run. Only this code decides
- * who is skipped, why, and in what order, so that a dry run shows what a run does.
+ * Creates the screening of a run's recipients, in runs and dry runs alike. `decide.ts` judges each before and after the
+ * look-up, except if the network does not know them or has a message to them that a restore lost.
  */
-export async function screenRecipients(run: RunContext, actions: RunActions): Promise<Ended> {
-  if (wasRestoredToday(run)) return { reason: "log_restored" };
+export function createScreening(run: RunContext, actions: RunActions) {
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
   const wanted = () => Math.min(LOOKUP_BATCH, Math.max(1, left()));
   const met = { seen: new Set<string>(), ids: new Map<string, string>(), closedZones: new Set<string>() };
-  const screening: Screening = { ...actions, ...met, run, wanted, isSourceUnfinished: false };
+  const turns = { asked: new Set<Recipient>(), served: new Set<string>() };
+  const own = { ...met, ...turns, run, wanted, isSourceUnfinished: false };
+  const screening: Screening = { ...actions, ...own };
+  let screenNext = screenSources;
+  return {
+    /** Screens all sources in order; when called again, only the recipients requested since. */
+    async screen(): Promise<Ended> {
+      const first = screenNext;
+      screenNext = screenRequested;
+      return wasRestoredToday(run) ? { reason: "log_restored" } : screenUntilEnd(screening, first);
+    },
+    /** True if a request had its turn, so that the run does not come back to it before a pause. */
+    hadTurn: (requested: Recipient) => own.asked.has(requested),
+  };
+}
+
+type Step = (screening: Screening) => Promise<RunEnd | undefined>;
+
+async function screenUntilEnd(screening: Screening, first: Step): Promise<Ended> {
+  const { run } = screening;
   try {
-    for (;;) {
-      const end = await screenSources(screening);
+    for (let step = first; ; step = screenSources) {
+      const end = await step(screening);
       if (end !== undefined) return { reason: end };
       const opening = nextOpening(screening);
       if (opening === undefined) return { reason: "completed" };
       // The window may have opened since they were passed over.
       const isClosed = opening > run.clock();
-      if (isClosed && !actions.pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
-      await run.pause("window_closed", opening);
-      await run.sleep(OPENING_MARGIN_MS, run.signal);
+      if (isClosed && !screening.pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
+      const ended = await waitForOpening(screening, opening);
+      if (ended !== undefined) return { reason: ended };
     }
   } catch (fault) {
     return { reason: toRunEnd(run, fault) };
   }
 }
 
+/** Waits until the sending window opens. Recipients requested meanwhile are judged at once: theirs may be open. */
+async function waitForOpening(screening: Screening, opening: number): Promise<RunEnd | undefined> {
+  const { run } = screening;
+  for (let until: number | undefined = opening; until !== undefined; until = nextOpening(screening)) {
+    if (run.signal.aborted || until <= run.clock()) break;
+    using requests = watchForRequests(screening);
+    await pause({ ...run, signal: AbortSignal.any([run.signal, requests.signal]) }, "window_closed", until);
+    const end = await screenRequested(screening);
+    if (end !== undefined) return end;
+  }
+  await run.sleep(OPENING_MARGIN_MS, run.signal);
+  return undefined;
+}
+
+/** Aborts as soon as the log holds a request that had no turn yet. */
+function watchForRequests(screening: Screening): Disposable & { readonly signal: AbortSignal } {
+  const found = new AbortController();
+  const look = (): void => {
+    if (listWaiting(screening).length > 0) found.abort();
+  };
+  const unlisten = screening.run.projector.listen(({ type }) => {
+    if (type === "RecipientRequested") look();
+  });
+  look();
+  return { signal: found.signal, [Symbol.dispose]: unlisten };
+}
+
 /**
- * Waited after an opening. An instance's clock may be slightly ahead of the log's, and nothing must be recorded before
- * the opening or on the day before.
+ * Wait after the sending window opens, in ms. An instance's clock may be slightly ahead of the log's, and nothing must
+ * be recorded before the opening or on the day before.
  */
 export const OPENING_MARGIN_MS = 1_000;
 
-/** Goes through all sources, for recipients whose window is open. */
+/** Screens all sources once, for the recipients whose sending window is open. Postpones the others. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
-  const { run, retry, closedZones } = screening;
+  const { run, retry, closedZones, asked, served } = screening;
   const { metadata, lease, rules } = run;
   closedZones.clear();
-  // Opt-outs that arrived meanwhile are known before the first recipient is judged.
+  asked.clear();
+  served.clear();
+  // Opt-outs that a restore lost, or that arrived meanwhile, are known before the first recipient is judged.
+  await recordKeptOptOuts(run);
   await readNewMessages(run, retry);
   await eraseLeftClicks({ ...run, findLinkKeys: rules.findLinkKeys }, { metadata, lease });
+  const end = await screenRequested(screening);
+  if (end !== undefined || run.projector.state("run").current?.recipients !== undefined) return end ?? stopReason(run);
   for (const source of run.sources) {
-    const end = await screenSource(screening, source);
+    const ended = await screenSource(screening, source);
+    if (ended !== undefined) return ended;
+  }
+  return (await screenRequested(screening)) ?? stopReason(run);
+}
+
+/** Returns the recipients that callers requested and that had no turn in this pass, the earliest first. */
+function listWaiting({ run, asked }: Screening): readonly Recipient[] {
+  const { current } = run.projector.state("run");
+  return current?.requested.filter((requested) => !asked.has(requested)) ?? [];
+}
+
+/** Screens the recipients that callers requested, until none waits for their turn. */
+async function screenRequested(screening: Screening): Promise<RunEnd | undefined> {
+  const { asked, served, isSourceUnfinished } = screening;
+  for (let waiting = listWaiting(screening); waiting.length > 0; waiting = listWaiting(screening)) {
+    const recipients = waiting.slice(0, LOOKUP_BATCH);
+    for (const recipient of recipients) {
+      asked.add(recipient);
+      served.add(toRequestKey(recipient));
+    }
+    const entries = recipients.map((recipient) => ({ recipient }));
+    const end = await screenBatch(screening, REQUESTED, entries);
     if (end !== undefined) return end;
   }
-  return stopReason(run);
+  // Only recipients of the source itself have to be found again by it.
+  screening.isSourceUnfinished = isSourceUnfinished;
+  return undefined;
+}
+
+const REQUESTED: TurnSource = { name: "requested" };
+
+/** True if the recipient was requested and had their turn before their source came to them. */
+function wasServed({ served }: Screening, source: TurnSource, { id, username }: Recipient): boolean {
+  if (source === REQUESTED) return false;
+  const names = [...(id === undefined ? [] : [{ id }]), ...(username === undefined ? [] : [{ username }])];
+  return names.some((name) => served.has(toRequestKey(name)));
 }
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
@@ -128,20 +223,20 @@ async function screenSource(screening: Screening, source: Source): Promise<RunEn
   return undefined;
 }
 
-/** Returns why nothing more is sent; undefined if places are left. */
+/** Returns why the run ends now; undefined if it may send another message. */
 function endNow({ run, planned }: Screening): RunEnd | undefined {
   return reasonToEnd(outreachState(run), run.rules, quotaNow(run), planned());
 }
 
 /**
- * Recipients of a paid source mostly have no known time zone, so it is not read while the window is closed in the
- * quota's zone.
+ * True if a paid source is not read now, because the sending window is closed in the quota's time zone: its recipients
+ * mostly have no known zone.
  */
 function isClosedToRead(screening: Screening, source: Source): boolean {
   return SOURCE_KINDS[source.name].isPaid && isLater(screening, undefined);
 }
 
-/** True if the window is closed for the recipient, whose turn then comes later. */
+/** True if the sending window is closed for the recipient. Notes that their turn comes later. */
 function isLater(screening: Screening, contact: Contact | undefined): boolean {
   const { run } = screening;
   const isLate = isClosedFor(run.rules.window, contact, quotaNow(run));
@@ -156,7 +251,10 @@ function postpone(screening: Screening, contact: Contact | undefined): void {
   screening.isSourceUnfinished = true;
 }
 
-/** Returns when the window opens for the first postponed recipient, ms since the epoch; undefined if there are none. */
+/**
+ * Returns when the sending window opens for the first postponed recipient, ms since the epoch; undefined if there are
+ * none.
+ */
 function nextOpening({ run, closedZones }: Screening): number | undefined {
   const { window } = run.rules;
   if (window === undefined || closedZones.size === 0) return undefined;
@@ -164,30 +262,28 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
   return Math.min(...[...closedZones].map((zone) => opensAt(window, zone, now)));
 }
 
-/** Sources of retried recipients are always read. For each of these it is known only if they are listed. */
+/**
+ * True if the run reads the source. Sources of retried recipients are always read: of those recipients, only the
+ * imported ones have a known source.
+ */
 function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
   const wanted = projector.state("run").current?.source;
   return wanted === undefined || [wanted, undefined].includes(namedSource(name));
 }
 
-/** True if the run is not for this recipient. */
-function isLeftOut(screening: Screening, source: Source, recipient: Recipient, contact: Contact | undefined): boolean {
+/** True if the limits of the run leave this recipient out. */
+function isLeftOut(screening: Screening, source: TurnSource, recipient: Recipient, contact: Contact | undefined) {
   const { rules, projector } = screening.run;
-  const { current } = projector.state("run");
-  const id = recipient.id ?? contact?.id;
-  const found = {
-    // Costs a hash for each recipient of a list, which most runs do not need.
-    variant: current?.variant === undefined || id === undefined ? undefined : chooseVariant(rules.template, id).label,
-    basis: contact?.basis ?? "none",
-    source: sourceFor(namedSource(source.name), contact),
-  } as const;
-  if (isSelected(current, found)) return false;
+  const found = { recipient, contact, source: namedSource(source.name) };
+  if (isForRun(projector.state("run").current, rules, found)) return false;
   screening.isSourceUnfinished = true;
   return true;
 }
 
-async function screenBatch(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
-  const { run, seen } = screening;
+async function screenBatch(screening: Screening, source: TurnSource, entries: readonly BatchEntry[]) {
+  const { run, seen, waitForTurn } = screening;
+  const ended = source === REQUESTED ? undefined : await screenRequested(screening);
+  if (ended !== undefined) return ended;
   const open = await screenKnown(screening, source, entries);
   for (let at = 0; at < open.length;) {
     if (run.signal.aborted) return stopReason(run);
@@ -195,9 +291,14 @@ async function screenBatch(screening: Screening, source: Source, entries: readon
     if (end !== undefined) return end;
     // Each look-up of a recipient costs money, so no more are looked up than there are places.
     const size = screening.wanted();
-    const asked = open.slice(at, at + size).filter(({ recipient }) => !isLater(screening, find(run, recipient)));
+    const asked = open
+      .slice(at, at + size)
+      .filter(({ recipient }) => !wasServed(screening, source, recipient) && !isLater(screening, find(run, recipient)));
     for (const user of await screenUsers(screening, source, asked)) {
       if (run.signal.aborted) return stopReason(run);
+      const stopped = (await waitForTurn()) ?? (await screenBefore(screening, source));
+      if (stopped !== undefined) return stopped;
+      if (wasServed(screening, source, user)) continue;
       const written = await writeUnlessFound(screening, user, source);
       // They are asked about again when their turn comes, which may be on another day.
       if (written === "closed") seen.delete(user.id);
@@ -208,12 +309,22 @@ async function screenBatch(screening: Screening, source: Source, entries: readon
   return stopReason(run);
 }
 
+/** Gives their turn to recipients who were requested while the run waited for the turn of a recipient of the source. */
+async function screenBefore(screening: Screening, source: TurnSource): Promise<RunEnd | undefined> {
+  if (source === REQUESTED) return undefined;
+  while (listWaiting(screening).length > 0) {
+    const end = (await screenRequested(screening)) ?? (await screening.waitForTurn());
+    if (end !== undefined) return end;
+  }
+  return undefined;
+}
+
 function find(run: RunContext, recipient: Recipient): Contact | undefined {
   return findPerson(run.projector.state("contacts"), recipient);
 }
 
-/** Skips recipients that the log rules out, and leaves out those that the run is not for; returns the others. */
-async function screenKnown(screening: Screening, source: Source, entries: readonly BatchEntry[]) {
+/** Records skips for recipients that the log rules out, and drops those that the run is not for. Returns the others. */
+async function screenKnown(screening: Screening, source: TurnSource, entries: readonly BatchEntry[]) {
   const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
   const refused: Refused[] = [];
@@ -225,8 +336,11 @@ async function screenKnown(screening: Screening, source: Source, entries: readon
     const contact = findPerson(state.contacts, recipient);
     // Their turn comes only with the last source.
     const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact);
-    if (seen.has(id ?? `@${toHandleKey(named)}`) || isHeldBack) continue;
-    if (isLeftOut(screening, source, recipient, contact)) continue;
+    if (source !== REQUESTED && (seen.has(toRequestKey(recipient)) || isHeldBack)) continue;
+    if (isLeftOut(screening, source, recipient, contact)) {
+      refused.push({ recipient, verdict: LEFT_OUT });
+      continue;
+    }
     const verdict = judgeKnown(state, run.rules, recipient, user, contact);
     if (verdict.verdict === "ask") open.push({ recipient, ...(user === undefined ? {} : { user }) });
     else refused.push({ recipient, verdict });
@@ -235,21 +349,28 @@ async function screenKnown(screening: Screening, source: Source, entries: readon
   return open;
 }
 
-/** Looks the recipients up in the network and skips those that it rules out; returns the others. */
-async function screenUsers(screening: Screening, source: Source, open: readonly BatchEntry[]) {
+/**
+ * Looks recipients up in the network, and records skips for those whose profile rules out a message. Returns the
+ * others.
+ */
+async function screenUsers(screening: Screening, source: TurnSource, open: readonly BatchEntry[]) {
   const { run, seen, ids, retry, skip } = screening;
   const users: SocialUser[] = [];
   const refused: Refused[] = [];
-  for (const { entry, user } of await retry(() => lookUp(run, open))) {
+  for (const { entry, user } of await retry(() => lookUpUsers(run, open))) {
     if (user === undefined) {
-      seen.add(entry.recipient.id ?? `@${toHandleKey(entry.recipient)}`);
+      seen.add(toRequestKey(entry.recipient));
       refused.push({ recipient: entry.recipient, verdict: { verdict: "skip", reason: "invalid_recipient" } });
       continue;
     }
-    if (seen.has(user.id)) continue;
+    // A requested recipient gets an outcome, even if the run has met them before.
+    if (source === REQUESTED ? users.some(({ id }) => id === user.id) : seen.has(user.id)) continue;
     seen.add(user.id);
     ids.set(toHandleKey(user), user.id);
-    if (isLeftOut(screening, source, user, find(run, user))) continue;
+    if (isLeftOut(screening, source, user, find(run, user))) {
+      refused.push({ recipient: { id: user.id, username: user.username }, verdict: LEFT_OUT });
+      continue;
+    }
     const verdict = judgeUser(outreachState(run), run.rules, user);
     if (verdict.verdict === "write") users.push(user);
     else refused.push({ recipient: { id: user.id, username: user.username }, verdict });
@@ -258,12 +379,10 @@ async function screenUsers(screening: Screening, source: Source, open: readonly 
   return users;
 }
 
-function toHandleKey({ username = "" }: Recipient): string {
-  return username.toLowerCase();
-}
+const LEFT_OUT = { verdict: "pass", reason: "left_out" } as const;
 
-/** Writes to a recipient, unless a message that the log lost in a restore is found. */
-async function writeUnlessFound(screening: Screening, user: SocialUser, source: Source) {
+/** Writes to a recipient, unless the network shows a message to them that a restore lost from the log. */
+async function writeUnlessFound(screening: Screening, user: SocialUser, source: TurnSource) {
   const { run, retry, skip, write } = screening;
   if (isLater(screening, find(run, user))) return "closed";
   const ours = await findOurs(run, retry, user);
@@ -277,25 +396,4 @@ async function writeUnlessFound(screening: Screening, user: SocialUser, source: 
   const verdict = { verdict: "skip", reason: "already_contacted", found } as const;
   await skip([{ recipient: { id: user.id, username: user.username }, verdict }]);
   return undefined;
-}
-
-/**
- * Asks the network about entries whose source did not, with at most one request by id and one by handle. `user` is
- * undefined if the network does not know the name. Throws the network's SocialError.
- */
-async function lookUp({ network, credentials }: RunContext, entries: readonly BatchEntry[]) {
-  const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);
-  const ids = asked.flatMap(({ id }) => id ?? []);
-  const handles = asked.flatMap(({ id, username }) => (id === undefined ? (username ?? []) : []));
-  const found = [
-    ...(ids.length === 0 ? [] : await credentials.use((token) => network.usersById(token, ids))),
-    ...(handles.length === 0 ? [] : await credentials.use((token) => network.usersByUsername(token, handles))),
-  ];
-  const byId = new Map(found.map((user) => [user.id, user]));
-  const byHandle = new Map(found.map((user) => [user.username.toLowerCase(), user]));
-  return entries.map((entry) => {
-    const { id, username = "" } = entry.recipient;
-    const match = id === undefined ? byHandle.get(username.toLowerCase()) : byId.get(id);
-    return { entry, user: entry.user ?? match };
-  });
 }

@@ -1,17 +1,20 @@
-import type { Contact } from "../../projections/contacts.ts";
+import type { Contact } from "../../projections/contact.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";
 
-/** A moment for decisions about the sending window. */
+/** A moment by which a run decides if the sending window is open. */
 export interface TurnMoment extends QuotaMoment {
-  /** Time of the log's clock. It is before `ms` if that clock was set back. */
+  /**
+   * Time of the log's clock, in ms since the epoch. It is before `ms`, the time of the newest event, if the clock was
+   * set back.
+   */
   readonly clockMs: number;
 }
 
 /**
- * True if a local clock of the zone shows a time of the window. An hour that daylight saving skips is never shown, and
- * one that occurs twice counts twice.
+ * True if a clock in the time zone shows a day and hour of the sending window. An hour that daylight saving skips is
+ * never shown, and one that occurs twice counts twice.
  */
 export function isOpen(hours: readonly OpenHours[], timezone: string, ms: number): boolean {
   const { dayOfWeek, hour, minute } = toZone(timezone, ms);
@@ -19,12 +22,15 @@ export function isOpen(hours: readonly OpenHours[], timezone: string, ms: number
   return hours.some(({ day, from, to }) => day === dayOfWeek && from <= now && now < to);
 }
 
-/** Days to look ahead. If a zone skips the only day or hour of a weekly window, it opens a week later. */
+/**
+ * Days to look ahead for the next opening of the sending window. If a zone skips the only day or hour of a weekly
+ * window, it opens a week later.
+ */
 const DAYS_AHEAD = 15;
 
 /**
- * Returns when the window next opens, or closes if it is open at `ms`; ms since the epoch. Undefined if it is always
- * open.
+ * Returns when the sending window next opens, or closes if it is open at `ms`; ms since the epoch. Undefined if it is
+ * always open.
  */
 export function changesAt(hours: readonly OpenHours[], timezone: string, ms: number): number | undefined {
   const wasOpen = isOpen(hours, timezone, ms);
@@ -40,7 +46,10 @@ export function changesAt(hours: readonly OpenHours[], timezone: string, ms: num
   return moments.sort((one, other) => one - other).find((at) => at > ms && isOpen(hours, timezone, at) !== wasOpen);
 }
 
-/** Returns when the clock shows this many minutes after the date's midnight: two times if an hour occurs twice. */
+/**
+ * Returns when a clock in the zone shows this many minutes after the date's midnight: two moments if an hour occurs
+ * twice.
+ */
 function toMoments(date: Temporal.PlainDate, minutes: number, timezone: string): number[] {
   const local = date.toPlainDateTime().add({ minutes });
   return (["earlier", "later"] as const).map(
@@ -48,7 +57,7 @@ function toMoments(date: Temporal.PlainDate, minutes: number, timezone: string):
   );
 }
 
-/** Yields the times at which the zone changes its clocks. */
+/** Yields the moments at which the time zone changes between summer and winter time. */
 function* clockChanges(timezone: string, from: number, to: number): Iterable<number> {
   let next = toZone(timezone, from).getTimeZoneTransition("next");
   while (next !== null && next.epochMilliseconds <= to) {
@@ -61,25 +70,28 @@ function toZone(timezone: string, ms: number): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone);
 }
 
-/** Returns the time zone that counts for a recipient. `own` is theirs according to the list. */
+/**
+ * Returns the time zone in which the sending window counts for a recipient. `own`: the recipient's zone in the imported
+ * list.
+ */
 export function windowZone(window: SendWindow, own: string | undefined, { timezone }: QuotaMoment): string {
   return window.zone === "recipient" ? (own ?? timezone) : timezone;
 }
 
-/** True if no message may go out to the recipient. */
+/** True if the sending window is closed for the recipient, so that no message may go out. */
 export function isClosedFor(window: SendWindow | undefined, recipient: Contact | undefined, now: TurnMoment): boolean {
   return window !== undefined && isClosed(window, windowZone(window, recipient?.timezone, now), now);
 }
 
 /**
- * True if no message may go out. If the clock was set back, the window must be open both by the clock and by the newest
- * event.
+ * True if the sending window is closed. If the log's clock was set back, the window must be open both by that clock and
+ * at the time of the newest event.
  */
 export function isClosed({ hours }: SendWindow, timezone: string, { ms, clockMs }: TurnMoment): boolean {
   return !isOpen(hours, timezone, ms) || !isOpen(hours, timezone, clockMs);
 }
 
-/** Returns when a closed window opens, ms since the epoch; `now.clockMs` if it is open. */
+/** Returns when a closed sending window opens, ms since the epoch; `now.clockMs` if it is open. */
 export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }: TurnMoment): number {
   const openings = [ms, clockMs]
     .filter((at) => !isOpen(hours, timezone, at))
@@ -87,7 +99,7 @@ export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }
   return Math.max(clockMs, ...openings.map((at) => at ?? clockMs));
 }
 
-/** Describes the window for an operator; `ms` is now, since the epoch. */
+/** Describes the sending window for an operator. `ms`: the present time, since the epoch. */
 export function describeWindow({ text, hours, zone, whenClosed }: SendWindow, timezone: string, ms: number): string {
   const whose = zone === "recipient" ? `each recipient's time zone, or ${timezone} where that is not known` : timezone;
   const change = changesAt(hours, timezone, ms);

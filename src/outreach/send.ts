@@ -1,5 +1,5 @@
 import type { RecipientSource } from "../../events/outreach.ts";
-import { findPerson } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import type { Run } from "../../projections/run.ts";
 import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
 import { type AppendDecision, handle } from "../log/decide-and-append.ts";
@@ -28,8 +28,8 @@ import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
 
 /**
- * Sends one message to one recipient and records the outcome, or records why not. `rejected`: the network refused the
- * message itself. `end`: why the run ends; undefined if it continues.
+ * Sends one message to one recipient and records the outcome, or records why not. Returns `rejected` if the network
+ * refused the message itself, and `end` with the reason if the run ends.
  */
 export async function takeTurn(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   for (;;) {
@@ -41,9 +41,9 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
     const result = await sendUntilDecided(context, intended);
     const called = result.outcome !== "gave_up" || result.rate !== undefined;
     const now = context.clock();
-    /** When the next message may be sent, ms since the epoch; undefined if the network was not asked to send. */
+    /** Time at which the run may send its next message, ms since the epoch; undefined if no send was requested. */
     const nextSendAt = called ? now + spacingMs(result.rate, now, context.spacingMs, context.random()) : undefined;
-    /** True if the log states that time. */
+    /** True if the outcome event states when the next message goes out. */
     const isSaid = result.outcome === "sent" && isRecordedPause((nextSendAt ?? now) - now);
     const { newEvent, more, end } = decideSendOutcome(
       intended.attempt,
@@ -54,7 +54,7 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
     await recordOutcome(context, newEvent, context.metadata, more);
     // The new day has its own quota.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
-    /** True if the recipient's window is closed, so that their turn comes later. */
+    /** True if the recipient's sending window is closed, so that their turn comes later. */
     const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
     return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isClosed, end };
   }
@@ -62,15 +62,16 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
 
 type Intent = Extract<Awaited<ReturnType<typeof intend>>, { readonly text: string }>;
 
-/** Decides on the newest state whether the recipient gets a message, and records the intent or the skip. */
+/** Decides on the newest state whether the recipient gets a message. Appends the intent to write, or the skip. */
 async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   const { runId: run_id, accountId, metadata, lease } = context;
   const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
   const linkSecret = context.newLinkSecret?.();
+  const optOutCode = context.newOptOutCode();
   const decide = (): AppendDecision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
     if (isSkewed(context.skewMs())) return { refusal: { end: "clock_skewed" } };
-    const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret };
+    const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret, optOutCode };
     return decideTurn(outreachState(context), context.rules, command);
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
@@ -81,8 +82,8 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
 }
 
 /**
- * Sends until the outcome is decided. A 429 is certain non-delivery, so the same intent waits for the network's window;
- * a 401 is tried once more with a fresh token. Changes to the state are checked before each request.
+ * Requests a send until its outcome is known. A 429 is certain non-delivery, so the same intent waits for the
+ * rate-limit window; a 401 is tried once more with a fresh token. Changes of the state are checked before each request.
  */
 async function sendUntilDecided(context: RunContext, intent: Intent): Promise<SendDecided> {
   const { attempt, text } = intent;
@@ -101,16 +102,15 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
   }
 }
 
-/** Longer than one request to send takes. */
+/** Upper bound of the time that one request to send takes, in ms. The lease must last at least this long. */
 const SEND_MS_MAX = 20_000;
 
-/** Stands for the answer of a network that was not called. */
+/** Placeholder for the network's answer if the send was given up before any request. */
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
 
 /**
- * Returns why a message must not be sent after all. The network cannot be fenced, so run, lease and recipient are
- * checked right before the send. The log is read after the lease was renewed, to see what was appended during the
- * renewal.
+ * Returns why a message must not be sent after all. Checks run, lease and recipient right before the send, as the
+ * network knows no fences, and reads the log after the lease renewal, to see what was appended meanwhile.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   const isOurs = await context.lease.keep(SEND_MS_MAX);
@@ -133,8 +133,8 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
 }
 
 /**
- * Records the outcome of an attempt and what follows from it, unless the attempt is settled. An attempt gets at most
- * one final outcome and is in doubt once, even if the run, the next start and other instances look at it.
+ * Appends the outcome of an attempt to send and what follows from it, unless the attempt is settled. Each attempt gets
+ * at most one final outcome, even if the run, the next start and other instances all look at it.
  */
 export async function recordOutcome(
   context: OutreachContext,
@@ -147,7 +147,8 @@ export async function recordOutcome(
 }
 
 /**
- * Decides on the outcome and what follows from it; on nothing if the attempt has its outcome, or was in doubt before.
+ * Decides which events record an attempt's outcome. No events if the attempt is settled, or is in doubt and was so
+ * before.
  */
 export function decideRecorded(
   { open }: Run,

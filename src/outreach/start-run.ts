@@ -1,36 +1,54 @@
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
 import type { DataOf } from "../../events/catalog.ts";
+import type { Recipient } from "../../events/outreach.ts";
 import { usedAt } from "../../projections/quota.ts";
-import { STREAMS, type EventMetadata, eventAt } from "../log/event-log.ts";
+import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import type { Fenced, HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import { requireRunStates, waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
 import { decideStart } from "./decide.ts";
+import type { Expected } from "./judge-recipients.ts";
+import { joinRun, judgeNow, nextKey, runAt, type Joined } from "./requested/join-run.ts";
+import { toRequested, toRequests } from "./requested/requests.ts";
 import { toRunRules } from "./run-rules.ts";
 import type { RunSelection } from "./run-limits.ts";
 import { opensAt } from "./send-window.ts";
 import { isoTime } from "../platform/clock.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { createSerialQueue } from "../platform/serial-queue.ts";
 import { requestFields, withFields } from "../platform/logger.ts";
 import { createMeter } from "./network-cost.ts";
 import { findTransientEnd, watchForStop } from "./run-end.ts";
 import { perform, type RunReport, type StartedRun } from "./execute-run.ts";
 import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
-import { createBackgroundTasks } from "./task-tracker.ts";
+import { createBackgroundTasks, type BackgroundTasks } from "./task-tracker.ts";
 
-/** `done` resolves when the run has ended: with undefined if it died of a fault, which is logged. */
+/**
+ * Answer to a trigger of a run. If one started, `done` resolves with its report when it has ended; with undefined after
+ * a fault, which is logged.
+ */
 export type Triggered =
   | {
       readonly kind: "started";
       readonly run_id: string;
       readonly done: Promise<RunReport | undefined>;
+      /** Expected act on each recipient that the request names; absent if it names none. */
+      readonly expected?: readonly Expected[];
     }
+  | Joined
   | { readonly kind: "running"; readonly run_id: string | undefined }
   | { readonly kind: "not_authorized" }
-  /** `skewMs`: how far the machine's clock is ahead of the log's; negative if it is behind. */
+  /**
+   * Refusal of a run because the clocks differ. `skewMs`: how far the machine's clock is ahead of the log's; negative
+   * if it is behind.
+   */
   | { readonly kind: "clock_skewed"; readonly skewMs: number }
   | { readonly kind: "daily_limit_reached" }
-  /** `opensAt`: when the sending window opens, ms since the epoch. */
+  /**
+   * Refusal to start a run because the sending window is closed. `opensAt`: when the window opens next, ms since the
+   * epoch.
+   */
   | { readonly kind: "window_closed"; readonly opensAt: number };
 
 export interface TriggerRequest {
@@ -38,15 +56,21 @@ export interface TriggerRequest {
   readonly metadata: EventMetadata;
   readonly selection?: RunSelection;
   /**
-   * Makes the trigger idempotent: a repeat returns the run that the first one started. If that ended for a transient
-   * reason, another run sends what its limit left. A dry run is repeated, because its findings are not recorded.
+   * Recipients to write to. A run starts for them alone; with no `selection`, they join a run in progress. Undefined: a
+   * run for all.
+   */
+  readonly recipients?: readonly Recipient[] | undefined;
+  /**
+   * Idempotency key of the request: a repeat returns the run that the first request started. If that run ended for a
+   * passing reason, such as an outage, the repeat starts a new run for the rest of the limit. A repeated dry run is
+   * executed again.
    */
   readonly key?: IdempotencyKey;
 }
 
 /**
- * The holder of the lease starts its run within a moment. Another instance looks for that start this often, and this
- * many times.
+ * Interval in ms, and most looks, for the start of a run: the holder of the run lease records it within a moment, and
+ * another instance waits for that.
  */
 const START_POLL_MS = 50;
 const START_POLLS = 40;
@@ -57,35 +81,23 @@ export function createRunner(context: OutreachContext) {
   const tasks = createBackgroundTasks();
   const recovery = createRecovery(context, tasks);
 
-  /** Executes a run whose start is in the log. */
-  const start = (lease: HeldLease, runId: string, { dryRun, metadata }: TriggerRequest): Triggered => {
-    const meter = createMeter(context.network, context.prices);
-    const stop = watchForStop(context.projector, runId);
-    // All log lines of the run name the request that started it.
-    const logger = withFields(context.logger, requestFields(metadata));
-    const run: StartedRun = {
-      ...context,
-      logger,
-      network: meter.network,
-      runId,
-      accountId: context.projector.state("account").user?.id,
-      metadata,
-      lease,
-      signal: AbortSignal.any([lease.lost, tasks.stopping, stop.requested]),
-    };
-    const done = tasks.start("a run", { lease, logger }, async () => {
-      using _watching = stop;
-      return await perform(run, meter, dryRun);
-    });
-    const closed = done.then((report) =>
-      report === undefined && !tasks.stopping.aborted ? recovery.retryUntilClosed(false) : undefined,
-    );
-    void tasks.track(closed);
-    return { kind: "started", run_id: runId, done };
-  };
+  /** Joins of this process, one after the other: at the same time they would conflict with each other. */
+  const joins = createSerialQueue();
 
   const trigger = async (request: TriggerRequest): Promise<Triggered> => {
     requireRunStates(context);
+    for (let refused: Triggered | undefined; ;) {
+      const joined = joinsRuns(request) ? await joins(() => joinRun(context, request)) : undefined;
+      if (joined !== undefined) return joined;
+      if (refused !== undefined && context.projector.state("run").current !== null) return refused;
+      const triggered = await startRun(request);
+      if (triggered.kind !== "running" || triggered.run_id === undefined || !joinsRuns(request)) return triggered;
+      // The run may have begun or ended since the first attempt to join it.
+      refused = triggered;
+    }
+  };
+
+  const startRun = async (request: TriggerRequest): Promise<Triggered> => {
     const refused = await refuse(context, request);
     if (refused !== undefined) return refused;
     const runId = context.makeId();
@@ -94,12 +106,15 @@ export function createRunner(context: OutreachContext) {
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
     // Decides again if the lease expired, because the day or the window may be over if this process stood still.
+    let expected: readonly Expected[] | undefined;
     const first = await lease.fenced(async (fence) => {
       // While this one waited for the lease, another instance may have made the last run and used up the day.
       await waitForProjections(context);
       const refusedNow = await refuse(context, request);
       if (refusedNow !== undefined) return refusedNow;
       if (context.projector.state("run").current !== null) return undefined;
+      const { recipients, selection } = request;
+      expected = recipients && judgeNow(context, recipients, selection);
       return appendStart(context, fence, runId, request);
     });
     if (first === undefined) {
@@ -109,14 +124,10 @@ export function createRunner(context: OutreachContext) {
       return await runningNow(context);
     }
     if (typeof first === "object") return first;
-    if (first !== runId) return { kind: "started", run_id: first, done: Promise.resolve(undefined) };
+    const known = omitUndefined({ expected });
+    if (first !== runId) return { kind: "started", run_id: first, done: Promise.resolve(undefined), ...known };
     held.move();
-    return start(lease, runId, request);
-  };
-
-  const reconcile = async () => {
-    requireRunStates(context);
-    return (await recovery.tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
+    return { ...executeRun(context, { lease, runId, tasks, recovery }, request), ...known };
   };
 
   return {
@@ -126,23 +137,70 @@ export function createRunner(context: OutreachContext) {
     },
     /**
      * Closes the run of a dead process after settling its messages in doubt. Retries until the log accepts it or the
-     * runner stops. `steal` takes the lease without waiting.
+     * service stops. `steal` takes the run's lease without waiting.
      */
     recover: ({ steal }: { readonly steal: boolean }) => tasks.track(recovery.retryUntilClosed(steal)),
+    /** Begins a lookup of the messages in doubt, in the caller's name. */
+    async lookUp(metadata: EventMetadata) {
+      requireRunStates(context);
+      return tasks.track(recovery.lookUp(metadata));
+    },
+    lookup: recovery.lookup,
     /** Settles messages in doubt, and closes the run of a dead process, unless a run is in progress. */
-    reconcile: () => tasks.track(reconcile()),
+    reconcile: () => tasks.track(reconcile(context, recovery)),
     [Symbol.asyncDispose]: tasks.stop,
   };
 }
 
+interface Begun {
+  readonly lease: HeldLease;
+  readonly runId: string;
+  readonly tasks: BackgroundTasks;
+  readonly recovery: ReturnType<typeof createRecovery>;
+}
+
+/** Executes a run whose start is in the log. Returns at once, with a promise of the run's end. */
+function executeRun(context: OutreachContext, { lease, runId, tasks, recovery }: Begun, request: TriggerRequest) {
+  const { dryRun, metadata } = request;
+  const meter = createMeter(context.network, context.prices);
+  const stop = watchForStop(context.projector, runId);
+  // All log lines of the run name the request that started it.
+  const logger = withFields(context.logger, requestFields(metadata));
+  const run: StartedRun = {
+    ...context,
+    logger,
+    network: meter.network,
+    runId,
+    accountId: context.projector.state("account").user?.id,
+    metadata,
+    lease,
+    signal: AbortSignal.any([lease.lost, tasks.stopping, stop.requested]),
+  };
+  const done = tasks.start("a run", { lease, logger }, async () => {
+    using _watching = stop;
+    return await perform(run, meter, dryRun);
+  });
+  const closed = done.then((report) =>
+    report === undefined && !tasks.stopping.aborted ? recovery.retryUntilClosed(false) : undefined,
+  );
+  void tasks.track(closed);
+  return { kind: "started", run_id: runId, done } as const;
+}
+
+async function reconcile(context: OutreachContext, { tryOnce }: ReturnType<typeof createRecovery>) {
+  requireRunStates(context);
+  return (await tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
+}
+
 async function refuse(
   context: OutreachContext,
-  { dryRun, metadata, selection }: TriggerRequest,
+  { dryRun, metadata, selection, recipients }: TriggerRequest,
 ): Promise<Triggered | undefined> {
   const now = quotaNow(context);
   const recordRefusal = async (reason: DataOf<"RunRefused">["reason"], until?: string): Promise<void> => {
     const used = usedAt(context.projector.state("quota"), now);
-    const data = { reason, day: now.day, used, ...(until === undefined ? {} : { until }), ...selection };
+    const named = omitUndefined({ until, recipients: recipients?.length });
+    const data = { reason, day: now.day, used, ...named, ...selection };
     await record(context, STREAMS.outreach, [{ type: "RunRefused", data }], { metadata });
   };
   const skewMs = context.skewMs();
@@ -167,7 +225,15 @@ async function refuse(
   }
 }
 
-/** Returns the lease, or the run that is in progress under it elsewhere. */
+/** True if the request's recipients may join a run in progress. Its own limits would hold for the run's others too. */
+function joinsRuns({ recipients, dryRun, selection = {} }: TriggerRequest): boolean {
+  return recipients !== undefined && !dryRun && Object.keys(selection).length === 0;
+}
+
+/**
+ * Takes the lease that limits outreach to one run at a time. If another run holds it, returns that run as `running`;
+ * its id is undefined if the log does not show the run in time.
+ */
 async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Promise<HeldLease | Triggered> {
   const never = new AbortController().signal;
   for (let poll = 1; ; poll++) {
@@ -185,37 +251,37 @@ async function runningNow(context: OutreachContext): Promise<Extract<Triggered, 
   return { kind: "running", run_id: context.projector.state("run").current?.run_id };
 }
 
-/** Appends the run's start and returns the run's id: an earlier run's id if the key is known and that run counts. */
+/**
+ * Appends the run's start and returns the run's id. If the idempotency key is known and its run still counts, returns
+ * that run's id and appends nothing.
+ */
 async function appendStart(
   context: OutreachContext,
   fence: Fenced,
   runId: string,
-  { dryRun, metadata, selection = {}, key }: TriggerRequest,
+  { dryRun, metadata, selection = {}, recipients, key }: TriggerRequest,
 ): Promise<string> {
   let { limit } = selection;
   const rules = toRunRules(context.rules, context.timezone);
   const append = (under?: IdempotencyKey) => {
-    const data = { run_id: runId, dry_run: dryRun, ...selection, ...(limit === undefined ? {} : { limit }), rules };
-    return record(context, STREAMS.outreach, [{ type: "RunStarted", data }], { metadata, ...fence, ...under });
+    const requested = recipients && toRequested(context.projector.state("contacts"), recipients);
+    const limits = { ...selection, ...omitUndefined({ limit, recipients: requested?.length }) };
+    const begin = { type: "RunStarted", data: { run_id: runId, dry_run: dryRun, ...limits, rules } } as const;
+    const events = [begin, ...toRequests(runId, requested ?? [])];
+    return record(context, STREAMS.outreach, events, { metadata, ...fence, ...under });
   };
   for (let earlier = 0; ; earlier++) {
-    const appended = await append(key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` });
+    const appended = await append(nextKey(key, earlier));
     if (!appended.repeated) return runId;
     if (dryRun) {
       await append();
       return runId;
     }
-    const first = await runStartedAt(context, appended.first);
+    const first = await runAt(context, appended.first);
     const end = await findTransientEnd(context.eventLog.store, first);
     if (end === undefined) return first;
     if (limit === undefined) continue;
     limit -= end.places;
     if (limit <= 0) return first;
   }
-}
-
-async function runStartedAt({ eventLog }: OutreachContext, position: number): Promise<string> {
-  const event = await eventAt(eventLog.store, position);
-  if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
-  return event.data.run_id;
 }

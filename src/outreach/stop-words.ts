@@ -1,22 +1,27 @@
-/** Letters of scripts that write words without spaces between them, or attach endings to words, as Korean does. */
+/**
+ * Matches letters of scripts that write words without spaces between them, or attach endings to words, as Korean does.
+ */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** Soft hyphens, joiners and other invisible characters. */
+/** Matches soft hyphens, joiners and other invisible characters. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * The wish in a reply. `doubt`: it contains a short word of {@link createWishReader}, which may mean something else.
+ * The opt-out wish in a recipient's reply. `doubt`: the reply contains a short word of {@link createWishReader} among
+ * others, where it may mean something else.
  */
 export type Wish = "stop" | "doubt";
 
 /**
- * Longest single word, in characters, that counts only as the whole message: "cancel" and "end" have other meanings
- * too. A longer word, such as "unsubscribe", and a phrase count anywhere.
+ * Longest single stop word, in characters, that counts only as the whole message: "cancel" and "end" have other
+ * meanings too. A longer word, such as "unsubscribe", and a phrase count anywhere.
  */
 const SHORT_CHARS_MAX = 9;
 
-/** The same for scripts without spaces, in which longer words are phrases. */
+/**
+ * Longest stop word that counts only as the whole message, in scripts without spaces, where longer words are phrases.
+ */
 const SHORT_UNSPACED_CHARS_MAX = 3;
 
 /**
@@ -40,8 +45,8 @@ const COURTESIES = [
 ].flatMap((line) => line.split(","));
 
 /**
- * Makes a function that reads the wish in a reply. Undefined if the reply has none of the words. `others`: phrases of
- * another wish, as for {@link createStopWords}.
+ * Makes a function that reads the opt-out wish in a reply; it returns undefined if the reply has none of the stop
+ * words. `others`: phrases of another wish, as for {@link createStopWords}.
  */
 export function createWishReader(
   words: readonly string[],
@@ -67,14 +72,14 @@ function isShort(word: string): boolean {
   return !/[\s-]/.test(word) && word.length <= SHORT_CHARS_MAX;
 }
 
-/** Sorts "stop all" before "stop", which would leave "all". */
+/** Sorts stop words, longest first: if "stop" were removed before "stop all", the text would keep "all". */
 function longestFirst(words: readonly string[]): readonly string[] {
   return words.toSorted((one, other) => other.length - one.length);
 }
 
 /**
  * Makes a function that is true if a text contains one of the words or phrases as whole words. `others`: phrases of
- * another wish, which are ignored if they are on one line: "stop tracking" asks for less than "stop".
+ * another wish, which are cut out first if they are on one line: "stop tracking" asks for less than "stop".
  */
 export function createStopWords(words: readonly string[], others: readonly string[] = []): (text: string) => boolean {
   const patterns = toPatterns(words);
@@ -85,7 +90,9 @@ export function createStopWords(words: readonly string[], others: readonly strin
   };
 }
 
-/** Makes a function that brings a text into the form of the patterns, without the phrases of another wish. */
+/**
+ * Makes a function that normalizes a text for the comparison with stop words, and cuts out the phrases of another wish.
+ */
 function createComparison(others: readonly string[]): (text: string) => string {
   const phrases = toPatterns(others);
   const takeOut = (line: string, phrase: RegExp) => line.replaceAll(new RegExp(phrase, "gu"), TAKEN_OUT);
@@ -97,7 +104,7 @@ function createComparison(others: readonly string[]): (text: string) => string {
 
 const LINE_END = /[\n\r\u2028\u2029]+/;
 
-/** Replaces a phrase, so that the words around it do not form another one. */
+/** Placeholder for a phrase that was cut out of a reply, so that the words around it do not form another phrase. */
 const TAKEN_OUT = "…";
 
 function toPatterns(words: readonly string[]): readonly RegExp[] {
@@ -119,7 +126,7 @@ const APOSTROPHES = /[`\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032]/g;
 /** Dashes, and the minus sign, which Unicode does not count among them. */
 const DASHES = /[\p{Pd}\u2212]/gu;
 
-/** Returns one form for all spellings of a text: width, case, quotation marks, dashes, white space. */
+/** Normalizes a text, so that all spellings are equal: width, case, quotation marks, dashes, white space. */
 function comparable(text: string): string {
   return (
     text

@@ -8,7 +8,7 @@ interface TaskDeps {
 
 export type BackgroundTasks = ReturnType<typeof createBackgroundTasks>;
 
-/** Background work under its own lease, which a stop can end and wait for. */
+/** Tracks background work that holds a lease, so that a stop of the service can end it and wait for it. */
 export function createBackgroundTasks() {
   const pending = new Set<Promise<unknown>>();
   const stopping = new AbortController();
@@ -21,11 +21,11 @@ export function createBackgroundTasks() {
   };
 
   return {
-    /** Aborts with the reason `stopped` when all work must end. */
+    /** Signal that aborts with the reason `stopped` when all background work must end. */
     stopping: stopping.signal,
-    /** Lets a stop wait for work that holds no lease yet. */
+    /** Makes a stop of the service wait for this promise too, for work that holds no lease yet. */
     track,
-    /** Does the work and releases the lease. Logs a fault and returns undefined. */
+    /** Executes background work and then releases its lease. Logs a fault and returns undefined. */
     start<T>(what: string, { lease, logger }: TaskDeps, work: () => Promise<T>): Promise<T | undefined> {
       const done = async (): Promise<T | undefined> => {
         await using _held = lease;

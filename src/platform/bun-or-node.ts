@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 
-/** Defined in bundles, which are started without Bun's own reading of `.env`. */
+/** Set when the program is built as a bundle, which starts without Bun's own reading of `.env`. */
 declare const STARTED_AS: string | undefined;
 
 /** True on Bun; for the few places where runtimes need different code. */
 export const isBun: boolean = process.versions.bun !== undefined;
 
 /**
- * The environment as the process got it. Bun adds files such as `.env` to `process.env` before any code runs, and
- * alters values. Undefined if Bun did so and the system has no record of the original.
+ * Environment of the process as the system gave it: Bun adds files such as `.env` to `process.env` before any code
+ * runs, and alters values. Undefined if Bun did so and the system has no record of the original.
  */
 export function originalEnvironment(record = "/proc/self/environ"): Record<string, string | undefined> | undefined {
   const isOriginal = !isBun || typeof STARTED_AS !== "undefined" || process.execArgv.includes("--no-env-file");
@@ -26,7 +26,7 @@ function splitEntry(entry: string): [string, string][] {
   return end < 1 ? [] : [[entry.slice(0, end), entry.slice(end + 1)]];
 }
 
-/** The files of `--env-file`, which replace `.env`; empty if there are none. */
+/** Returns the files that the runtime's option `--env-file` names, which replace `.env`; empty if there are none. */
 export function namedEnvFiles(args: readonly string[] = process.execArgv): readonly string[] {
   return args.flatMap((arg, at) => {
     if (arg === "--env-file") return args[at + 1] ?? [];

@@ -2,31 +2,31 @@ import * as crypto from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import { v7 } from "uuid";
 
-/** Milliseconds since the epoch. */
+/** Function that returns the time in ms since the epoch. */
 export type Clock = () => number;
 
-/** Makes event, run and request ids: UUIDv7, so that they sort by time. */
+/** Function that creates an id for an event, run or request: a UUIDv7, so that ids sort by time. */
 export type MakeId = () => string;
 
 export const systemClock: Clock = () => Date.now();
 
 /**
- * The runtime's own function takes a quarter of the library's time, and each click has an id. Deno 2.9.6 has no such
- * function.
+ * Creates a UUIDv7. The runtime's own function takes a quarter of the library's time, and each click needs an id; Deno
+ * 2.9.6 has none.
  */
 const uuidV7: () => string = crypto.randomUUIDv7 ?? v7;
 
 export const makeId: MakeId = () => uuidV7();
 
-/** ISO 8601 UTC with milliseconds. */
+/** Formats ms since the epoch as ISO 8601 UTC with milliseconds. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** The longest time that a timer of the runtime can wait. Longer waits are made of several. */
+/** Longest time in ms that a timer of the runtime can wait. Longer waits are made of several. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Waits `ms`, or until the signal aborts; never rejects. */
+/** Function that waits `ms`, or until the signal aborts; never rejects. */
 export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
 
 export const sleep: Sleep = async (ms, signal) => {
@@ -42,12 +42,12 @@ interface Backoff {
   readonly maxMs?: number;
 }
 
-/** The wait in ms after failed attempt number `attempt` (from 1), with full jitter. `random` is 0 to 1. */
+/** Returns the wait in ms after failed attempt number `attempt` (from 1), with full jitter. `random` is from 0 to 1. */
 export function backoffMs(attempt: number, random: number, { baseMs, factor, maxMs = Infinity }: Backoff): number {
   return Math.round(random * Math.min(maxMs, baseMs * factor ** (attempt - 1)));
 }
 
-/** Resolves as `work` does, or with undefined if `work` takes longer than `ms`. */
+/** Waits for `work` for at most `ms`. Resolves as `work` does, or with undefined if it takes longer. */
 export async function within<Result>(ms: number, work: Promise<Result>): Promise<Result | undefined> {
   const done = new AbortController();
   try {
@@ -57,7 +57,7 @@ export async function within<Result>(ms: number, work: Promise<Result>): Promise
   }
 }
 
-/** Calls `run` once, `ms` from now. The returned function cancels it. */
+/** Function that calls `run` once, `ms` from now. The function that it returns cancels the call. */
 export type Timer = (run: () => void, ms: number) => () => void;
 
 export const systemTimer: Timer = (run, ms) => {

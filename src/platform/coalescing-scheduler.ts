@@ -1,8 +1,8 @@
 import { nextTurn } from "./time-slices.ts";
 
 /**
- * Runs work soon after it was requested: one turn at a time, for all callers that asked by then. A turn for each
- * completed request took 12 to 16 % of the request thread while a backlog drained. `turn` must never reject.
+ * Runs `turn` soon after it was requested; all requests that came until then share one turn. Without sharing, turns
+ * took 12 to 16 % of the request thread while a backlog drained. `turn` must never reject.
  */
 export function createCoalescingScheduler(turn: () => Promise<void>) {
   let running: Promise<void> | undefined;
@@ -28,7 +28,7 @@ export function createCoalescingScheduler(turn: () => Promise<void>) {
     get stopped(): boolean {
       return stopped;
     },
-    /** Begins no further turn. Resolves once the turn in progress has ended. */
+    /** Stops the scheduler: it begins no further turn. Resolves once the turn in progress has ended. */
     async stop(): Promise<void> {
       stopped = true;
       asked = false;

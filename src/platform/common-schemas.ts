@@ -6,31 +6,33 @@ import { TypeCompiler, type TypeCheck } from "@sinclair/typebox/compiler";
 export const count = Type.Integer({ minimum: 0 });
 export const time = Type.String({ format: "date-time" });
 export const id = Type.String({ format: "uuid" });
-/** A string with an example. */
+/** Creates the schema of a string, with an example. */
 export const text = (example: string) => Type.String({ examples: [example] });
 export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const oneOf = <T extends string>(...values: T[]) => Type.Union(values.map((value) => Type.Literal(value)));
-/** A schema under the name of a type, such as `ChannelState`: the API's document and its clients hold it once. */
+/**
+ * Gives a schema the name of a type, such as `ChannelState`, so that the API's document and its clients hold it once.
+ */
 export const named = <T extends TSchema>(title: string, schema: T): T => ({ ...schema, title });
-/** Option of schemas of request bodies, which refuse unknown fields. */
+/** Option of schemas of request bodies by which they refuse unknown fields. */
 export const closed = { additionalProperties: false };
 export const closedObject = <Members extends TProperties>(members: Members) => Type.Object(members, closed);
 
-/** The pattern of a text that is more than white space. */
+/** Pattern of a text that is more than white space. */
 export const TEXT = "\\S";
 
-/** Most misfits that are listed; a body may have tens of thousands. */
+/** Most misfits of a value that are listed; a request body may have tens of thousands. */
 const MISFITS_MAX = 64;
 
-/** The place where a value does not fit its schema, and what the schema wants there. */
+/** A place where a value does not fit its schema, and what the schema wants there. */
 export interface Misfit {
   readonly path: string;
   readonly message: string;
 }
 
 /**
- * Returns a check that lists the places where a value does not fit. It never repeats the value, which may be personal
- * or a secret. The schema is compiled at the first check: commands read all schemas, and check few values.
+ * Returns a function that lists the places where a value does not fit the schema. It never repeats the value, which may
+ * be a secret. The schema is compiled at its first use, because commands load all schemas and use few.
  */
 export function createCheck(schema: TSchema): (value: unknown) => readonly Misfit[] {
   let compiled: TypeCheck<TSchema> | undefined;

@@ -1,8 +1,8 @@
 const LINE_FEED = 0x0a;
 
 /**
- * Counts the line breaks before the first byte that is not UTF-8. Each line is decoded alone, because a line break is
- * never part of a longer character.
+ * Counts the line breaks before the first byte that is not UTF-8, to name the line of the fault. Each line is decoded
+ * alone, because a line break is never part of a longer character.
  */
 export function countLinesBeforeFault(bytes: Uint8Array): number {
   const decoder = new TextDecoder("utf-8", { fatal: true });

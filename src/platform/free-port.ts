@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo } from "node:net";
 
-/** True if no program listens at the port. */
+/** True if no other program listens at this port of the host. */
 export function isPortFree(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer().once("error", () => resolve(false));
@@ -8,7 +8,7 @@ export function isPortFree(host: string, port: number): Promise<boolean> {
   });
 }
 
-/** A TCP port of `host` that is free at present. */
+/** Returns a TCP port of `host` that is free at present. */
 export function findFreePort(host: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once("error", reject);

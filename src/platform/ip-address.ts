@@ -13,14 +13,14 @@ export const ipAddress = Type.String({
 /** Bits of the IPv6 network that a provider gives to one customer, who has all addresses in it. */
 const NETWORK_BITS = 64;
 
-/** The canonical spelling of an address. An IPv4-mapped IPv6 address becomes the IPv4 address. */
+/** Returns an IP address in its canonical spelling. An IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function canonicalAddress(address: string): string {
   return isIPv4(address) || isIP(address) === 0 ? address : ipaddr.process(address).toString();
 }
 
 /**
- * The network that counts as one caller: an IPv4 address, or the /64 network of an IPv6 address, because its holder has
- * all 2^64 addresses.
+ * Returns the network whose addresses count as one caller: an IPv4 address alone, or the /64 network of an IPv6
+ * address, because its holder has all 2^64 addresses.
  */
 export function toNetwork(address: string): string {
   const canonical = canonicalAddress(address);

@@ -5,7 +5,10 @@ export type LogLevel = (typeof LEVELS)[number];
 
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Writes one JSON object a line to stderr. The caller chooses the fields: never a token, never personal data. */
+/**
+ * Logger for operators, which writes one JSON object a line to stderr. The caller chooses the fields: never a token,
+ * never personal data.
+ */
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>;
 
 export function createLogger(level: LogLevel, write: (line: string) => void, clock: () => number): Logger {
@@ -28,15 +31,15 @@ function forEachLevel(log: (level: LogLevel, message: string, fields: LogFields 
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
 
-/** A fault as log fields: its name, message and stack, without the values of its cause. */
+/** Converts a fault to fields of a log line: its name, message and stack, without the values of its cause. */
 export function errorFields(fault: unknown): LogFields {
   if (!(fault instanceof Error)) return { error: String(fault) };
   return { error: `${fault.name}: ${fault.message}`, stack: fault.stack };
 }
 
 /**
- * The ids by which the lines of one request are found, here and in other services. They come from the metadata of its
- * events.
+ * Returns the ids by which the log lines of one request are found, here and in other services, from the metadata of the
+ * request's events.
  */
 export function requestFields({
   request_id,
@@ -48,12 +51,15 @@ export function requestFields({
   return { request_id, trace_id: traceparent?.split("-")[1] };
 }
 
-/** A logger that adds these fields to each of its lines. */
+/** Returns a logger that adds these fields to each of its lines. */
 export function withFields(logger: Logger, common: LogFields): Logger {
   return forEachLevel((level, message, fields) => logger[level](message, { ...common, ...fields }));
 }
 
-/** Logs only the first of consecutive faults of work that is repeated. */
+/**
+ * Creates a function that logs the first of consecutive faults of repeated work, and none after it until the work
+ * succeeds.
+ */
 export function createFaultReport(log: Logger["warn"], message: string, fields?: LogFields) {
   let isFailing = false;
   return {

@@ -17,7 +17,10 @@ import { dirname, join, resolve } from "node:path";
 import { ServiceError } from "./service-error.ts";
 import { systemCode, withPath } from "./system-fault.ts";
 
-/** The files of commands hold personal data, or prove something. */
+/**
+ * File mode for files that commands write, which only their owner may read: they hold personal data, or prove
+ * something.
+ */
 const OWNER_ONLY = 0o600;
 
 /**
@@ -26,7 +29,7 @@ const OWNER_ONLY = 0o600;
  */
 export async function makeNewFile(
   file: string,
-  /** The content, or a function that writes it. */
+  /** The file's content, or a function that writes it. */
   content: string | Uint8Array | ((descriptor: number) => Promise<void> | void),
 ): Promise<void> {
   const folder = dirname(file);
@@ -54,7 +57,7 @@ export function checkNewFile(file: string): void {
   withPath(folder, () => accessSync(folder, constants.W_OK));
 }
 
-/** Gives the file its name by a hard link, which never replaces an existing file, unlike a rename. */
+/** Gives the finished file its name by a hard link, which never replaces an existing file, unlike a rename. */
 function giveName(partial: string, file: string): void {
   try {
     linkSync(partial, file);
@@ -69,7 +72,7 @@ function taken(file: string): ServiceError {
   return new ServiceError("conflict", `${resolve(file)} exists already: nothing is overwritten`);
 }
 
-/** A new folder that only this user may read. Disposing it, or the process's exit, removes it. */
+/** Creates a new folder that only this user may read. Disposing it, or the process's exit, removes it. */
 export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(parent, prefix));
   // A process that must end at once disposes nothing.
@@ -84,7 +87,7 @@ export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable &
   };
 }
 
-/** Makes new names in a folder survive a crash of the machine. */
+/** Syncs a folder, so that the names of new files in it survive a crash of the machine. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {

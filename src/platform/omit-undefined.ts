@@ -1,5 +1,6 @@
 /**
- * Leaves out the members that are undefined. With `exactOptionalPropertyTypes`, an optional member must be left out.
+ * Returns an object without its undefined members. With `exactOptionalPropertyTypes`, an optional member must be left
+ * out rather than be undefined.
  */
 export function omitUndefined<Members extends object>(members: Members): Defined<Members> {
   const defined: Partial<Members> = {};

@@ -1,14 +1,17 @@
 import { Type, type Static, type TObject, type TProperties } from "@sinclair/typebox";
 
-/** The kind of a refusal. HTTP shows it by a status, the command line by an exit code. */
+/** The kind of an operation's refusal. HTTP shows it by a status, the command line by an exit code. */
 export type RefusalKind = "not_found" | "conflict" | "invalid" | "usage" | "configuration";
 
-/** A refusal that an operation declares. Its name, with hyphens, is the slug of its problem. */
+/** A refusal that an operation declares. Its name, with hyphens, is the slug of the HTTP problem. */
 export interface DeclaredRefusal {
   readonly kind: RefusalKind;
-  /** One sentence for people, the same on every surface. {@link refuse} gives the value of each `{name}` in it. */
+  /**
+   * One sentence about the refusal for people, the same on every surface. {@link refuse} gives the value of each
+   * `{name}` in it.
+   */
   readonly sentence: string;
-  /** Members that its problem has in addition to those of all problems. */
+  /** Members that the refusal's HTTP problem has in addition to those of all problems. */
   readonly more: readonly string[];
 }
 
@@ -18,16 +21,19 @@ export function refusal(kind: RefusalKind, sentence: string, ...more: readonly s
 
 export type DeclaredRefusals = Readonly<Record<string, DeclaredRefusal>>;
 
-/** A declared refusal with its particulars. */
+/** A declared refusal as an operation returns it, with the values of this case. */
 export interface GivenRefusal<Name extends string = string> {
   readonly refusal: Name;
-  /** The values that its sentence names. */
+  /** Values for the `{name}`s in the refusal's sentence. */
   readonly values: Readonly<Record<string, string | number>>;
-  /** The members that its problem has in addition to those of all problems. */
+  /** Members that this refusal's HTTP problem has in addition to those of all problems. */
   readonly more: Readonly<Record<string, unknown>>;
 }
 
-/** Makes a declared refusal with particulars. Without any, returning its name does the same. */
+/**
+ * Creates a declared refusal with the values of this case. Without values, an operation may return the refusal's name
+ * instead.
+ */
 export function refuse<const Name extends string>(
   name: Name,
   values: GivenRefusal["values"],
@@ -36,8 +42,9 @@ export function refuse<const Name extends string>(
   return { refusal: name, values, more };
 }
 
-/** A refusal as surfaces show it. */
-export interface ShownRefusal extends Omit<DeclaredRefusal, "more">, Pick<GivenRefusal, "more"> {
+/** A refusal of an operation as its surfaces, such as HTTP and the command line, show it. */
+export interface ShownRefusal extends Omit<DeclaredRefusal, "more"> {
+  readonly more: GivenRefusal["more"];
   readonly name: string;
 }
 
@@ -50,23 +57,23 @@ export function readRefusal(refusals: DeclaredRefusals = {}, found: string | obj
   return { name, kind, sentence: said, more };
 }
 
-/** The caller of an act, as its events record it. */
+/** The caller of an operation, as events record it. */
 export interface OperationCaller {
-  /** Name of the API token; `command-line` or `mcp`. */
+  /** Name of the caller's API token; `command-line` or `mcp` for commands and assistants. */
   readonly caller?: string;
   readonly request_id?: string;
   readonly traceparent?: string;
 }
 
-/** The personal data that an answer shows: the one recipient that it is about, and the number of records. */
+/** Personal data that an answer shows: the one recipient that the answer is about, and the number of records. */
 export interface Disclosure {
-  /** Replaces the operation's `personalRead` if its answers differ. */
+  /** Kind of the personal data, if it differs from the operation's `personalRead`. */
   readonly resource?: string;
   readonly recipient?: { readonly id?: string; readonly username?: string };
   readonly records?: number;
 }
 
-/** Rows with as many cells as the head. */
+/** Table of an answer for people. Each row has as many cells as the head. */
 export interface TextTable {
   readonly head: readonly string[];
   readonly rows: readonly (readonly (string | number)[])[];
@@ -82,78 +89,81 @@ export interface Operation<
   Output extends TProperties = TProperties,
   Refusals extends DeclaredRefusals = DeclaredRefusals,
 > {
-  /** The words that are typed on the command line, such as `runs list`. */
+  /** Name of the operation: the words that are typed on the command line, such as `runs list`. */
   readonly name: string;
-  /** The name of the method in generated clients. */
+  /** Name of the operation's method in generated clients. */
   readonly id: string;
   readonly tag: "outreach" | "tracking" | "service";
-  /** The protection over HTTP, and the scope that a token needs. */
+  /** Protection of the operation over HTTP, and the scope that a caller's token needs. */
   readonly access: readonly ["strict" | "token" | "session", string];
-  /** One sentence. */
+  /** One sentence that says what the operation does. */
   readonly summary: string;
-  /** Whole sentences; empty if the summary says it all. */
+  /** Whole sentences about the operation; empty if its summary says it all. */
   readonly description: string;
-  /** The personal data in the answer; false if it holds none. */
+  /** Kind of the personal data in the operation's answer; false if it holds none. */
   readonly personalRead: string | false;
-  /** Returns the part of the personal data that an answer shows; `nothing` if this answer holds none. */
+  /** Returns which part of the personal data this answer shows; `nothing` if it shows none. */
   discloses?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>, context: Context): Disclosure | "nothing";
   readonly input: Input;
   /** Members of the input that are arguments on the command line, in their order. The others are options. */
   readonly positional?: readonly (keyof Input & string)[];
-  /** Every member of the answer. A member that is not named here is never shown. */
+  /** Schema of the operation's answer, with all its members. A member that is not named here is never shown. */
   readonly output: Output;
   /**
-   * The member of the answer that is a page of a list. Such an operation also answers `count` (of all pages) and `next`, and
-   * takes `limit` and `after`: see {@link pageInput}.
+   * Member of the answer that is a page of a list. The operation then also answers `count` (of all pages) and `next`,
+   * and takes `limit` and `after`: see {@link pageInput}.
    */
   readonly list?: keyof Output & string;
   readonly refusals?: Refusals;
   /**
-   * The question before an act that cannot be undone. Undefined if this input needs none. The command line asks it,
-   * unless `--yes` is given.
+   * Returns the question to ask before an operation that cannot be undone. Undefined if this input needs none. The
+   * command line asks it, unless `--yes` is given.
    */
   confirm?(input: Static<TObject<Input>>): string | undefined;
   /**
-   * Returns the input that limits an act to what its dry run (`dry_run`) answered. The command line makes a dry run
-   * first, and asks about this input.
+   * Returns the input that limits the operation to what its dry run (`dry_run`) answered. The command line makes a dry
+   * run first, and asks about this input.
    */
   holdTo?(counted: Static<TObject<Output>>, input: Static<TObject<Input>>): Static<TObject<Input>>;
-  /** True if it also answers without a log. Then `at` throws. */
+  /** True if the operation can also answer where no log exists. Then `at` of its context throws. */
   readonly isLogOptional?: true;
-  /** True if the command line can repeat it, with `--watch`. */
+  /** True if the command line can repeat the operation, with `--watch`. */
   readonly isRepeatable?: true;
-  /** True if the act may take longer than a connection may be idle. */
+  /** True if the operation may take longer than a connection may be idle. */
   readonly isSlow?: true;
-  /** Returns the answer, or a refusal. Throws a ServiceError (usage) for an input that no schema can refuse. */
+  /**
+   * Runs the operation: returns the answer, or a refusal. Throws a ServiceError (usage) for an input that no schema can
+   * refuse.
+   */
   run(
     context: Context,
     input: Static<TObject<Input>>,
     caller: OperationCaller,
   ): Promise<Static<TObject<Output>> | (keyof Refusals & string) | GivenRefusal<keyof Refusals & string>>;
-  /** A file that the command line writes about the act, if the operator names one. */
+  /** File that the command line writes about the finished operation, if the operator names one. */
   readonly file?: OperationFile<Static<TObject<Output>>, Static<TObject<Input>>>;
-  /** True if a part of the act was not done. The command line says so by its exit code. */
+  /** True if the operation did only a part. The command line says so by its exit code. */
   isPartial?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): boolean;
-  /** The rows of an answer that is a list. Undefined if this answer is not a list. */
+  /** Returns the rows of an answer that is a list. Undefined if this answer is not a list. */
   table?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): TextTable | undefined;
-  /** The answer as CSV: with `--csv` on the command line, and over HTTP by `format` or `Accept`. */
+  /** Returns the answer as CSV: with `--csv` on the command line, and over HTTP by `format` or `Accept`. */
   csv?(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
-  /** The answer for people: the text below the table, or all of it. */
+  /** Returns the answer as text for people: the text below the table, or all of it. */
   text(answer: Static<TObject<Output>>, input: Static<TObject<Input>>): string;
-  /** Examples of arguments on the command line. */
+  /** Examples of the operation's arguments on the command line. */
   readonly examples: readonly string[];
 }
 
-/** A file about an act, which holds one JSON object. */
+/** Description of a file about a finished operation, which holds one JSON object. */
 export interface OperationFile<Answer, Input> {
-  /** The name of the command line's option, which takes a path. */
+  /** Name of the command line's option that takes the file's path. */
   readonly option: string;
   readonly description: string;
-  /** `context` is that of a command which writes. */
+  /** Returns the file's content. `context` is that of a command which writes. */
   describe(context: never, answer: Answer, input: Input): Promise<object>;
 }
 
-/** Returns the description unchanged, with the types of its schemas. */
+/** Declares an operation: returns its description unchanged, with the types of its schemas. */
 export function operation<
   Context,
   const Input extends TProperties,
@@ -163,11 +173,11 @@ export function operation<
   return described;
 }
 
-/** The description without its types, for surfaces that handle all operations alike. */
+/** An operation's description without its types, for surfaces that handle all operations alike. */
 export type AnyOperation = Operation;
 
-/** True if the operation changes nothing. */
-export function isReading({ access: [, scope] }: Pick<AnyOperation, "access">): boolean {
+/** True if the operation only reads. */
+export function isReading({ access: [, scope] }: AnyOperation): boolean {
   return scope === "read";
 }
 
@@ -183,7 +193,7 @@ export function pageInput(shown: number, max: number) {
   };
 }
 
-/** Converts the text of a query or a command line to the value that a member's schema wants. */
+/** Converts the text of a query or a command line to the value that the schema of an input's member wants. */
 export function readMember(schema: TProperties[string], text: string): unknown {
   if (schema["type"] === "integer" && /^\d{1,15}$/.test(text)) return Number(text);
   if (isFlag(schema) && /^(?:true|false)$/.test(text)) return text === "true";
@@ -195,19 +205,22 @@ export function isFlag(schema: TProperties[string]): boolean {
   return schema["type"] === "boolean";
 }
 
-/** The schema of a list's members. Undefined if it is not a list. */
+/** Returns the schema of a list's entries. Undefined if the schema is not that of a list. */
 export function itemSchema(schema: TProperties[string]): TProperties[string] | undefined {
   return schema["type"] === "array" ? (schema["items"] as TProperties[string]) : undefined;
 }
 
-/** The values that a member's schema names. `isOpen` is true if it also takes others. Undefined if it names none. */
+/**
+ * Returns the values that a member's schema names. `isOpen` is true if the member also takes others. Undefined if the
+ * schema names none.
+ */
 export function listChoices(schema: TProperties[string]) {
   const members = (schema["anyOf"] ?? [schema]) as readonly { readonly const?: unknown }[];
   const choices = members.flatMap(({ const: value }) => (typeof value === "string" ? [value] : []));
   return choices.length === 0 ? undefined : { choices, isOpen: choices.length < members.length };
 }
 
-/** True if the member may be left out. */
+/** True if the member of an operation's input may be left out. */
 export function isOptional(schema: TProperties[string]): boolean {
   return Type.Object({ member: schema }).required === undefined;
 }

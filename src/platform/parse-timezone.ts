@@ -1,12 +1,12 @@
 /**
- * Names in lower case -> names as the runtime spells them. The cache is needed because a list may name one zone a
- * million times.
+ * Cache of time zones by name in lower case, each in the runtime's spelling. It is needed because a list of recipients
+ * may name one zone a million times.
  */
 const known = new Map<string, string>();
 
 /**
- * The IANA name of a time zone as the runtime spells it. Undefined if there is no such zone. Offsets such as +02:00 are
- * refused, because they have no daylight saving time.
+ * Returns the IANA name of a time zone in the runtime's spelling. Undefined if there is no such zone. Offsets such as
+ * +02:00 are refused, because they have no daylight saving time.
  */
 export function parseTimezone(raw: string): string | undefined {
   const key = raw.toLowerCase();

@@ -7,7 +7,7 @@ export interface Secret {
   toJSON(): string;
 }
 
-/** The value is in a closure, so no walk over properties can find it. */
+/** Creates a secret. Its value is in a closure, so no walk over properties can find it. */
 export function secret(value: string): Secret {
   const redacted = (): string => REDACTED;
   return Object.freeze({
@@ -18,11 +18,11 @@ export function secret(value: string): Secret {
   });
 }
 
-/** AES-256 needs a key of 32 bytes: 64 hex digits, or 43 digits of base64. */
+/** Matches a key of 32 bytes in hex, as AES-256 needs: 64 digits. In base64 it has 43. */
 const HEX_KEY = /^[0-9a-f]{64}$/i;
 const BASE64_KEY = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** The master key's bytes, from hex, base64 or base64url; undefined when the text is none of these. */
+/** Decodes the master key from hex, base64 or base64url; undefined if the text is none of these. */
 export function decodeKey(text: string): Uint8Array | undefined {
   if (HEX_KEY.test(text)) return new Uint8Array(Buffer.from(text, "hex"));
   if (!BASE64_KEY.test(text)) return undefined;

@@ -1,45 +1,47 @@
 /**
- * The kind of a failure. After each: a command's exit code (`commands/shared/exit-code.ts`, after sysexits) and the
- * HTTP status (`http/server/problem.ts`). "-" is a fault of ours: logged whole, and exit code 1 with a stack or a bare
- * 500.
+ * Kinds of failure. Each has a command's exit code (`commands/shared/exit-code.ts`, after sysexits) and an HTTP status
+ * (`http/server/problem.ts`). One without them is our fault: exit code 1 with a stack, or a bare 500.
  */
 export type ErrorKind =
-  /** The arguments do not fit. 2, - */
+  /** The arguments do not fit. Exit 2. */
   | "usage"
-  /** A setting, a key or a file does not belong to what is stored, or cannot be used. 78, - */
+  /** A setting, a key or a file does not belong to what is stored, or cannot be used. Exit 78. */
   | "configuration"
-  /** Stored data does not read as it was written. 78, - */
+  /** Stored data does not read as it was written. Exit 78. */
   | "damaged"
-  /** A file that was given or made does not hold what it should; it had no effect. 1, - */
+  /** The content of a file that was given or made is wrong. The file was not used. Exit 1. */
   | "invalid"
-  /** The named thing does not exist. 1, - */
+  /** The named thing does not exist. Exit 1. */
   | "not_found"
-  /** The place or key is already in use; nothing was done. 1, 422 */
+  /** The place or key that was asked for is already in use; nothing was done. Exit 1, HTTP 422. */
   | "conflict"
-  /** Another process holds it, or the operator interrupted it. Try again later. 75, 503 */
+  /** Another process holds what is needed, or the operator interrupted the work. Try again later. Exit 75, HTTP 503. */
   | "busy"
-  /** A queue of ours is full. Nothing was done; try again later. 75, 503 */
+  /** A queue of ours is full. Nothing was done; try again later. Exit 75, HTTP 503. */
   | "overloaded"
-  /** Nothing can be written now, usually for lack of space. Nothing was done; try again later. 75, 503 */
+  /** Nothing can be written now, usually for lack of space. Nothing was done; try again later. Exit 75, HTTP 503. */
   | "full"
-  /** The log was closed, or stopped after a fault. -, 503 */
+  /** The log was closed, or stopped after a fault. HTTP 503. */
   | "closed"
-  /** It is not known yet if it was recorded. The next start, or a repeat under its key, will tell. -, 503 */
+  /**
+   * It is not known yet if the events were recorded. The next start, or a repeat under the request's idempotency key,
+   * will tell. HTTP 503.
+   */
   | "in_doubt"
-  /** A network did not answer, or not usably. Try again later. 75, 502 */
+  /** A network did not answer, or its answer was unusable. Try again later. Exit 75, HTTP 502. */
   | "unavailable"
-  /** A network asks to wait. 1, 502 */
+  /** A network asks to wait. Exit 1, HTTP 502. */
   | "rate_limited"
-  /** A network demands another authorization. 1, 401 */
+  /** A network demands another authorization. Exit 1, HTTP 401. */
   | "unauthorized"
-  /** A network refuses the request. 1, 502 */
+  /** A network refuses the request. Exit 1, HTTP 502. */
   | "rejected"
-  /** A network refuses the account or the app, for any request. 1, 502 */
+  /** A network refuses the account or the app, for any request. Exit 1, HTTP 502. */
   | "stopped";
 
 /**
- * The one error that rooms throw to callers outside: its kind, and a sentence for people, which holds no secret. A room
- * has another class only if code needs more than the kind.
+ * The one error that the service's parts throw to their callers: its kind, and a sentence for people, which holds no
+ * secret. A part has another class only if code needs more than the kind.
  */
 export class ServiceError<Kind extends ErrorKind = ErrorKind> extends Error {
   override readonly name: string = "ServiceError";
@@ -50,7 +52,17 @@ export class ServiceError<Kind extends ErrorKind = ErrorKind> extends Error {
   }
 }
 
-/** The error for arguments that do not fit. The command line shows it with a pointer to `--help`. */
+/** Creates the error for arguments that do not fit. The command line shows it with a pointer to `--help`. */
 export function usageError(message: string): ServiceError {
   return new ServiceError("usage", message);
+}
+
+/** Returns the result of `read`, which parses a caller's input, or the sentence by which it refuses the input. */
+export async function readOrReason<Value>(read: () => Value | Promise<Value>): Promise<Value | string> {
+  try {
+    return await read();
+  } catch (fault) {
+    if (fault instanceof ServiceError && fault.kind === "usage") return fault.message;
+    throw fault;
+  }
 }

@@ -1,27 +1,27 @@
 import { once } from "node:events";
 import type { Sleep } from "./clock.ts";
 
-/** Exit codes that a shell gives a process that a signal ended: 128 plus the signal's number. */
+/** Exit codes that a shell gives a process which a signal ended: 128 plus the signal's number. */
 const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 type SignalName = keyof typeof EXIT_CODES;
 
 /**
- * A signal that is repeated within this time counts once. Ctrl-C and supervisors send it to the whole process group,
- * and `bun run` passes on a copy milliseconds later. An impatient operator presses again after a second.
+ * Time within which a repeated signal counts once. Ctrl-C and supervisors send it to the whole process group, and `bun
+ * run` passes on a copy milliseconds later. An impatient operator presses again after a second.
  */
 const SAME_SIGNAL_MS = 1_000;
 
 interface SignalDeps {
   on(signal: SignalName, listener: () => void): void;
   exit(code: number): void;
-  /** The time in ms, by a monotonic clock. */
+  /** Returns the time of a monotonic clock, in ms. */
   now(): number;
 }
 
 /**
- * `signal` aborts when the process is asked to end. A command that has read `signal` must then end the process in
- * order; any other, and one that is asked again, ends at once.
+ * Watches for the signals that ask the process to end. `signal` then aborts, and a command that has read it must end
+ * the process in order. Without such a command, or when asked again, the process ends at once.
  */
 export function watchSignals({ on, exit, now }: SignalDeps) {
   const interrupted = new AbortController();

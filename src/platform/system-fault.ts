@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-/** System errors of files as plain sentences. */
+/** Plain sentences for the system's errors about files, by code. */
 const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOENT: (path) => `there is no file or folder ${path}`,
   ENOTDIR: (path) => `${path} passes through something that is not a folder`,
@@ -12,7 +12,7 @@ const SENTENCES: Readonly<Record<string, (path: string) => string>> = {
   ENOSPC: (path) => `no space is left to write ${path}`,
 };
 
-/** Adds the path to a system error of `work`. */
+/** Runs `work`, and adds the path to a system error that it throws. */
 export function withPath<Result>(path: string, work: () => Result): Result {
   try {
     return work();
@@ -21,20 +21,20 @@ export function withPath<Result>(path: string, work: () => Result): Result {
   }
 }
 
-/** Adds the path to a system error; any other fault stays as it is. */
+/** Returns a system error with the path; any other fault stays as it is. */
 export function addPath(path: string, fault: unknown): unknown {
   return fault instanceof Error && systemCode(fault) !== undefined ? Object.assign(fault, { path }) : fault;
 }
 
-/** The system's code, such as `ENOENT`; undefined for any other fault. */
+/** Returns the code of a system error, such as `ENOENT`; undefined for any other fault. */
 export function systemCode(fault: unknown): string | undefined {
   const code = (fault as { readonly code?: unknown } | undefined)?.code;
   return typeof code === "string" && /^E[A-Z]+$/.test(code) ? code : undefined;
 }
 
 /**
- * A plain sentence for a system error that names a path and is this fault or its cause. For any other fault, its own
- * message.
+ * Returns a plain sentence with the path if the fault's `cause`, or else the fault itself, is a system error about a
+ * file, such as ENOENT. Otherwise returns the fault's message.
  */
 export function describeFault(fault: Error): string {
   const system = systemCode(fault.cause) === undefined ? fault : fault.cause;

@@ -1,4 +1,4 @@
-/** Short enough for requests to be answered between two slices. */
+/** Length of a slice of work: short enough for requests to be answered between two slices. */
 const SLICE_MS = 2;
 
 export type TimeSlices = ReturnType<typeof createTimeSlices>;
@@ -9,9 +9,9 @@ export type TimeSlices = ReturnType<typeof createTimeSlices>;
 export function createTimeSlices(sliceMs = SLICE_MS) {
   let endsAt = performance.now() + sliceMs;
   return {
-    /** True if the slice has passed. The work must then await `next`. */
+    /** True if the present slice of work has passed. The work must then await `next`. */
     isOver: (): boolean => performance.now() >= endsAt,
-    /** Resolves when the next slice begins. */
+    /** Resolves when the next slice of work begins. */
     async next(): Promise<void> {
       await nextTurn();
       endsAt = performance.now() + sliceMs;
@@ -38,7 +38,7 @@ export async function inTimeSlices<Result>(
   }
 }
 
-/** Yields the members in order, `size` at a time. The last chunk may have fewer. */
+/** Yields the members of a list in order, `size` at a time. The last chunk may have fewer. */
 export async function* inChunks<Member>(
   members: AsyncIterable<Member>,
   size: number,

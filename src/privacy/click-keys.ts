@@ -4,18 +4,18 @@ import { newKey, type KeyChanges, type KeyStore, type NamedKey, splitRef } from 
 import { hash } from "node:crypto";
 import { KEY_BYTES } from "../vault/derive-keys.ts";
 
-/** Number of hex digits that name a leaf: a day has 16 million leaves. */
+/** Number of hex digits that name a leaf of a day's key tree, which has 16 million leaves. */
 export const LEAF_DIGITS = 6;
 
 const DIGITS = Array.from("0123456789abcdef");
 
 /**
- * Keys of a tree by their place in it: the root's is "", its children's are "0" to "f". A node's key and a digit,
- * hashed, are the child's key, so a node's key gives all keys below it and no others.
+ * Tree of keys for the clicks of a day: keys by the place of their node. The root's place is "", its children's are "0"
+ * to "f". A child's key is the hash of its parent's key and its digit, so a key gives all keys below it and no others.
  */
 export type Tree = ReadonlyMap<string, Uint8Array>;
 
-/** The key at `place`; undefined if no node above it is left. */
+/** Returns the key at a place of the tree; undefined if no node at or above that place is left. */
 export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   const above = nodeAbove(tree, place);
   let key = above === undefined ? undefined : tree.get(above);
@@ -25,13 +25,16 @@ export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
 }
 
 /**
- * The tree without `leaf`, whose key can no longer be derived; undefined if it could not be before. The siblings on the
- * way down to the leaf replace the node above it (a punctured tree, after Goldreich, Goldwasser and Micali, 1986).
+ * Returns the tree without `leaf`, whose key can never be derived again; undefined if it was gone already. The siblings
+ * on the way down to the leaf replace the node above it (a punctured tree, after Goldreich, Goldwasser and Micali,
+ * 1986).
  */
 export function punctured(tree: Tree, leaf: string): Tree | undefined {
   const cut = nodeAbove(tree, leaf);
   if (cut === undefined) return undefined;
-  /** Without the leaf "4f", the root "" becomes 0 1 2 3 5 … f 40 41 … 4e. */
+  /**
+   * Nodes that are left in the tree: without the leaf "4f", for example, the root "" becomes 0 1 2 3 5 … f 40 41 … 4e.
+   */
   const kept = new Map(tree);
   kept.delete(cut);
   for (let digits = cut.length; digits < leaf.length; digits++) {
@@ -44,7 +47,7 @@ export function punctured(tree: Tree, leaf: string): Tree | undefined {
   return kept;
 }
 
-/** The place of the node that the key at `place` is derived from. */
+/** Returns the place of the node in the tree from which the key at `place` is derived; undefined if none is left. */
 function nodeAbove(tree: Tree, place: string): string | undefined {
   for (let digits = place.length; digits >= 0; digits--) {
     if (tree.has(place.slice(0, digits))) return place.slice(0, digits);
@@ -52,11 +55,12 @@ function nodeAbove(tree: Tree, place: string): string | undefined {
   return undefined;
 }
 
-/** The input of the hash. Reused, since making an array costs as much as the hash. */
+/** Input of the hash that derives a child's key. Reused, since making an array costs as much as the hash. */
 const keyAndDigit = Buffer.alloc(KEY_BYTES + 1);
 
 /**
- * Hashes a key and a digit. Their lengths are fixed, so a plain hash makes keys that disclose nothing about each other.
+ * Derives a child's key in the tree: the hash of its parent's key and its digit. Their lengths are fixed, so a plain
+ * hash makes keys that disclose nothing about each other.
  */
 export function deriveChild(key: Uint8Array, digit: string): Uint8Array {
   keyAndDigit.set(key);
@@ -65,35 +69,38 @@ export function deriveChild(key: Uint8Array, digit: string): Uint8Array {
 }
 
 /**
- * Keys of clicks, so that one address of a day can be forgotten. Each process stores one key a day, the root of a tree,
- * and gives each address a leaf of it, which the ciphertext names: `c2026-11-21-1a2b3c4d/0a4f31`.
+ * Encryption keys of clicks, by which one client address of a day can be forgotten. Each process stores the root of one
+ * key tree a day, and gives each address a leaf of it, which the ciphertext names: `c2026-11-21-1a2b3c4d/0a4f31`.
  */
 export type ClickKeys = ReturnType<typeof createClickKeys>;
 
 const LEAVES = 16 ** LEAF_DIGITS;
 
 /**
- * Maximum number of addresses of today held with their leaves: with many more, holding costs more than a new leaf does.
- * An address that was dropped gets another leaf.
+ * Maximum number of today's client addresses whose key (a leaf of the day's key tree) is cached. With many more,
+ * caching costs more than deriving another leaf, which an address gets at its next click once it was dropped.
  */
 const ADDRESSES_MAX = 4_096;
 
 /**
- * Stores nothing for a click or an address, so intake costs no second fsync. Keys are not derived from addresses, so
- * none can be found by trying out addresses.
+ * Gives each client address a key for its clicks. Stores nothing for a click or an address, so intake costs no second
+ * fsync. Keys are not derived from addresses, so none can be found by trying out addresses.
  */
 export function createClickKeys(keys: KeyStore) {
-  /** Today's addresses that came last, in two halves: when one is full, the older one is dropped. */
+  /**
+   * Cached keys of the client addresses that clicked last today, in two halves: when one is full, the older one is
+   * dropped.
+   */
   let [young, old] = [new Map<string, NamedKey>(), new Map<string, NamedKey>()];
   let today = { day: "", root: "", nextLeaf: LEAVES };
-  /** The remaining nodes of today's tree; undefined if they have to be fetched. */
+  /** Nodes that are left in today's key tree; undefined if they have to be fetched. */
   let tree: Tree | undefined;
   let keyIn = createLeafKeys();
   let preparing: Promise<void> | undefined;
 
   /**
-   * Hands out leaves in turn; only memory holds their addresses, so no durable index maps an address to its clicks, and
-   * forgetting scans and decrypts them. No other process uses this tree, so no two addresses share a leaf.
+   * Returns the next unused leaf of today's key tree. Only memory holds the leaf's address, so no durable index maps an
+   * address to its clicks. No other process uses this tree, so no two addresses share a leaf.
    */
   const newLeaf = (of: Tree): NamedKey | undefined => {
     while (today.nextLeaf < LEAVES) {
@@ -103,7 +110,7 @@ export function createClickKeys(keys: KeyStore) {
     }
     return undefined;
   };
-  /** Puts the address into the younger half, so that frequent ones stay. */
+  /** Puts the address into the younger half of the cache, so that frequent addresses stay. */
   const held = (ip: string, leaf: NamedKey): NamedKey => {
     if (young.size >= ADDRESSES_MAX / 2) [old, young] = [young, new Map()];
     young.set(ip, leaf);
@@ -131,7 +138,7 @@ export function createClickKeys(keys: KeyStore) {
   };
 
   return {
-    /** The key of an address; undefined if `prepare` has to be called first. */
+    /** Returns the key for the clicks of an address; undefined if `prepare` has to be called first. */
     of(ip: string | undefined = "", now: number): NamedKey | undefined {
       if (tree === undefined || today.day !== toDay(now)) return undefined;
       const known = young.get(ip);
@@ -139,20 +146,20 @@ export function createClickKeys(keys: KeyStore) {
       const leaf = old.get(ip) ?? newLeaf(tree);
       return leaf && held(ip, leaf);
     },
-    /** Makes the tree of the day, or fetches what is left of it. */
+    /** Creates the key tree of the day, or fetches what is left of it. */
     async prepare(now: number): Promise<void> {
       // All waiting callers get the same tree.
       preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
-    /** Called when keys may have been deleted: no address keeps its leaf. */
+    /** Called when keys may have been deleted: drops the cached tree, and each address gets another leaf. */
     refresh: drop,
   };
 }
 
 /**
- * Returns a function that derives keys of leaves. It is fast for neighbours, since a leaf is mostly requested after its
- * neighbour.
+ * Returns a function that derives the keys of leaves from a tree. It is fast for neighbours, since a leaf is mostly
+ * requested after its neighbour.
  */
 export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | undefined {
   let parent: { readonly of: Tree; readonly place: string; readonly key: Uint8Array | undefined } | undefined;
@@ -164,13 +171,13 @@ export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | und
   };
 }
 
-/** The remaining nodes of a tree; empty if it is gone. */
-export async function fetchTree(keys: Pick<KeyStore, "under">, root: string): Promise<Tree> {
+/** Fetches the nodes that are left in a key tree; empty if the tree was deleted. */
+export async function fetchTree(keys: { readonly under: KeyStore["under"] }, root: string): Promise<Tree> {
   const found = await keys.under(root);
   return new Map([...found].flatMap(([ref, key]) => (key === "gone" ? [] : [[splitRef(ref)[1], key] as const])));
 }
 
-/** Makes sure that the keys of these refs can never be derived again. Returns how many of them could be before. */
+/** Makes it impossible to derive the keys of these click refs again. Returns how many of the keys existed before. */
 export async function puncture(keys: KeyChanges, refs: readonly string[]): Promise<number> {
   let count = 0;
   for (const [root, ofRoot] of Map.groupBy(refs, (ref) => splitRef(ref)[0])) {
@@ -179,7 +186,7 @@ export async function puncture(keys: KeyChanges, refs: readonly string[]): Promi
   return count;
 }
 
-/** Punctures a tree at all of these refs, and writes its remaining nodes once. */
+/** Punctures one key tree at the leaves of all these refs, and writes its remaining nodes once. */
 async function punctureTree(keys: KeyChanges, root: string, refs: readonly string[]): Promise<number> {
   const stored = await fetchTree(keys, root);
   let tree = stored;

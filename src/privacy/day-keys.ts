@@ -2,18 +2,21 @@ import { randomBytes } from "node:crypto";
 import { DAY_MS, toDay } from "../../projections/time.ts";
 import { newKey, splitRef, type KeyStore, type NamedKey, type StoredKeys } from "./key-store.ts";
 
-/** Purposes for which a day has keys; the letter begins their refs. */
+/** Purposes for which data is encrypted with one key a day; the letter begins the refs (names) of those keys. */
 const PURPOSES = { click: "c", message: "m", answer: "a", visitor: "v" } as const;
 export type Purpose = keyof typeof PURPOSES;
 
-/** The first day that is kept if `days` whole days before today are kept. */
+/** Returns the first day whose data is kept if `days` whole days before today are kept. */
 export function firstKept(now: number, days: number): string {
   return toDay(now - days * DAY_MS);
 }
 
 const NONCE_BYTES = 4;
 
-/** A ref that no key has, such as `m2026-11-21-1a2b3c4d`. A day that comes again gets another one. */
+/**
+ * Makes an unused ref (name) for the key of a day, such as `m2026-11-21-1a2b3c4d`. If the clock returns to a day, its
+ * new key gets another ref.
+ */
 export function newDayRef(purpose: Purpose, day: string): string {
   return `${PURPOSES[purpose]}${day}-${randomBytes(NONCE_BYTES).toString("hex")}`;
 }
@@ -21,29 +24,30 @@ export function newDayRef(purpose: Purpose, day: string): string {
 const DAY_REF = /^[cmav](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /**
- * True for the salts of visitors. Without its salt, the visitors of a day cannot be compared with those of another day.
+ * True for the ref of a day's salt, with which visitors of links are hashed. Without its salt, the visitors of a day
+ * cannot be compared with those of another day.
  */
 export function isVisitorRef(ref: string): boolean {
   return ref.startsWith(PURPOSES.visitor) && DAY_REF.test(ref);
 }
 
-/** The keys of data that belongs to no single person: one for each purpose and day. */
+/** Keys of data that belongs to no single recipient: one for each purpose and day. */
 export function createDayKeys(keys: KeyStore) {
   let current = new Map<Purpose, { readonly day: string; readonly key: NamedKey }>();
   return {
-    /** Undefined if it has to be prepared first. */
+    /** Returns today's key of a purpose; undefined if `prepare` has to be called first. */
     of(purpose: Purpose, now: number): NamedKey | undefined {
       const today = current.get(purpose);
       return today?.day === toDay(now) ? today.key : undefined;
     },
-    /** Finds the key of the day, or makes it. */
+    /** Fetches today's key of a purpose, or creates it. */
     async prepare(purpose: Purpose, now: number): Promise<void> {
       const day = toDay(now);
       const asOf = current;
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });
     },
-    /** Called when keys may have been deleted. */
+    /** Called when keys may have been deleted: drops the cached keys. */
     refresh(): void {
       current = new Map();
     },
@@ -67,7 +71,7 @@ function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<Name
   });
 }
 
-/** The days before `before` that still have a key. */
+/** Returns the days before `before` that still have a key for one of the purposes. */
 export async function expiredDays(keys: StoredKeys, purposes: readonly Purpose[], before: string) {
   return new Set((await expiredRefs(keys, purposes, before)).map(([day]) => day));
 }
@@ -78,7 +82,7 @@ export async function newestDay(keys: StoredKeys, before: string): Promise<strin
   return [...(await expiredDays(keys, purposes, before))].sort().at(-1);
 }
 
-/** Deletes the keys of all days before `before`. Returns the number of these days. */
+/** Deletes the keys of these purposes for all days before `before`. Returns the number of these days. */
 export async function removeDays(keys: KeyStore, purposes: readonly Purpose[], before: string): Promise<number> {
   if ((await expiredDays(keys, purposes, before)).size === 0) return 0;
   return keys.change(async (within) => {

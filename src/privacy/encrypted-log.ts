@@ -1,4 +1,5 @@
-import { SegmentDamaged, type Snapshots } from "eventstore-lite";
+import type { Snapshots } from "eventstore-lite";
+import { SegmentDamaged } from "eventstore-lite/segments";
 import { encryptingCodec, type EncryptingCodec, type Event, makeEvent, type LogStore } from "../../events/catalog.ts";
 import { PERSONAL_PROJECTIONS } from "../../projections/all.ts";
 import { SERVICE_METADATA, STREAMS } from "../log/event-log.ts";
@@ -12,30 +13,33 @@ import { keysLost, newestKeys } from "./secrets-binding.ts";
 
 export interface EncryptedLog extends LogStore {
   readonly keyring: Keyring;
-  /** The keys of all recipients forgotten up to this position were gone when the log was opened. */
+  /**
+   * Position up to which erasures are complete: the keys of all recipients forgotten until then were gone when the log
+   * was opened.
+   */
   readonly erasedTo: number;
-  /** Returns stored events as they were written, or as erased, in the same order. */
+  /** Decrypts stored events, in the same order. An event whose key is gone is returned as erased. */
   readonly open: EncryptingCodec<Event>["open"];
 }
 
 export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "writerTransform"> {
   readonly place: StorePlace;
   readonly keyring: Keyring;
-  /** The name of the keys' place in error messages. */
+  /** Name of the key store's place in error messages. */
   readonly keysName: string;
   readonly makeId: MakeId;
-  /** True if an earlier start bound the keys to that log. */
+  /** True if an earlier start bound the key store to the log with this id. */
   readonly areBoundTo: (log: string) => Promise<boolean>;
   /**
    * Records that vault and keys belong to this log, or throws if they belong to another. Called before an erasure
    * deletes a key.
    */
   readonly bind: (store: LogStore) => Promise<void>;
-  /** True to continue with these keys although others encrypted the log, and to record that. */
+  /** True to continue with these keys although other keys encrypted the log, and to record that. */
   readonly acceptLostKeys?: boolean | undefined;
 }
 
-/** Encrypts outside of the thread that serves requests. */
+/** Module that encrypts events on the log's writer thread, outside of the thread that serves requests. */
 const ENCRYPT_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
 
 /**
@@ -68,8 +72,8 @@ export async function openEncryptedLog(options: EncryptedLogOptions): Promise<En
 }
 
 /**
- * The id of the keys that encrypted the newest event. Undefined also if the archived segment with that event cannot be
- * read, and the keys are bound to this log.
+ * Returns the id of the key store that encrypted the newest event. Undefined also if the archived segment with that
+ * event cannot be read, and the keys are bound to this log.
  */
 async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptions): Promise<string | undefined> {
   try {
@@ -83,9 +87,8 @@ async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptio
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /**
- * Encrypts the states that hold personal data. A state counts as absent if its key was replaced, or if it is older than
- * the last erasure. With 50,000 recipients, its two megabytes take milliseconds: other work gets a turn before and
- * after.
+ * Encrypts snapshots that hold personal data. One counts as absent if its key was replaced, or if it is older than the
+ * last erasure. With 50,000 recipients, its two megabytes take milliseconds: other work gets a turn before and after.
  */
 export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   const { snapshots } = store;
@@ -113,14 +116,17 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   };
 }
 
-/** States that a replay keeps have names such as `rebuilt/contacts`. */
+/**
+ * True if the snapshot of this name holds personal data. Snapshots that a replay keeps have names such as
+ * `rebuilt/contacts`.
+ */
 function isPersonal(name: string): boolean {
   return NAMES.has(parsePastName(name)?.projection ?? name.slice(name.lastIndexOf("/") + 1));
 }
 
 /**
- * The context that a ciphertext is bound to. A past snapshot has the context of the newest one, because it has the same
- * bytes.
+ * Returns the context that a snapshot's ciphertext is bound to. A past snapshot has the context of the newest one,
+ * because it has the same bytes.
  */
 function toContext(name: string): string {
   return parsePastName(name)?.projection ?? name;

@@ -1,10 +1,12 @@
-import type { DataOf, EventType, LogStore } from "../../events/catalog.ts";
+import type { DataOf, EventType } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
 import { personalLinkOwner } from "../../events/tracking.ts";
-import { isHeldBy, positionsAbout, type Contact, type Contacts, contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventMetadata, type NewEvent, type PartDeps } from "../log/event-log.ts";
-import type { CheckpointStore } from "../log/checkpoint.ts";
+import { isHeldBy } from "../../projections/contact-identity.ts";
+import { positionsAbout, type Contact, type Contacts } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
+import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
+import type { OpenedLog } from "./open-log.ts";
 import { proveEvents } from "../log/signed-heads.ts";
 import { type Clock, isoTime } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -15,24 +17,23 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { canonicalAddress, toNetwork } from "../platform/ip-address.ts";
 import { inChunks } from "../platform/time-slices.ts";
 import { toBaseRef } from "./person-keys.ts";
+import type { Reachlog } from "./reachlog.ts";
 
-/** The events and the handles of a recipient, as the projections know them. */
+/** Events and handles of one recipient, as the projections know them. */
 export interface Known {
-  /** Positions of all events about them. */
+  /** Positions of all events about the recipient. */
   readonly positions: readonly number[];
-  /** True if this handle, in lower case, is theirs. */
+  /** True if the recipient has this handle (in lower case) now. */
   readonly isHeld: (handle: string) => boolean;
-  /** Its reason is thrown once it aborts. */
+  /** Ends the search once it aborts: its reason is thrown. */
   readonly signal: AbortSignal;
 }
 
-type Log = OpenableLog & Pick<EncryptedLog, "keyring">;
-
 /** Finds the keys that encrypt the events of one recipient, or may encrypt later ones. */
-export async function findEncrypted(log: Log, { positions, isHeld, signal }: Known) {
-  /** Refs of keys. */
+export async function findEncrypted(log: EncryptedLog, { positions, isHeld, signal }: Known) {
+  /** Refs (names in ciphertexts) of the keys to delete. */
   const keys = new Set<string>();
-  /** Everything that the recipient was ever called. */
+  /** All ids and handles that the recipient ever had, without duplicates. */
   const names = new Map<string, Recipient>();
   for (const position of positions) {
     for await (const { stored, data } of openedEvents(log, { from: position, to: position })) {
@@ -40,7 +41,7 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
       const ciphertext = ciphertextOf(stored.data);
       // With the recipient's other keys, the key of a click would say for ever whose click it was.
-      if (ciphertext !== undefined && stored.type !== "PersonalLinkClicked") keys.add(log.keyring.refOf(ciphertext));
+      if (ciphertext !== undefined && !UNLINKABLE.has(stored.type)) keys.add(log.keyring.refOf(ciphertext));
     }
   }
   const ids = distinct([...names.values()].map(({ id }) => id)).map((id) => ({ id }));
@@ -53,17 +54,25 @@ export async function findEncrypted(log: Log, { positions, isHeld, signal }: Kno
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
-  /** Their ids, and the handles that they have. */
+  /** Ids of the recipient, and the handles that they have now. */
   const held = [...ids, ...handles];
-  /** The names in `held` that distinguish them from others: their id or, if none is known, their handles. */
+  /** Names in `held` that distinguish the recipient from others: the id or, if none is known, the handles. */
   const own = ids.length > 0 ? ids : handles;
-  /** Refs of keys that encrypted records of others by a handle of theirs. */
+  /** Refs of keys that encrypted other recipients' data under one of these handles; the erasure keeps them. */
   const spared = await findSpared(log, new Set(refs.map(toBaseRef)), keys, signal);
   return { keys, names: [...names.values()], held, own, events: positions.length, spared };
 }
 
-/** Refs of other keys that encrypted data under these handles: records of recipients who had the handles before. */
-async function findSpared(log: Log, bases: ReadonlySet<string>, keys: ReadonlySet<string>, signal: AbortSignal) {
+/**
+ * Finds keys that encrypted data of other recipients, who had one of these handles before. Returns the refs of the
+ * keys.
+ */
+async function findSpared(
+  log: EncryptedLog,
+  bases: ReadonlySet<string>,
+  keys: ReadonlySet<string>,
+  signal: AbortSignal,
+) {
   const spared = new Set<string>();
   for await (const { data } of log.readStored({ types: contacts.types })) {
     signal.throwIfAborted();
@@ -74,15 +83,22 @@ async function findSpared(log: Log, bases: ReadonlySet<string>, keys: ReadonlySe
   return [...spared];
 }
 
+/** Types of events whose keys are found by the codes of the recipient's links. */
+const UNLINKABLE: ReadonlySet<string> = new Set<EventType>([
+  "PersonalLinkClicked",
+  "ConversionRecorded",
+  "ConversionReversed",
+]);
+
 function distinct(values: readonly (string | undefined)[]): readonly string[] {
   return [...new Set(values)].filter((value) => value !== undefined);
 }
 
 /**
- * Refs of the keys of days on which an answer to a caller, such as that of a dry run, contains one of these names. All
- * answers of such a day are erased: a repeat of one of its requests is refused, and nothing is done twice.
+ * Finds the keys of days on which an answer to a caller, such as that of a dry run, contains one of these names. All
+ * answers of such a day are erased: a repeated request is then refused, so nothing is done twice.
  */
-async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortSignal) {
+async function findAnswers(log: EncryptedLog, names: readonly Recipient[], signal: AbortSignal) {
   const members = names.flatMap(({ id, username }) => [id, username]).filter((name) => name !== undefined);
   const wanted = [...new Set(members.map((name) => JSON.stringify(name.toLowerCase())))];
   const keys = new Set<string>();
@@ -97,14 +113,14 @@ async function findAnswers(log: Log, names: readonly Recipient[], signal: AbortS
   return [...keys];
 }
 
-/** Types of events with data that is encrypted by address. */
+/** Types of events with data that is encrypted with the key of a client address. */
 const TYPES: readonly EventType[] = ["LinkClicked", "AuthenticationsFailed"];
 
 /**
- * Finds the clicks and wrong tokens of an address by decrypting all. There is no durable index: with one, an erased
- * click could be linked to its address by trying out addresses.
+ * Finds the clicks and wrong tokens of a client address by decrypting all of them. There is no durable index: with one,
+ * an erased click could be linked to its address by trying out addresses.
  */
-export async function findClicks(log: Log, address: string, { signal, onProgress }: ForgetAddressOptions) {
+export async function findClicks(log: EncryptedLog, address: string, { signal, onProgress }: ForgetAddressOptions) {
   const wanted = new Set([canonicalAddress(address), toNetwork(address)]);
   const keys = new Set<string>();
   let events = 0;
@@ -121,14 +137,15 @@ export async function findClicks(log: Log, address: string, { signal, onProgress
   return { keys, events };
 }
 
-export type OpenableLog = Pick<EncryptedLog, "readStored" | "open">;
-
-/** Number of events whose keys are fetched together, and that are decrypted in one turn: two milliseconds. */
+/**
+ * Number of events that are decrypted in one turn of the event loop (two milliseconds), and whose keys are fetched
+ * together.
+ */
 const CHUNK_EVENTS = 128;
 
-/** Yields events as they are stored, and their data as it was written, or as erased. */
+/** Yields each event as it is stored, with its decrypted data. If its key is gone, the data is as erased. */
 export async function* openedEvents(
-  log: OpenableLog,
+  log: EncryptedLog,
   query: Query,
 ): AsyncGenerator<{ readonly stored: StoredEvent; readonly data: unknown }, void, void> {
   for await (const chunk of inChunks(log.readStored(query), CHUNK_EVENTS)) {
@@ -137,25 +154,20 @@ export async function* openedEvents(
   }
 }
 
-export interface ForgetDeps extends Pick<PartDeps, "eventLog" | "projector"> {
-  readonly encryptedLog: Pick<EncryptedLog, "head" | "readStored" | "open" | "keyring">;
-  /** Keyed hashes that show the recipient as suppressed once all else about them is erased. */
-  readonly hashesOf: (who: Recipient) => readonly string[];
-}
-
 export interface ForgetOptions {
-  /** Why the data is erased, and who asked for it. */
+  /** Grounds for the erasure, and who asked for it. */
   readonly reason?: ErasureReason;
   readonly metadata: EventMetadata;
   /** Ends the search for data to erase: then nothing is erased, and the signal's reason is thrown. */
   readonly signal: AbortSignal;
 }
 
-interface ForgetAddressOptions extends Pick<ForgetOptions, "signal"> {
+interface ForgetAddressOptions {
+  readonly signal: AbortSignal;
   readonly onProgress?: ((position: number) => void) | undefined;
 }
 
-/** The data that can no longer be read, and the events that record its erasure. */
+/** Result of an erasure: the numbers of events and keys that are erased, and the events that record it. */
 export type Forgotten = Awaited<ReturnType<typeof erase>>;
 
 /**
@@ -163,11 +175,11 @@ export type Forgotten = Awaited<ReturnType<typeof erase>>;
  * Throws what the store's append throws.
  */
 export async function forgetPerson(
-  deps: ForgetDeps,
+  context: Reachlog,
   find: (contacts: Contacts) => Contact | undefined,
   { metadata, signal, reason = {} }: ForgetOptions,
 ): Promise<Forgotten | undefined> {
-  const { projector, encryptedLog: log, hashesOf } = deps;
+  const { projector, encryptedLog: log, hashesOf } = context;
   await projector.until((await log.head()).position);
   const contact = find(projector.state("contacts"));
   if (contact === undefined) return undefined;
@@ -186,32 +198,33 @@ export async function forgetPerson(
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);
   const hashes = person.own.flatMap((name) => hashesOf(name));
   const data = { hashes, keys: [...keys], spared: [...person.spared], ...reason };
-  return erase(deps, person.events, data, metadata);
+  return erase(context, person.events, data, metadata);
 }
 
 /** Erases the clicks of an IP address, and the records of its wrong tokens; undefined if there are none. */
 export async function forgetAddress(
-  deps: ForgetDeps,
+  context: Reachlog,
   address: string,
   { metadata, signal, reason = {}, onProgress }: ForgetOptions & ForgetAddressOptions,
 ): Promise<Forgotten | undefined> {
-  const { events, keys } = await findClicks(deps.encryptedLog, address, { signal, onProgress });
+  const { events, keys } = await findClicks(context.encryptedLog, address, { signal, onProgress });
   if (events === 0) return undefined;
   const data = { hashes: [], keys: [...keys], spared: [], ...reason };
-  return erase(deps, events, data, metadata);
+  return erase(context, events, data, metadata);
 }
 
 /**
- * Appends the events first: after a crash the next instance to open the log deletes the keys. `id` and `position` are
- * of the first one; more than {@link KEYS_PER_EVENT_MAX} keys take several adjacent events.
+ * Erases data: appends the events that record it, then deletes the keys. After a crash in between, the next start
+ * deletes them. `id` and `position` are of the first event; more than {@link KEYS_PER_EVENT_MAX} keys take several
+ * adjacent ones.
  */
 async function erase(
-  deps: ForgetDeps,
+  context: Reachlog,
   events: number,
   { hashes, keys, spared = [], ...reason }: Omit<DataOf<"PersonForgotten">, "scope">,
   metadata: EventMetadata,
 ) {
-  const { projector, encryptedLog } = deps;
+  const { projector, encryptedLog } = context;
   const { keyring } = encryptedLog;
   const newEvents: NewEvent[] = [];
   const others = spared.length === 0 ? {} : { spared };
@@ -224,7 +237,7 @@ async function erase(
     };
     newEvents.push({ type: "PersonForgotten", data });
   }
-  const { first, last, ids } = await deps.eventLog.append(STREAMS.outreach, newEvents, metadata);
+  const { first, last, ids } = await context.eventLog.append(STREAMS.outreach, newEvents, metadata);
   // The projector does the same as soon as it reads the events; the first of the two replaces the key of the states.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
@@ -236,7 +249,7 @@ async function erase(
  * ServiceError (invalid) if the log contradicts its last checkpoint.
  */
 export async function certifyErasure(
-  log: LogStore & { readonly checkpoints: CheckpointStore },
+  log: OpenedLog,
   { id, position, lastPosition, events, keys }: Forgotten,
   { ground, requested_by }: ErasureReason,
   clock: Clock,

@@ -2,15 +2,19 @@ import type { Awaitable } from "eventstore-lite";
 import { createLeafKeys, fetchTree, keyAt, type Tree } from "./click-keys.ts";
 import { classifyRef, type FoundKey, type StoredKeys, splitRef } from "./key-store.ts";
 
-/** Maximum number of keys of recipients and days cached at once; a fold over more recipients fetches them again. */
+/**
+ * Maximum number of keys of recipients and days that are cached at once; a fold over more recipients fetches them
+ * again.
+ */
 const KEYS_MAX = 10_000;
 
 /**
- * Maximum number of trees of clicks cached at once: each process makes one a day, and a reader moves from day to day.
+ * Maximum number of key trees of clicks that are cached at once: each process makes one a day, and a reader moves from
+ * day to day.
  */
 const TREES_MAX = 32;
 
-/** Keys by ref, and trees by root. */
+/** Cached keys by their ref, and key trees of clicks by the ref of their root. */
 interface Entries {
   readonly keys: Map<string, FoundKey>;
   readonly trees: Map<string, Tree>;
@@ -44,8 +48,8 @@ export function createKeyCache(keys: StoredKeys) {
   };
   return {
     /**
-     * The keys of these refs, in the same order; undefined for a key that is gone. Returns no promise if all are
-     * cached; rejects with what the store throws.
+     * Returns the keys of these refs, in the same order; undefined for a key that is gone. Returns no promise if all
+     * are cached; rejects with what the store throws.
      */
     find: (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> =>
       refs.every(isCached) ? refs.map((ref) => keyIn(cached, ref)) : fetch(refs),
@@ -71,7 +75,7 @@ function keep<Value>(cached: Map<string, Value>, fetched: ReadonlyMap<string, Va
   for (const [ref, value] of fetched) cached.set(ref, value);
 }
 
-/** Returns the refs whose key in the store opens something, or may still encrypt something. */
+/** Returns the refs whose key in the store still opens some data, or may encrypt more. */
 export async function findUsable(keys: StoredKeys, refs: readonly string[]): Promise<readonly string[]> {
   const found = await fetchAll(keys, refs);
   return refs.filter((ref) => {

@@ -4,18 +4,18 @@ import type { SecretStore, StoredSecrets } from "../vault/encrypted-secrets.ts";
 import { open, encrypt } from "../vault/encrypt.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** `gone`: the key existed and was deleted for ever. */
+/** A key of personal data in the key store. `gone`: the key existed and was deleted for ever. */
 export type FoundKey = Uint8Array | "gone";
 
-/** Reads the keys of personal data, each under a ref. */
+/** Reads the keys of personal data, each stored under a ref, its name in ciphertexts. */
 export type StoredKeys = ReturnType<typeof storedIn>;
 
 export type KeyChanges = ReturnType<typeof changesIn>;
 
-/** Its methods throw what the secret store throws. */
+/** Store of the keys of personal data. Its methods throw what the secret store below it throws. */
 export type KeyStore = ReturnType<typeof keysIn>;
 
-/** The root of the tree that a ref belongs to, and its place in the tree. */
+/** Splits the ref of a click's key into the root of its key tree, and its place in the tree. */
 export function splitRef(ref: string): readonly [root: string, place: string] {
   const [root = "", place = ""] = ref.split("/", 2);
   return [root, place];
@@ -26,20 +26,23 @@ export function classifyRef(ref: string): "click" | "person" | "day" {
   return ref.startsWith("p") ? "person" : "day";
 }
 
-/** A key, and its name in ciphertexts. */
+/** A key of personal data, and the ref by which ciphertexts name it. */
 export interface NamedKey {
   readonly ref: string;
   readonly key: Uint8Array;
 }
 
-/** The keys in a secret store, which the caller closes. */
+/** Returns the key store within a secret store, which the caller closes. */
 export function keysIn(secrets: SecretStore) {
   const { gone, revision } = secrets;
   return {
-    ...storedIn(secrets),
+    ...storedIn(secrets.getAll, secrets.names),
     gone,
     revision,
-    /** Does all of `work` or nothing of it, durably; no other change runs meanwhile. `work` may use only `keys`. */
+    /**
+     * Runs `work` as one durable change of keys: all of it or nothing, and no other change meanwhile. `work` may use
+     * only its argument `keys`.
+     */
     change: <Result>(work: (keys: KeyChanges) => Promise<Result>): Promise<Result> =>
       secrets.change((within) => work(changesIn(within))),
   };
@@ -50,28 +53,28 @@ function changesIn(secrets: StoredSecrets) {
   const putAll = (keys: Iterable<readonly [ref: string, key: Uint8Array]>): Promise<void> =>
     secrets.addAll([...keys].map(([ref, key]) => [ref, Buffer.from(key).toString("base64")]));
   return {
-    ...storedIn(secrets),
-    /** Stores a key under a ref that has none. */
+    ...storedIn(secrets.getAll, secrets.names),
+    /** Stores a key under a ref that has no key yet. */
     put: (ref: string, key: Uint8Array): Promise<void> => putAll([[ref, key]]),
     putAll,
-    /** Deletes a key; its ref may get another one. */
+    /** Deletes a key; its ref may get another key. */
     remove,
     /** Deletes the key of a ref for ever; the ref never gets another one. */
     bury,
   };
 }
 
-function storedIn({ getAll: getSecrets, names }: Pick<StoredSecrets, "getAll" | "names">) {
+function storedIn(getSecrets: StoredSecrets["getAll"], names: StoredSecrets["names"]) {
   const getAll = async (refs: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> => {
     const found = await getSecrets(refs);
     return new Map([...found].map(([ref, kept]) => [ref, kept === "gone" ? kept : Buffer.from(kept.value, "base64")]));
   };
   return {
-    /** Returns the keys of the given refs that exist or existed. */
+    /** Returns the keys of the given refs, without refs that never had a key. */
     getAll,
-    /** The same for all refs with that prefix. */
+    /** Returns the keys of all refs with that prefix, as `getAll` does. */
     under: async (prefix: string) => getAll(await names(prefix)),
-    /** All refs with that prefix, in order, including those of keys that are gone. */
+    /** All refs of keys with that prefix, in order, including those of keys that are gone. */
     refs: names,
   };
 }
@@ -80,24 +83,27 @@ export function newKey(): Uint8Array {
   return randomBytes(KEY_BYTES);
 }
 
-/** The first digits of a hash, which disclose nothing about the key. */
+/** Returns the first digits of a labelled hash of a key, which disclose nothing about the key. */
 export function hashDigits(label: string, key: Uint8Array, digits: number): string {
   return hash("sha256", Buffer.concat([Buffer.from(label), key])).slice(0, digits);
 }
 
 const CHECK_DIGITS = 8;
 
-/** Distinguishes a recipient's key from the one that they had before the keys were restored from an older copy. */
+/**
+ * Returns digits of a key's hash, which ciphertexts hold next to the key's ref. If an older copy of the keys lacks a
+ * recipient's key, they get another one under the same ref; the digits tell which of the two made a ciphertext.
+ */
 export function formatCheck(key: Uint8Array): string {
   return hashDigits("check", key, CHECK_DIGITS);
 }
 
-/** Encrypts a text as base64, the form it has in an event. */
+/** Encrypts a text as base64, the form that ciphertexts have in events. */
 export function encryptText(key: Uint8Array, text: string, context: string): string {
   return encrypt(key, text, context).toString("base64");
 }
 
-/** Throws a ServiceError (damaged), in which `reference` names the key. */
+/** Decrypts a text of {@link encryptText}. Throws a ServiceError (damaged), in which `reference` names the key. */
 export function openText(key: Uint8Array, encrypted: string, context: string, reference: string): string {
   const text = open(key, Buffer.from(encrypted, "base64"), context);
   if (text === undefined) {

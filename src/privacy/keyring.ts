@@ -22,14 +22,20 @@ import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
-/** Refs of the keys that belong to no recipient or day. */
+/**
+ * Refs of the two keys that belong to no recipient or day: the secret from which refs are computed, and the key of
+ * snapshots.
+ */
 const PEPPER = "pepper";
 const STATES = "states";
 
-/** Digits of a key store's id, enough to distinguish the few that one log ever has. */
+/** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
+const OPTED_OUT = "o";
+
+/** Digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Digits of a ref that distinguish an erased recipient. */
+/** Digits of a ref that an erased recipient keeps as a mark, and that distinguish one from another. */
 const MARK_DIGITS = 12;
 
 async function makeFixed(keys: KeyStore): Promise<void> {
@@ -38,7 +44,7 @@ async function makeFixed(keys: KeyStore): Promise<void> {
   await keys.change((within) => within.putAll(refs.map((ref) => [ref, newKey()])));
 }
 
-/** Opens the keys of personal data, or makes them. Throws what the store throws. */
+/** Opens the keys of personal data, or creates them. Throws what the store throws. */
 export async function openKeyring(keys: KeyStore, clock: Clock) {
   await makeFixed(keys);
   const pepper = await fixed(keys, PEPPER);
@@ -86,23 +92,30 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
   return {
     ...encryptor,
     keys,
-    /** Identifies these keys in each ciphertext: the keys of another log, or newly made ones, have another id. */
+    /** Id of this key store in each ciphertext: the keys of another log, or newly made ones, have another id. */
     id,
-    /** Called after this process deleted keys: drops everything that is cached of them. */
+    /** Called after this process deleted keys: drops all cached keys. */
     refresh,
-    /** The ref of the key that a ciphertext was made with. */
+    /** Returns the ref of the key that made a ciphertext. */
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
-     * True if they were erased, even if the log no longer says so, as after a restore. Erasures by other processes
-     * since the start are found only in the log.
+     * True if the recipient was erased, even if the log no longer says so, as after a restore. Erasures by other
+     * processes since the start are found only in the log.
      */
     isForgotten: (who: Recipient): boolean => people.namesOf(who).some((ref) => erased.has(ref)),
-    /** Returns the refs whose key opens something, or may still encrypt something. */
+    /** Keeps the hash of a recipient who opted out for ever, so that a restore of an older log does not lose it. */
+    async keepOptOut(hash: string): Promise<void> {
+      if ((await keys.gone(OPTED_OUT + hash)).length === 0)
+        await keys.change((within) => within.bury(OPTED_OUT + hash));
+    },
+    /** Returns the hashes of all recipients who opted out, even if the log no longer says so. */
+    keptOptOuts: async () => (await keys.gone(OPTED_OUT)).map((ref) => ref.slice(OPTED_OUT.length)),
+    /** Returns the refs whose key still opens some data, or may encrypt more. */
     findUsable: (refs: readonly string[]) => findUsable(keys, refs),
     /**
-     * Deletes the keys, so that nothing encrypted with them opens again; for a handle, all keys that it ever had but
-     * `spared`. Returns how many keys existed.
+     * Deletes the keys of these refs, so that nothing encrypted with them opens again; for the ref of a handle, all
+     * keys that the handle ever had except `spared`. Returns how many keys existed.
      */
     async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
@@ -116,7 +129,7 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
   };
 }
 
-/** Returns how many keys existed. */
+/** Deletes keys, as `destroy` of the keyring, within a change of the key store. Returns how many keys existed. */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
   // Includes refs without a key: nothing is ever encrypted for an erased recipient.
@@ -132,11 +145,14 @@ async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: Read
   return found.length + day.length + (await puncture(keys, click));
 }
 
-/** The key of states. Read each time, because another process may have replaced it. */
+/**
+ * Functions of the key that encrypts snapshots. They read the key each time, because another process may have replaced
+ * it.
+ */
 function createStateKey(keys: KeyStore) {
   return {
     encryptState: async (name: string, state: string) => encryptText(await fixed(keys, STATES), state, name),
-    /** Undefined if the key was replaced since. */
+    /** Decrypts a snapshot; undefined if its key was replaced since. */
     async openState(name: string, encrypted: string): Promise<string | undefined> {
       const key = await fixed(keys, STATES);
       try {
@@ -145,7 +161,7 @@ function createStateKey(keys: KeyStore) {
         return undefined;
       }
     },
-    /** Makes all states that are encrypted so far unreadable. */
+    /** Replaces the key of snapshots: all those encrypted so far become unreadable. */
     replaceStateKey: (): Promise<void> =>
       keys.change(async (within) => {
         await within.remove(STATES);
@@ -160,18 +176,18 @@ async function fixed(keys: StoredKeys, ref: string): Promise<Uint8Array> {
   return key;
 }
 
-/** How long cached keys count as fresh: asking the store each time would cost more than encrypting. */
+/** How long cached keys count as fresh. Asking the store at each use would cost more than encrypting. */
 export const FRESH_MS = 50;
 
 /**
- * Asks the store if another process has changed keys, and then calls `refresh`. A frequent caller never waits, because
- * the store is asked again before the last answer is too old.
+ * Keeps cached keys fresh: asks the store if another process has changed keys, and then calls `refresh`. A frequent
+ * caller never waits, because the store is asked again before its last answer is too old.
  */
-export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: () => void) {
+export async function trackFreshness(keys: { readonly revision: KeyStore["revision"] }, refresh: () => void) {
   let seen = await keys.revision();
-  /** Number of questions to the store, and of invalidations of its answers. */
+  /** Numbers of questions to the key store, and of invalidations of its answers. */
   let [questions, invalidations] = [0, 0];
-  /** The last question that was answered: its number, its time, and the number of invalidations before it. */
+  /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
   let asking: Promise<void> | undefined;
   const freshUntil = (): number => (answered.invalidations === invalidations ? answered.at + FRESH_MS : -Infinity);
@@ -183,15 +199,18 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
     answered = question;
   };
   const askOnce = (): Promise<void> => (asking ??= ask().finally(() => (asking = undefined)));
-  /** Asks again if the answer came to a question from before the call, which may miss later changes. */
+  /**
+   * Asks the key store, and once more if the answer belongs to a question from before the call, which may miss later
+   * changes.
+   */
   const askSince = async (since: number, before: number): Promise<void> => {
     await askOnce();
     if (answered.number <= before && freshUntil() <= since) await askSince(since, before);
   };
   return {
     /**
-     * Undefined if the cache is as the store was at most {@link FRESH_MS} ago. Otherwise the cache is fresh once this
-     * resolves; rejects with what the store throws.
+     * Undefined if the cached keys are as the store was at most {@link FRESH_MS} ago. Otherwise resolves once they are
+     * fresh, or rejects with what the store throws.
      */
     revalidate(): Promise<void> | undefined {
       const now = performance.now();
@@ -201,7 +220,10 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
       if (left < FRESH_MS / 2) askOnce().catch(() => {});
       return undefined;
     },
-    /** Called when keys may have been deleted: the cache is fresh again once the store was asked after this. */
+    /**
+     * Called when keys may have been deleted: the cached keys count as fresh again once the store was asked after this
+     * call.
+     */
     invalidate(): void {
       invalidations++;
     },
@@ -211,14 +233,14 @@ export async function trackFreshness(keys: Pick<KeyStore, "revision">, refresh: 
 interface KeyChoiceDeps {
   readonly keys: KeyStore;
   readonly people: PersonKeys;
-  /** Identifies the keys in ciphertexts. */
+  /** Id of the key store, as ciphertexts name it. */
   readonly id: string;
   readonly clock: Clock;
 }
 
 type Person = Extract<Owner, { kind: "person" }>;
 
-/** Chooses the keys that the events of an append are encrypted with. */
+/** Chooses the keys that encrypt the events of an append. */
 export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   const clicks = createClickKeys(keys);
   const days = createDayKeys(keys);
@@ -227,7 +249,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     key: key?.toHex(),
   });
 
-  /** Holds one result for each key, as long as the key itself is held: all clicks of an address have the same. */
+  /** Results by key, each held as long as its key is cached: all clicks of an address share one result. */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
     const known = made.get(found);
@@ -237,7 +259,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     return key;
   };
 
-  /** Undefined if the key has to be fetched or made. */
+  /** Returns the cached key of the data's owner; undefined if the key has to be fetched or made. */
   const cachedKey = (owner: Owner): NamedKey | undefined => {
     if (owner.kind === "person") return undefined;
     return owner.kind === "click" ? clicks.of(owner.ip, clock()) : days.of(owner.kind, clock());
@@ -258,7 +280,10 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
       await (owner.kind === "click" ? clicks.prepare(clock()) : days.prepare(owner.kind, clock()));
     }
   };
-  /** `found` is undefined for a recipient who was erased before: only a mark is left. */
+  /**
+   * Returns the encryption key for a recipient's data. `found` is undefined for a recipient who was erased before: only
+   * a mark is left.
+   */
   const keyOfPerson = (owner: Person, found: PersonKey | undefined): EncryptionKey => {
     if (found === undefined) return encryptionKey(`p${findMark(owner)}`, undefined);
     const { ref, key } = found;
@@ -278,9 +303,9 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 
   return {
-    /** As in {@link Encryptor}. */
+    /** Returns the keys for the data of these owners, as {@link Encryptor} describes. */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
-    /** Called when keys may have been deleted. */
+    /** Called when keys may have been deleted: drops the cached keys. */
     refresh(): void {
       clicks.refresh();
       days.refresh();
@@ -288,7 +313,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 }
 
-/** The mark of a recipient who was erased before; undefined for all others. */
+/** Returns the mark that an erased recipient has in place of the id; undefined for all others. */
 function findMark({ id }: Person): string | undefined {
   return id === undefined ? undefined : markOfErased(id);
 }

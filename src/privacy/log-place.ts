@@ -1,7 +1,8 @@
-import type { SegmentStorage } from "eventstore-lite";
+import { checkpointFiles, type CheckpointStore } from "eventstore-lite/proof";
+import type { SegmentStorage } from "eventstore-lite/segments";
 import type { Config } from "../config/config.ts";
 import { type PostgresLog, redactedUrl, type SqliteLog } from "../config/database.ts";
-import { checkpointFiles, checkpointInVault, type CheckpointStore } from "../log/checkpoint.ts";
+import { checkpointInVault } from "../log/signed-checkpoint.ts";
 import { logFiles, type LogFiles } from "../log/log-files.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../log/store-backends.ts";
 import type { Secret } from "../platform/secret.ts";
@@ -12,23 +13,33 @@ import { sqliteSecrets } from "../vault/sqlite-secrets.ts";
 import type { Vault } from "../vault/vault.ts";
 import { locateSegments } from "../networks/s3/segment-storage.ts";
 
-/** Locates a log and all that belongs to it, and hides the engine. */
+/** Place of a log and of all that belongs to it, in files or on a server. */
 export interface LogPlace {
   readonly store: StorePlace;
   readonly secrets: MasterKeyPlace;
   /** True if the keys are not stored next to the log, so that a copy of the log may lack them. */
   readonly keysAreApart: boolean;
-  /** Where the clock of its service is recorded; undefined if its server has a clock. */
+  /** Where a service records its clock; undefined for a log on a server, because the server has a clock. */
   readonly clock?: string;
   /**
-   * Opens the store of its checkpoint. If that is in the vault, calls `openVault`, whose result stays open while it is
-   * used.
+   * Opens the store of the log's checkpoint. If the checkpoint is in the vault, calls `openVault`, whose result stays
+   * open while the store is used.
    */
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
-/** Throws a ServiceError (usage, configuration) if archived events cannot be where the settings say. */
-export function locateLog(config: Pick<Config, "log" | "key" | "objectStore">): LogPlace {
+/** Settings that say where a log is. */
+interface PlacedConfig {
+  readonly log: Config["log"];
+  readonly key: Config["key"];
+  readonly objectStore: Config["objectStore"];
+}
+
+/**
+ * Returns the place of the configured log. Throws a ServiceError (usage, configuration) if archived events cannot be
+ * where the settings say.
+ */
+export function locateLog(config: PlacedConfig): LogPlace {
   const { log, key } = config;
   const segments = log.archive === undefined ? undefined : locateSegments(log.archive, config);
   if (log.kind === "postgres") return serverPlace(log, key, segments);
@@ -54,7 +65,10 @@ function serverPlace(log: PostgresLog, key: Secret | undefined, segments: Segmen
   };
 }
 
-/** `key`: the master key, if no file holds it; `segments`: default next to the log. */
+/**
+ * Returns the place of a log in a file. `key`: the master key, if no file holds it; `segments`: the place of archived
+ * events, by default next to the log.
+ */
 export function filePlace(
   files: LogFiles,
   key: Secret | undefined,
@@ -75,7 +89,10 @@ export function filePlace(
   };
 }
 
-/** Called before work that would otherwise create files next to a missing log. Throws a ServiceError (not_found). */
+/**
+ * Throws a ServiceError (not_found) if the configured log does not exist. Called before work that would otherwise
+ * create files next to it.
+ */
 export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Promise<void> {
   if (await locateLog(config).store.isThere()) return;
   throw new ServiceError(
@@ -84,7 +101,10 @@ export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Prom
   );
 }
 
-/** All files are next to the log, except keys that `KEYS_FILE` puts elsewhere. */
+/**
+ * Returns the paths of a log and of all that belongs to it: next to the log, except keys that `KEYS_FILE` puts
+ * elsewhere.
+ */
 export function locateFiles({ file, keysFile }: SqliteLog): LogFiles {
   const files = logFiles(file);
   return { ...files, keys: keysFile ?? files.keys };

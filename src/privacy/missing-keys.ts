@@ -6,8 +6,8 @@ import type { Keyring } from "./keyring.ts";
 import { latestExpiry } from "./retention.ts";
 
 /**
- * Refs in the log of keys that neither exist nor were deleted on purpose, as with an older copy of the keys. `asOf`:
- * when the keys were copied; a day that could have expired by then is no fault. `from`: the first position that is
+ * Returns the refs of lost keys: the log names them, and they neither exist nor were deleted on purpose, as with an
+ * older copy of the key store. `asOf`: time of that copy, by which days may have expired. `from`: first position
  * searched.
  */
 export async function missingKeys(store: LogStore, keyring: Keyring, asOf: number, from = 1) {
@@ -43,7 +43,10 @@ async function absent({ keys }: Keyring, refs: readonly string[]): Promise<reado
   return missing;
 }
 
-/** If addresses of a day were forgotten, the keys of its other addresses are left. */
+/**
+ * Returns the refs of days that have no key at all. A day with some forgotten addresses still has keys for its other
+ * ones.
+ */
 async function absentDays({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
   const missing: string[] = [];
   for (const ref of refs) if ((await keys.refs(ref)).length === 0) missing.push(ref);

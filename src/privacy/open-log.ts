@@ -1,9 +1,9 @@
+import type { CheckpointStore } from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 import type { Config } from "../config/config.ts";
-import type { CheckpointStore } from "../log/checkpoint.ts";
 import { clockRecord } from "../log/clock-record.ts";
 import { fileClock, machineClock, serverClock, type LogClock } from "../log/log-clock.ts";
-import { type Clock, makeId as newId } from "../platform/clock.ts";
+import { type Clock, makeId as newId, type MakeId } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import { openEncryptedLog, type EncryptedLog, type EncryptedLogOptions } from "./encrypted-log.ts";
 import { keysIn } from "./key-store.ts";
@@ -13,25 +13,39 @@ import { readMasterKey, unlock, type Unlocked } from "../vault/master-key.ts";
 import { openSecretStore } from "../vault/encrypted-secrets.ts";
 import { locateLog, type LogPlace } from "./log-place.ts";
 
-/** The configured log, and all that was opened with it. Disposing it closes everything in reverse. */
+/** The opened log, with its vault and keys. Disposing it closes everything in reverse order. */
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
   /** The clock by which decisions on this log are made. */
   readonly logClock: LogClock;
-  /** Keeps vault and keys from serving an earlier copy of the log; called by a service that continues this one. */
+  /** Makes vault and keys refuse to serve an earlier copy of the log; called by a service that continues this one. */
   goOn(): Promise<void>;
 }
 
-/** A log as it is stored, and its checkpoints. */
+/** A log without decryption, and its checkpoints. */
 export interface StoredLog extends LogStore {
   readonly checkpoints: CheckpointStore;
 }
 
-export interface OpenLogOptions
-  extends
-    Omit<BindOptions, "goesOn">,
-    Partial<Pick<EncryptedLogOptions, "owner" | "acceptLostKeys" | "clock" | "makeId" | "onCommit">> {
-  /** Reports that a clock was moved. A service gives it, and then its clock is recorded next to a log in a file. */
-  readonly logger?: Logger;
+/** Replacements for the clock and the ids of a real process, and the losses that an operator accepts. */
+export interface LogOverrides {
+  readonly clock?: Clock | undefined;
+  readonly makeId?: MakeId;
+  /** True if a log without events may replace a lost one. */
+  readonly acceptLoss?: boolean | undefined;
+  /** True to bind vault and keys to this log although they belong to another. */
+  readonly takeOverKeys?: boolean | undefined;
+  /** True to continue with these keys although other keys encrypted the log, and to record that. */
+  readonly acceptLostKeys?: boolean | undefined;
+}
+
+export interface OpenLogOptions extends LogOverrides {
+  /** Name of the process, if it opens a log in a file as its only owner. */
+  readonly owner?: string | undefined;
+  readonly onCommit?: EncryptedLogOptions["onCommit"];
+  /**
+   * Logger that reports a moved clock. Only a service gives one; its clock is then recorded next to a log in a file.
+   */
+  readonly logger?: Logger | undefined;
 }
 
 /** Opens the configured log as {@link openLogAt} does. */
@@ -39,7 +53,7 @@ export async function openLog(config: Config, options?: OpenLogOptions): Promise
   return openLogAt(locateLog(config), options);
 }
 
-/** For callers that only prove or copy what is stored: they see nothing personal. */
+/** Opens the configured log without decryption, for callers that only prove or copy what is stored. */
 export async function openStoredLog(config: Config): Promise<StoredLog> {
   const place = locateLog(config);
   await using opening = new AsyncDisposableStack();
@@ -57,8 +71,8 @@ function openClock(file: string | undefined, clock: Clock | undefined, logger: L
 }
 
 /**
- * The one way to open a log, for the service and for commands: master key → vault → keys of personal data → log.
- * Throws a ServiceError (configuration, damaged), and what the store throws.
+ * The one way to open a log, for the service and for commands: master key, then vault, then keys of personal data, then
+ * log. Throws a ServiceError (configuration, damaged), and what the store throws.
  */
 export async function openLogAt(
   logPlace: LogPlace,

@@ -1,51 +1,54 @@
 import { createHmac, randomBytes } from "node:crypto";
 import type { Recipient } from "../../events/outreach.ts";
+import { personalLinkOwner } from "../../events/tracking.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import { newKey, type FoundKey, type KeyStore, type StoredKeys } from "./key-store.ts";
 
 /**
- * The keys of recipients. A recipient known by id has one. A handle changes hands, so records of a handle alone get a
- * separate key in each append: forgetting its holder then erases nothing of another one.
+ * Encryption keys of recipients: one for each known id. A handle may pass to another recipient, so data under a handle
+ * without an id gets a new key in each append. An erasure then destroys one holder's keys and spares those of the
+ * others.
  */
 export type PersonKeys = ReturnType<typeof createPersonKeys>;
 
 export interface PersonKey {
   readonly ref: string;
-  /** `gone`: the recipient was erased. */
+  /** The recipient's key; `gone` if the recipient was erased. */
   readonly key: FoundKey;
 }
 
-/** 128 bits of a keyed hash: no two recipients share a ref. */
+/** Length of a ref: 128 bits of a keyed hash, so that no two recipients share a ref. */
 const REF_DIGITS = 32;
 
-/** Random bytes that distinguish the keys of one handle. */
+/** Number of random bytes in a ref that distinguish the keys of one handle. */
 const APPEND_BYTES = 4;
 
-/** Added to the ref of a handle if the handle stands alone. */
+/** Suffix of a handle's ref if the recipient is known by the handle alone, without an id. */
 const ALONE = "-";
 
 /**
- * The ref of an unlinkable key, from the entry by which its owner's erasure finds it; undefined if `ref` is no such
- * entry.
+ * Returns the ref of an unlinkable key, given the entry by which the erasure of its owner finds it; undefined if `ref`
+ * is not such an entry.
  */
 export function toUnlinkableRef(ref: string): string | undefined {
   const name = ref.slice(1 + REF_DIGITS);
   return name.length === REF_DIGITS ? `p${name}` : undefined;
 }
 
-/** The ref of an id or a handle, the same for all of its keys. */
+/** Returns the part of a ref that all keys of one id or handle share. */
 export function toBaseRef(ref: string): string {
   return ref.slice(0, 1 + REF_DIGITS);
 }
 
-/** `pepper` is secret; otherwise refs could be computed for any name. */
+/** Makes and finds the keys of recipients. `pepper` must be secret; otherwise refs could be computed for any name. */
 export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const ref = (kind: "id" | "handle", value: string): string =>
     `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
   const ofId = (id: string): string => ref("id", id);
   const ofHandle = (username: string): string => ref("handle", username.toLowerCase());
   /**
-   * The refs by which a recipient's erasure is found: that of the id first, then those of a handle that stood alone.
+   * Returns the recipient's refs, the one for new data first: if any is erased, so is the recipient. A handle is erased
+   * for all its holders, or, with suffix `ALONE`, only where it was recorded without an id.
    */
   const listNames = ({ id, username }: Named): readonly string[] => {
     const handle = username === undefined ? [] : [ofHandle(username)];
@@ -53,7 +56,7 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   };
 
   return {
-    /** For one append: returns a key for the records of each recipient. Makes missing keys, except for the erased. */
+    /** Returns a key for the data of each recipient in one append. Makes missing keys, except for erased recipients. */
     async keysFor(people: readonly Named[]): Promise<readonly PersonKey[]> {
       const named = people.map(listNames);
       const found = new Map(await keys.getAll(named.flat()));
@@ -76,8 +79,8 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
       });
     },
     /**
-     * A separate key, whose ref says nothing of its owner; `gone` if the owner was erased. Only an entry of the key
-     * store leads from the owner to it, and an erasure deletes that.
+     * Makes a separate key, whose ref says nothing of its owner; `gone` if the owner was erased. Only an entry of the
+     * key store leads from the owner to this key, and an erasure deletes the entry.
      */
     unlinkableKey(id: string): Promise<PersonKey> {
       const owner = ofId(id);
@@ -94,8 +97,8 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
     },
     namesOf: listNames,
     /**
-     * Refs to destroy for an erasure. With an id, the handle counts only where it was recorded alone: next to another
-     * id it is another recipient's. Without an id it counts everywhere.
+     * Returns the refs of the keys to destroy for an erasure. With an id, the handle counts only where it was recorded
+     * alone: next to another id it is another recipient's. Without an id it counts everywhere.
      */
     refsOf({ id, username }: Recipient): readonly string[] {
       const handle = username === undefined ? [] : [ofHandle(username)];
@@ -104,7 +107,10 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   };
 }
 
-/** The given refs, and all keys of the handles among them, except for `spared`, which belong to other recipients. */
+/**
+ * Returns the given refs, and those of all keys of the handles among them, except for `spared`, which belong to other
+ * recipients.
+ */
 export async function withHandles(keys: StoredKeys, refs: readonly string[], spared: ReadonlySet<string>) {
   const bases = refs.filter((ref) => ref === toBaseRef(ref) || ref.endsWith(ALONE)).map(toBaseRef);
   const found = (await Promise.all(bases.map((base) => keys.refs(base)))).flat();
@@ -112,8 +118,8 @@ export async function withHandles(keys: StoredKeys, refs: readonly string[], spa
 }
 
 /**
- * Makes keys durably, except for people erased meanwhile, and returns the keys that exist then. Writing a page of the
- * keys' file for each takes time and waits for the disk, so others have a turn before and after.
+ * Makes keys durably, except for recipients erased meanwhile, and returns the keys that exist then. Writing a page of
+ * the key file for each takes time and waits for the disk, so other work gets a turn before and after.
  */
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
   await nextTurn();
@@ -134,3 +140,22 @@ async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<Rea
 }
 
 export type Named = { readonly [Name in keyof Recipient]: Recipient[Name] | undefined };
+
+/**
+ * Finds the keys whose deletion erases the clicks on personal links with these codes. Skips codes whose owner was
+ * erased.
+ */
+export type FindLinkKeys = (codes: readonly string[]) => readonly string[];
+
+export function createFindLinkKeys({ refsOf, isForgotten }: LinkOwners): FindLinkKeys {
+  return (codes) => {
+    const owners = codes.map((code) => ({ id: personalLinkOwner(code).id }));
+    return owners.filter((owner) => !isForgotten(owner)).flatMap(refsOf);
+  };
+}
+
+/** Functions of the keyring that find the owners of personal links. */
+interface LinkOwners {
+  readonly refsOf: (who: Recipient) => readonly string[];
+  readonly isForgotten: (who: Recipient) => boolean;
+}

@@ -1,25 +1,16 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { erasureReason, KEYS_PER_EVENT_MAX, type ErasureReason } from "../../events/personal.ts";
-import type { LogStore } from "../../events/catalog.ts";
-import type { CheckpointStore } from "../log/checkpoint.ts";
-import type { Clock } from "../platform/clock.ts";
 import { count, id } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { ipAddress } from "../platform/ip-address.ts";
 import { operation, refusal, type OperationFile } from "../platform/operation.ts";
-import { certifyErasure, forgetAddress, type ForgetDeps, type Forgotten } from "./forget.ts";
-
-/** Context of an operation that erases. */
-export interface ErasureContext extends ForgetDeps {
-  /** Ends the search for data to erase. */
-  readonly stopping: AbortSignal;
-  readonly onProgress?: (position: number) => void;
-}
+import { certifyErasure, forgetAddress, type Forgotten } from "./forget.ts";
+import type { Reachlog, WriteContext } from "./reachlog.ts";
 
 export const NOT_REACHED =
   "Data at networks, in chats and in backups of the key file is not erased. This cannot be undone. A large log takes a while.";
 
-/** The response to an erasure. */
+/** Fields of the response to an erasure. */
 export const erased = {
   events: Type.Integer({ minimum: 0, description: "Events that can no longer be read." }),
   keys: count,
@@ -42,21 +33,16 @@ export function describeErased({ events, keys, id: event, position }: Erased): s
   return `Erased: ${lost}, ${countInWords(keys, "key was", "keys were")} deleted. Position ${position} records it, event ${event}.`;
 }
 
-interface CertificateContext {
-  readonly encryptedLog: LogStore & { readonly checkpoints: CheckpointStore };
-  readonly clock: Clock;
-}
-
 export const certificate: OperationFile<Erased, ErasureReason> = {
   option: "certificate",
   description: "Write a certificate of the erasure to a new file: what was erased, why, and the proof of its event",
-  describe({ encryptedLog, clock }: CertificateContext, answer, reason) {
+  describe({ encryptedLog, clock }: Reachlog, answer, reason) {
     const events = Math.max(1, Math.ceil(answer.keys / KEYS_PER_EVENT_MAX));
     return certifyErasure(encryptedLog, { ...answer, lastPosition: answer.position + events - 1 }, reason, clock);
   },
 };
 
-/** Why personal data is erased, and who asked for it. */
+/** Input fields of an erasure: its grounds, and who asked for it. */
 export const erasureInput = {
   ground: Type.Optional(
     Type.Union(erasureReason.ground.anyOf, { title: "why", description: "Why, by GDPR article 17(1)." }),
@@ -85,7 +71,7 @@ export const forgetClicks = operation({
   },
   confirm: ({ ip }) => `Erase the clicks of ${ip} for good? This cannot be undone.`,
   isSlow: true,
-  async run(context: ErasureContext, { ip, ...reason }, metadata) {
+  async run(context: WriteContext, { ip, ...reason }, metadata) {
     const { stopping: signal, onProgress } = context;
     const forgotten = await forgetAddress(context, ip, { metadata, signal, reason, onProgress });
     return forgotten === undefined ? "unknown_address" : toErasedJson(forgotten);

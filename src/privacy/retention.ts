@@ -1,8 +1,8 @@
 import { toDay } from "../../projections/time.ts";
-import { SERVICE_METADATA, STREAMS, findLast, type PartDeps } from "../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, findLast, type LogContext } from "../log/event-log.ts";
 import { isSkewed, type LogClock } from "../log/log-clock.ts";
 import { errorFields } from "../platform/logger.ts";
-import type { Timer } from "../platform/clock.ts";
+import { systemTimer, type Timer } from "../platform/clock.ts";
 import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
@@ -10,8 +10,8 @@ import type { Erase } from "../projector/restore.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
 /**
- * Deletes all keys that the log says are deleted: after a crash between event and deletion, or in a key file from a
- * backup, they may still exist. A day that expired by a clock that was ahead is kept until it expires by a right one.
+ * Deletes all keys whose deletion the log records: after a crash, or in a key file from a backup, they may still exist.
+ * A day that expired by a clock that was ahead is kept until it expires by a correct clock.
  */
 export async function applyErasures(store: LogStore, keyring: Keyring, now: number): Promise<void> {
   for await (const events of inChunks(store.read({ types: ["PersonForgotten"] }), ASKED_AT_ONCE)) {
@@ -28,19 +28,19 @@ export async function applyErasures(store: LogStore, keyring: Keyring, now: numb
   await expireDays(keyring, recorded < latest ? recorded : latest);
 }
 
-/** Erasures whose keys are checked together: most have a few, some thousands. */
+/** Number of erasures whose keys are checked together; most have a few keys, some have thousands. */
 const ASKED_AT_ONCE = 16;
 
 const KEPT_DAYS_MIN = 1;
 
-/** No day from this one on has expired, even with the shortest retention. */
+/** Returns the first day that cannot have expired, even with the shortest retention. */
 export function latestExpiry(now: number): string {
   return firstKept(now, KEPT_DAYS_MIN);
 }
 
 /**
- * Handles an erasure that is read while following the log: deletes its keys, and makes states encrypted before it
- * unreadable.
+ * Returns the handler for an erasure that is read while following the log: it deletes the keys, and makes snapshots
+ * encrypted before unreadable.
  */
 export function createEraseHandler(keyring: Keyring): Erase {
   return async ({ data }) => {
@@ -49,7 +49,7 @@ export function createEraseHandler(keyring: Keyring): Erase {
   };
 }
 
-/** Purposes whose keys expire after the days that the operator sets. */
+/** Purposes of keys that expire after the number of days that the operator sets. */
 export const EXPIRING = ["click", "message"] as const;
 
 /** Deletes the keys of clicks, notifications and messages of the days before `before`. */
@@ -57,38 +57,51 @@ export async function expireDays(keyring: Keyring, before: string): Promise<void
   if ((await removeDays(keyring.keys, EXPIRING, before)) > 0) keyring.refresh();
 }
 
-/** Days that answers are kept: an idempotency key holds for 24 h at the least, and answers may name recipients. */
+/**
+ * Number of days that answers to callers are kept: an idempotency key holds for 24 h at the least, and answers may name
+ * recipients.
+ */
 const ANSWER_DAYS = 2;
 
-/** How soon a new day is noticed. */
+/** Interval between two checks whether a new day has begun. */
 const LOOK_MS = 3_600_000;
 
 /**
- * A clock that has leapt this far ahead may be wrong, and deleted data never comes back, so the clock is believed only
- * after a while. After a standstill as long as that, data is deleted that much later.
+ * Largest step ahead of the log's clock that retention believes at once. A longer stop of the service looks the same as
+ * a clock that jumped.
  */
 const LEAP_MS = 7 * 24 * 3_600_000;
+
+/**
+ * Time for which retention deletes nothing after the clock made a step larger than LEAP_MS: the clock may be wrong, and
+ * deleted data never comes back.
+ */
 const DOUBTED_MS = 6 * 3_600_000;
 
-export interface RetentionDeps extends Pick<PartDeps, "eventLog" | "logger"> {
+/** A log whose personal data expires. */
+export interface RetainedLog extends LogContext {
   readonly keyring: Keyring;
-  /** Undefined if only answers expire. */
-  readonly days: number | undefined;
-  readonly logClock: Pick<LogClock, "now" | "skewMs">;
-  readonly timer: Timer;
+  readonly logClock: LogClock;
 }
 
-/** Deletes the keys of days that have expired: at once, and on each new day. */
-export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
-  const { logClock, timer, logger } = deps;
-  const isDoubtful = await createDoubt(deps);
+/**
+ * Deletes the keys of expired days: at once, and on each new day. `days`: number of days to keep; undefined: only
+ * answers to callers expire.
+ */
+export async function startRetention(
+  log: RetainedLog,
+  days: number | undefined,
+  timer: Timer = systemTimer,
+): Promise<Disposable> {
+  const { logClock, logger } = log;
+  const isDoubtful = await createDoubt(log);
   let doneOn = "";
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
     const today = toDay(logClock.now());
     // One of the two clocks is wrong, and it is not known which.
     if (isDoubtful() || isSkewed(logClock.skewMs()) || today === doneOn) return;
-    await expire(deps);
+    await expire(log, days);
     doneOn = today;
   };
   const lookLater = (): void => {
@@ -104,10 +117,10 @@ export async function startRetention(deps: RetentionDeps): Promise<Disposable> {
 }
 
 /**
- * Returns a function that is true for {@link DOUBTED_MS} after the clock has leapt since its last call, or since the
- * last day that has a key.
+ * Returns a function that is true while the clock is in doubt: for {@link DOUBTED_MS} after it has leapt since the last
+ * call, or since the last day that has a key.
  */
-async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promise<() => boolean> {
+async function createDoubt({ keyring, logClock, logger }: RetainedLog): Promise<() => boolean> {
   const clock = logClock.now;
   const last = await newestDay(keyring.keys, toDay(clock()));
   let seen = last === undefined ? clock() : Date.parse(last);
@@ -116,7 +129,7 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
     const now = clock();
     if (now - seen > LEAP_MS) {
       until = now + DOUBTED_MS;
-      logger.warn("the clock has leapt ahead: nothing expires until it is trusted", {
+      logger.warn("the clock jumped ahead: no personal data expires until it is trusted again", {
         from: toDay(seen),
         to: toDay(now),
       });
@@ -127,8 +140,11 @@ async function createDoubt({ keyring, logClock, logger }: RetentionDeps): Promis
   };
 }
 
-/** Appends the event first: after a crash, the next instance to open the log deletes the keys. */
-async function expire({ eventLog, keyring, days, logClock, logger }: RetentionDeps): Promise<void> {
+/**
+ * Records that days have expired, then deletes their keys: after a crash in between, the next instance to open the log
+ * deletes them.
+ */
+async function expire({ eventLog, keyring, logClock, logger }: RetainedLog, days: number | undefined): Promise<void> {
   const now = logClock.now();
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
   // Without the salt, the visitors of a day cannot be compared with those of another.

@@ -8,25 +8,28 @@ import { endRotation, nameOfKey, rotateKey, writeKeyFile } from "../vault/master
 import { locateLog } from "./log-place.ts";
 import { openLog } from "./open-log.ts";
 
-/** The id of the master key in force, and where the key comes from. */
+/** Returns the id of the master key in force, and where the key comes from. */
 export async function identifyMasterKey(config: Config) {
   await using log = await openLog(config);
   return { id: keyId(log.master), source: nameOfKey(locateLog(config).secrets), isFormerGiven: log.isFormerGiven };
 }
 
 /**
- * Retires the former key on a server, where instances that have it keep running until they stop. False if no rotation
- * is in progress. Throws a ServiceError (usage) for a log in a file.
+ * Retires the former master key of a log on a server; instances that have it keep running until they stop. False if no
+ * rotation is in progress. Throws a ServiceError (usage) for a log in a file.
  */
 export async function endKeyRotation(config: Config): Promise<boolean> {
   const { secrets } = locateLog(config);
-  if (!secrets.isShared) throw usageError("--end is for a log on PostgreSQL: a start with the new key ends a rotation");
+  if (!secrets.isShared)
+    throw usageError(
+      "--end is only for a log on PostgreSQL: for a log in a file, the first start with the new key ends the rotation",
+    );
   return await endRotation(secrets);
 }
 
 /**
- * Replaces the master key, and records that. It owns the log, so that no service runs meanwhile, and writes the former
- * key to the new file `keep`. Resolves with the ids of both keys; throws StoreOwned and ServiceErrors.
+ * Replaces the master key, and records that. Opens the log as its owner, so that no service runs meanwhile, and writes
+ * the former key to the new file `keep`. Resolves with the ids of both keys; throws StoreOwned and ServiceErrors.
  */
 export async function rotateMasterKey(config: Config, keep: string | undefined, metadata: EventMetadata) {
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });

@@ -7,7 +7,7 @@ import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import type { MasterKeyPlace } from "../vault/master-key.ts";
 import type { BoundSecrets } from "../vault/encrypted-secrets.ts";
 
-/** The log holds data that was encrypted with missing keys. */
+/** Error: the log holds data that was encrypted with keys which the key store `place` does not have. */
 export function keysLost(place: string, isThere: boolean): ServiceError {
   return keyError(
     `${place} ${isThere ? "does not belong to this log" : "is gone"}: without its keys the personal data in the log can ` +
@@ -20,7 +20,7 @@ export function keysLost(place: string, isThere: boolean): ServiceError {
  * Refuses to start if the log's keys or vault are gone, instead of creating empty ones. Empty keys would make every
  * recipient look erased; an empty vault could not match suppressed ones. Throws a ServiceError (configuration).
  */
-export async function refuseLostKeys(log: StorePlace, { keys, vault }: Pick<MasterKeyPlace, "keys" | "vault">) {
+export async function refuseLostKeys(log: StorePlace, { keys, vault }: MasterKeyPlace) {
   if (!(await log.isThere())) return;
   const [hasKeys, hasVault] = await Promise.all([keys.isThere(), vault.isThere()]);
   if (hasKeys && hasVault) return;
@@ -37,13 +37,20 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: Pick<Mast
   }
 }
 
-/** Types of events of which any number in a row may have no personal data, and so no ciphertext. */
-const MAY_BE_OPEN: readonly EventType[] = ["LinkClicked", "SourceRead", "AuthenticationsFailed", "PersonalDataRead"];
+/** Types of events that may lack personal data, and so a ciphertext, any number of times in a row. */
+const MAY_BE_OPEN: readonly EventType[] = [
+  "LinkClicked",
+  "ConversionRecorded",
+  "ConversionReversed",
+  "SourceRead",
+  "AuthenticationsFailed",
+  "PersonalDataRead",
+];
 
-/** Number of these events that are searched for one with a ciphertext. */
+/** Maximum number of such events that are searched for one with a ciphertext. */
 const LOOKED_AT_MAX = 1_000;
 
-/** The id of the keys that encrypted the newest event; undefined if nothing was encrypted yet. */
+/** Returns the id of the key store that encrypted the newest event; undefined if nothing was encrypted yet. */
 export async function newestKeys(store: LogStore): Promise<string | undefined> {
   const always = ENCRYPTED_TYPES.filter((type) => !MAY_BE_OPEN.includes(type));
   const found = [
@@ -65,7 +72,7 @@ async function newestIn(store: LogStore, types: readonly EventType[], limit: num
 /** A log, and the vault and keys that it is opened with. */
 export interface BoundPlace {
   readonly store: StorePlace;
-  readonly secrets: Pick<MasterKeyPlace, "keys" | "vault">;
+  readonly secrets: MasterKeyPlace;
   readonly keysAreApart: boolean;
 }
 
@@ -82,7 +89,7 @@ export async function refuseLostLog(place: BoundPlace, acceptLoss = false): Prom
   if (!acceptLoss) throw lostLog(name, binding, place.store.name);
 }
 
-/** Refuses to put a log where vault or keys belong to another one than `log`, or to a log that is elsewhere. */
+/** Refuses to put a log where vault or keys belong to another log than `log`, or to a log at another place. */
 export async function refuseForeignSecrets(place: BoundPlace, log: string | undefined): Promise<void> {
   for (const bound of await readBindings(place)) {
     const { name, binding } = bound;
@@ -112,11 +119,14 @@ async function readBindings({ secrets: { keys, vault }, keysAreApart }: BoundPla
 }
 
 export interface BindOptions {
-  /** True if a log without events may replace the lost one. */
+  /** True if a log without events may replace a lost one. */
   readonly acceptLoss?: boolean | undefined;
-  /** True to bind them regardless of the log that they belong to. */
+  /** True to bind vault and keys to this log although they belong to another. */
   readonly takeOverKeys?: boolean | undefined;
-  /** True if the opened continuation is the valid one: vault and keys never serve an earlier copy of the log again. */
+  /**
+   * True if the opened continuation of the log is the valid one: vault and keys then refuse to serve an earlier copy of
+   * the log.
+   */
   readonly goesOn?: boolean;
 }
 
@@ -126,7 +136,7 @@ export interface BindOptions {
  */
 export async function bindSecrets(
   { store: place, secrets: { keys: keysPlace, vault: vaultPlace }, keysAreApart }: BoundPlace,
-  log: Pick<LogStore, "id" | "epoch" | "epochs" | "head">,
+  log: LogStore,
   { keys, vault }: { readonly keys: BoundSecrets; readonly vault: BoundSecrets },
   { acceptLoss = false, takeOverKeys = false, goesOn = false }: BindOptions,
 ): Promise<void> {
@@ -166,8 +176,8 @@ function lostLog(name: string, { log }: Binding, place: string): ServiceError {
 
 function elsewhere(name: string, { log, place }: Binding, here: string): ServiceError {
   return keyError(
-    `${name} belongs to the log ${log} at ${place}, and the log here is at ${here}: two logs with one set of keys would ` +
-      "delete each other's. Give the log here keys of its own (KEYS_DATABASE_URL, or KEYS_FILE for a file); or, " +
+    `${name} belongs to the log ${log} at ${place}, and the log here is at ${here}: two logs with the same keys would ` +
+      "delete each other's. Give the log here separate keys (KEYS_DATABASE_URL, or KEYS_FILE for a file); or, " +
       TAKE_OVER,
   );
 }
@@ -181,7 +191,7 @@ function ofAnotherLog(name: string, { log }: Binding, here: string): ServiceErro
 
 function olderCopy(name: string, { log, epoch }: Binding): ServiceError {
   return keyError(
-    `${name} belongs to a later life of the log ${log} (epoch ${epoch}) than the log here, which is an older copy. Put ` +
+    `${name} belongs to a later epoch of the log ${log} (${epoch}) than the log here, which is an older copy. Put ` +
       `the newest backup back (reachlog restore); or, ${TAKE_OVER}`,
   );
 }

@@ -8,8 +8,9 @@ import { operation } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { LogReader } from "../projector/log-reader.ts";
 
-interface TokenReader extends Pick<LogReader, "at"> {
-  /** The tokens in force. */
+export interface TokenReader {
+  readonly at: LogReader["at"];
+  /** Returns the API tokens in force. */
   tokens(): readonly SourcedToken[];
 }
 
@@ -72,7 +73,7 @@ export const listTokens = operation({
   examples: ["", "--json"],
 });
 
-/** Returns for each token's id the day of its last use; undefined if the log cannot be read. */
+/** Returns the day on which each API token was last used, by the token's id; undefined if the log cannot be read. */
 async function readLastUses(at: LogReader["at"]): Promise<Tokens["usedOn"] | undefined> {
   try {
     return (await at(undefined, "tokens")).states.tokens.usedOn;

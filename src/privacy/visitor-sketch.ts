@@ -1,13 +1,13 @@
 import { createHmac } from "node:crypto";
 import { andThen, type Awaitable } from "eventstore-lite";
-import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitors.ts";
+import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";
 import type { Clock } from "../platform/clock.ts";
 import { createDayKeys } from "./day-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
 /**
- * Returns a visitor's place in the sketch of a link for today: `register * VISITOR_RANKS + rank`. It is the same all
- * day, and cannot be compared between links or days. Undefined if the key store gives no salt now.
+ * Places a visitor in the sketch that estimates a link's visitors of today: `register * VISITOR_RANKS + rank`. Equal
+ * all day, and not comparable between links or days. Undefined if the key store gives no salt now.
  */
 export type PlaceVisitor = (
   link: string,
@@ -16,7 +16,7 @@ export type PlaceVisitor = (
 
 export function createVisitorSketch(keys: KeyStore, clock: Clock): PlaceVisitor {
   const days = createDayKeys(keys);
-  /** A key that all instances share, and that is deleted when its day is over. */
+  /** Returns the salt of the day: a key that all instances share, and that is deleted when the day is over. */
   const salt = (): Awaitable<Uint8Array | undefined> => {
     const found = days.of("visitor", clock());
     if (found !== undefined) return found.key;

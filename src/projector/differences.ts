@@ -1,15 +1,18 @@
 import { hideCode, isPersonalCode } from "../template/short-link.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
-/** Maximum number of differences found; more say nothing new. */
+/** Most differences that a comparison of two states finds; more say nothing new. */
 export const DIFFERENCES_MAX = 20;
 
-/** Entries of a Map that are compared before others may have a turn. */
+/** Entries of a Map that are compared before other work may have a turn. */
 const STEP_ENTRIES = 100;
 
-/** A place where two states differ: in a value, which is undefined if absent, or in the order of a Map's entries. */
+/**
+ * A place where two states of a projection differ: in a value, which is undefined if absent, or in the order of a Map's
+ * entries.
+ */
 export interface Difference {
-  /** The keys that lead there; empty for the states themselves. */
+  /** Keys that lead from the state to the place of the difference; empty for the state itself. */
   readonly path: readonly string[];
   readonly values: { readonly before: unknown; readonly after: unknown } | "reordered";
 }
@@ -21,7 +24,7 @@ export interface Difference {
 export async function findDifferences(
   before: unknown,
   after: unknown,
-  /** False for differences that are left out. */
+  /** True if the result lists this difference between the two states. Default: it lists all. */
   isMeant: (difference: Difference) => boolean = () => true,
 ): Promise<readonly Difference[]> {
   const found: Difference[] = [];
@@ -32,7 +35,7 @@ export async function findDifferences(
   return found;
 }
 
-/** {@link findDifferences} as text: paths with both values. */
+/** Describes how a stored and a rebuilt state differ: texts with the path and both values of each difference. */
 export async function differences(stored: unknown, rebuilt: unknown): Promise<readonly string[]> {
   return (await findDifferences(stored, rebuilt)).map(({ path, values }) =>
     values === "reordered"
@@ -41,7 +44,10 @@ export async function differences(stored: unknown, rebuilt: unknown): Promise<re
   );
 }
 
-/** The members of a state that have these differences. Unlike paths and values, they are never personal. */
+/**
+ * Lists the top-level members of a state in which these differences are. Unlike paths and values, they are never
+ * personal.
+ */
 export function listMembers(found: readonly string[]): readonly string[] {
   return [...new Set(found.map((difference) => difference.split(/[.:]/, 1)[0] ?? ""))];
 }
@@ -62,7 +68,10 @@ function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, no
   }
 }
 
-/** Hides the codes of recipients' own links, which readers may not see. Codes are recognised by their form. */
+/**
+ * Hides the codes of recipients' own links in a difference, because readers may not see them. Codes are recognised by
+ * their form.
+ */
 function withoutCodes({ path, values }: Difference): Difference {
   const shown = path.map(hideIfCode);
   if (values === "reordered") return { path: shown, values };
@@ -78,7 +87,7 @@ function hideIfCode(text: string): string {
   return text.includes("/") ? text.replace(MAYBE_CODE, (one) => (isPersonalCode(one) ? hideCode(one) : one)) : text;
 }
 
-/** Members that may have a code's form by chance, and contain none. */
+/** Members of a state whose texts may look like a link's code by chance, and contain none. */
 const NAMES: ReadonlySet<string> = new Set(["username", "name"]);
 
 function showValue(value: unknown, member: string): unknown {
@@ -120,7 +129,7 @@ function sameOrder(stored: Entries, rebuilt: Entries): boolean {
   return true;
 }
 
-/** True if two values are equal. Maps count as unequal, so that `compareMaps` compares them. */
+/** True if two values of states are equal. Maps count as unequal, so that `compareMaps` compares them. */
 function same(stored: unknown, rebuilt: unknown): boolean {
   if (Object.is(stored, rebuilt)) return true;
   if (!isObject(stored) || !isObject(rebuilt)) return false;

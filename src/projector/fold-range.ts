@@ -5,17 +5,17 @@ import type { Folding, FoldedStates } from "../../projections/states.ts";
 import type { TimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldRange {
-  /** Both inclusive. */
+  /** First and last position to fold, both inclusive. */
   readonly from: number;
   readonly to: number;
   readonly onProgress?: ((position: number) => void) | undefined;
-  /** Ends the folding early, between two batches of events. */
+  /** Signal that ends the folding early, between two batches of events. */
   readonly signal?: AbortSignal | undefined;
-  /** Gives others their turn between two slices; if absent, only between two batches of events. */
+  /** Time slices, between which other work has its turn; if absent, it has one only between two batches of events. */
   readonly slices?: TimeSlices | undefined;
 }
 
-/** Events folded before checking if others wait for their turn: a check costs as much as a tenth of an event. */
+/** Events folded before a check if other work waits for its turn. A check costs as much as a tenth of an event. */
 export const STEP_EVENTS = 32;
 
 /** Folds a range of the log. Returns how many events were read, and the position that was reached. */
@@ -25,7 +25,7 @@ export async function foldRange(
   { from, to, onProgress, signal, slices }: FoldRange,
 ): Promise<{ readonly events: number; readonly position: number }> {
   let events = 0;
-  for await (const batch of store.readFolded({ from, to, ...queryFor(folding.names) })) {
+  for await (const batch of store.readFolded({ ...queryFor(folding.names), from, to })) {
     for (const event of batch) {
       folding.evolve(event);
       if (slices !== undefined && event.position % STEP_EVENTS === 0 && slices.isOver()) await slices.next();
@@ -39,11 +39,17 @@ export async function foldRange(
   return { events, position: to };
 }
 
-/** Most of a log are clicks and their dispatches: reading them along the log is faster than along the index. */
+/**
+ * Event types that make up most of a log. If a projection needs them, reading along the log is faster than along the
+ * index.
+ */
 const BULK: readonly EventType[] = ["LinkClicked", "DispatchSucceeded"];
 
-/** Reads all types if most of the log is needed anyway: testing each type would cost more than it saves. */
-function queryFor(names: readonly ProjectionName[]): Pick<Query, "types" | "alongLog"> {
+/**
+ * Returns the query for the events that these projections need. It reads all types if most of the log is needed anyway,
+ * because testing each type would cost more than it saves.
+ */
+function queryFor(names: readonly ProjectionName[]): Query {
   const types = [...new Set(names.flatMap((name) => projectionOf(name).types))];
   if (BULK.every((type) => types.includes(type))) return {};
   return BULK.some((type) => types.includes(type)) ? { types, alongLog: true } : { types };
@@ -57,29 +63,35 @@ export function isReadAlongLog(name: ProjectionName): boolean {
 export type Positions = Map<ProjectionName, number>;
 
 /**
- * Positions after which a long catch-up is saved. A start that is killed resumes there, and every past moment has a
- * snapshot near it.
+ * Distance in positions at which a long catch-up saves its states. A killed start resumes there, and each past moment
+ * gets a snapshot near it.
  */
 const STRETCH_POSITIONS = 40_000;
 
-/** The positions at which a long catch-up is saved. */
+/** Yields the positions at which a long catch-up saves its states. */
 export function* stretches(from: number, to: number): Generator<number> {
   for (let stop = from + STRETCH_POSITIONS; stop < to; stop += STRETCH_POSITIONS) yield stop;
 }
 
+/** Some of the projections in {@link FoldedStates}, which are folded together. */
+interface StatesInParts {
+  readonly names: readonly ProjectionName[];
+  readonly part: FoldedStates["part"];
+}
+
 export interface CatchUp extends Omit<FoldRange, "from"> {
-  /** Positions at which `onStop` is called on the way; each projection is there or further. */
+  /** Positions at which the catch-up calls `onStop`; each projection is then there or further. */
   readonly stops?: Iterable<number>;
   readonly onStop?: (position: number) => Promise<void> | void;
 }
 
 /**
- * Brings projections at different positions to one, in a single pass: each range of the log is folded into those that
- * have not seen it, and read by their types if that is less.
+ * Brings projections at different positions to the same position in one pass. Each range of the log is folded into
+ * those that lack it, and read by their event types if that is less.
  */
 export async function catchUpStates(
   store: LogStore,
-  states: Pick<FoldedStates, "names" | "part">,
+  states: StatesInParts,
   positions: Positions,
   { to, stops = [], onStop, onProgress, signal, slices }: CatchUp,
 ): Promise<void> {

@@ -1,10 +1,10 @@
 import type { SnapshotEntry } from "eventstore-lite";
 import type { LogStore } from "../../events/catalog.ts";
-import { projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
+import { projectionOf, rewindOf, type ProjectionName, type SomeStates } from "../../projections/all.ts";
 import { createStates, type FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, catchUpStates, type Positions } from "./fold-range.ts";
 import type { Moment, Place } from "./parse-moment.ts";
-import type { Projector } from "./projector.ts";
+import type { HeldStates } from "./projector.ts";
 import {
   isCurrent,
   isDue,
@@ -23,32 +23,34 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldToOptions extends Moment {
-  /** Called now and then with the position that was folded. */
+  /** Callback for progress: called now and then with the position that was folded. */
   readonly onProgress?: (position: number) => void;
   /**
-   * If set, a long fold keeps snapshots on its way, so that the next one is short. The keys of all recipients forgotten
-   * up to this position are known to be deleted; a later erasure makes these snapshots void.
+   * If set, a long fold keeps snapshots on its way, so that the next fold is short. All erasures up to this position
+   * must be applied already; a later one makes these snapshots void.
    */
   readonly keepSince?: number;
-  /** Positions between two past snapshots while a log is short; default {@link PAST_EVERY_POSITIONS}. */
+  /**
+   * Positions between two snapshots kept for past moments while a log is short; default {@link PAST_EVERY_POSITIONS}.
+   */
   readonly pastEvery?: number;
-  /** Ends the work early, between two batches of events; the states are useless then. */
+  /** Signal that ends the fold early, between two batches of events; its states are then useless. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The running projector. Projections that can be rewound start from its present state if that is at the moment or
-   * past it.
+   * Running projector of this process. Projections that can be rewound start from its present state if that is at the
+   * moment or past it.
    */
-  readonly now?: Pick<Projector, "position" | "isFolded" | "state"> | undefined;
+  readonly now?: HeldStates | undefined;
 }
 
-/** States as of a place in the log, which is that of the last event that counts. */
+/** States of projections at a place in the log, and the place itself: the last event that counts. */
 export interface FoldedTo<Name extends ProjectionName> extends Place {
-  readonly states: Pick<States, Name>;
+  readonly states: SomeStates<Name>;
 }
 
 /**
- * The states of the named projections at a moment: folded from the nearest snapshots before it, or rewound from a later
- * state.
+ * Folds the states of the named projections at a moment, from the nearest snapshots before it, or rewinds them from a
+ * later state.
  */
 export async function foldTo<Name extends ProjectionName>(
   store: LogStore,
@@ -85,7 +87,8 @@ export async function foldTo<Name extends ProjectionName>(
   return { states: states.all(), position, time };
 }
 
-interface PutBack extends Pick<FoldToOptions, "now"> {
+interface PutBack {
+  readonly now: FoldToOptions["now"];
   readonly store: LogStore;
   readonly name: ProjectionName;
   readonly position: number;
@@ -93,8 +96,8 @@ interface PutBack extends Pick<FoldToOptions, "now"> {
 }
 
 /**
- * The state as of `position`, rewound from the present one or from the snapshot behind it. If these are too far away,
- * the state of an earlier snapshot; undefined if there is none.
+ * Returns the state at `position`, rewound from the present state or the next later snapshot. If those are too far
+ * away, returns the state of an earlier snapshot; undefined if there is none.
  */
 async function openPutBack({ store, name, position, voided, now }: PutBack) {
   const rewind = rewindOf(name)!;
@@ -111,7 +114,7 @@ async function openPutBack({ store, name, position, voided, now }: PutBack) {
   return before && { position: before.position, state: await decodeInTimeSlices(before.text) };
 }
 
-/** The nearest snapshot before `position`; undefined if there is none. */
+/** Loads the nearest snapshot before `position`; undefined if there is none. */
 async function loadBefore(store: LogStore, name: ProjectionName, position: number, voided: Voided) {
   const candidates = (await listUsable(store, name, voided)).filter((entry) => entry.position <= position);
   // A snapshot may be gone, replaced by a newer one, or encrypted with a deleted key; then the one before it is used.
@@ -124,7 +127,7 @@ async function loadBefore(store: LogStore, name: ProjectionName, position: numbe
 
 type Voided = PutBack["voided"];
 
-/** The usable snapshots in the order of the log. */
+/** Lists a projection's snapshots that no rebuild or erasure has made void, in the order of the log. */
 async function listUsable(store: LogStore, name: ProjectionName, voided: Voided): Promise<readonly SnapshotEntry[]> {
   const newest = (await store.snapshots.list(name)).filter((entry) => entry.name === name);
   return [...(await listPast(store, name)), ...newest]
@@ -132,7 +135,7 @@ async function listUsable(store: LogStore, name: ProjectionName, voided: Voided)
     .toSorted((one, other) => one.position - other.position);
 }
 
-/** Undefined if that snapshot is no longer there. */
+/** Loads a snapshot's text; undefined if the snapshot is no longer there. */
 async function loadText(store: LogStore, name: ProjectionName, { name: stored, position }: SnapshotEntry) {
   const snapshot = await loadFitting(store, stored);
   if (snapshot?.version !== projectionOf(name).version || snapshot.position !== position) return undefined;
@@ -148,13 +151,13 @@ interface Passing<Name extends ProjectionName> {
 }
 
 /**
- * Share of the positions between two snapshots: folding this many events takes less time than encoding a large state.
+ * Share of the distance between two snapshots. If a fold took fewer events than that, no snapshot is kept: folding them
+ * again takes less time than encoding a large state.
  */
 const LITTLE = 1 / 4;
 
 /**
- * The positions where a fold stops to keep snapshots: one for each stride that has none. They only shorten the next
- * fold.
+ * Keeps snapshots on the way of a fold: one in each stride of the log that has none. They only shorten the next fold.
  */
 async function keepPassed<Name extends ProjectionName>(
   { store, states, positions, to, every }: Passing<Name>,

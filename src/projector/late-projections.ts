@@ -6,19 +6,22 @@ import { createTimeSlices } from "../platform/time-slices.ts";
 import { type CatchUp, catchUpStates, isReadAlongLog, type Positions, stretches } from "./fold-range.ts";
 import type { SnapshotWriter } from "./snapshot-writer.ts";
 
-/** Projections that are far behind the log at a start, without a snapshot or with one of another version. */
+/**
+ * Projections that are far behind the log when a service starts, because they have no snapshot, or one of another
+ * version.
+ */
 export interface Late {
   readonly states: FoldedStates;
-  /** The position of each; one that has caught up is removed. */
+  /** Position that each late projection has reached. A projection that has caught up is removed. */
   readonly positions: Positions;
   readonly snapshotWriter: SnapshotWriter;
 }
 
-/** A state cannot be read yet, because its projection is still being folded from the log. Ends by itself. */
+/** Error: a state cannot be read yet, because its projection is still being folded from the log. Passes by itself. */
 export class ProjectionFolding extends ServiceError<"busy"> {
   override readonly name = "ProjectionFolding";
   readonly projection: ProjectionName;
-  /** Folded share of the log, 0 to 1. */
+  /** Share of the log that the projection has folded, 0 to 1. */
   readonly share: number;
   constructor(projection: ProjectionName, share: number) {
     super("busy", `The projection ${projection} is being folded from the log: ${formatShare(share)} done`);
@@ -27,29 +30,31 @@ export class ProjectionFolding extends ServiceError<"busy"> {
   }
 }
 
-/** Whole percent, rounded down, so that 100 % is not shown before it is true. */
+/** Formats a share in whole percent, rounded down, so that 100 % is not shown before it is true. */
 export function formatShare(share: number): string {
   return `${Math.floor(share * 100)} %`;
 }
 
-/** Distance from the others at which the last positions are folded while the others wait: some milliseconds. */
+/**
+ * Distance in positions at which a late projection joins the others: they wait while it folds the rest, some
+ * milliseconds.
+ */
 const JOIN_POSITIONS = 2_000;
 
 export interface FoldBesideOptions {
   readonly store: LogStore;
-  /** Ends the work between two batches of events. */
+  /** Signal that ends the folding of late projections, between two batches of events. */
   readonly signal: AbortSignal;
   readonly sliceMs: number | undefined;
-  /** The position of the other projections. */
+  /** Returns the position of the projections that follow the log. */
   readonly position: () => number;
-  /** Runs `work` while the other projections stand still. */
+  /** Runs `work` while the projections that follow the log stand still. */
   readonly whileStill: (work: () => Promise<void>) => Promise<void>;
   /**
-   * Hands over the states of projections that have caught up with the others. From then on they follow the log with
-   * them.
+   * Hands over the states of late projections that have caught up. From then on they follow the log with the others.
    */
   readonly takeOver: (names: readonly ProjectionName[], states: FoldedStates) => void;
-  /** Called when projections are no longer late. */
+  /** Callback when late projections have caught up. */
   readonly onCaughtUp: () => void;
 }
 
@@ -69,8 +74,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
     Math.min(1, (positions.get(name) ?? Infinity) / Math.max(1, position()));
 
   /**
-   * Ends the lateness of projections whose states the projector has now. Drops the copies here, and wakes those who
-   * wait for them.
+   * Ends the lateness of projections whose states the projector now has. Drops the copies here, and resolves the
+   * promises of callers that wait for them.
    */
   const leave = (names: readonly ProjectionName[]): void => {
     for (const name of names) {
@@ -103,7 +108,10 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   };
 
   return {
-    /** Resolves once all are folded, or `signal` has aborted. It may be called again after a failure. */
+    /**
+     * Folds the late projections. Resolves once all have caught up, or `signal` has aborted. It may be called again
+     * after a failure.
+     */
     async run(): Promise<void> {
       // Few events concern most of them: the states that runs and pages need are there long before the clicks are read.
       const { along = [], byType = [] } = Object.groupBy(states.names, (name) =>
@@ -111,19 +119,22 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
       );
       for (const group of [byType, along]) await foldGroup(group);
     },
-    /** Throws {@link ProjectionFolding} while the projection is late. */
+    /** Throws {@link ProjectionFolding} while the projection is late, so that no caller reads its state. */
     refuse(name: ProjectionName): void {
       if (positions.has(name)) throw new ProjectionFolding(name, readShare(name));
     },
     isLate: (name: ProjectionName): boolean => positions.has(name),
-    /** The late projections, each with the share of the log that it has folded. */
+    /** Returns the late projections, each with the share of the log that it has folded. */
     shares: (): ReadonlyMap<ProjectionName, number> =>
       new Map([...positions.keys()].map((name) => [name, readShare(name)])),
-    /** Resolves once these projections are folded. */
+    /** Resolves once none of these projections is late. */
     async until(names: readonly ProjectionName[]): Promise<void> {
       for (const name of names) await folded.get(name)?.promise;
     },
-    /** Halts the work during `replace`, which returns the projections that it has folded by other means. */
+    /**
+     * Halts the folding of late projections during `replace`, which returns those that it has brought up to date by
+     * other means.
+     */
     async whileHalted(replace: () => Promise<readonly ProjectionName[]>): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       halt.until = promise;
@@ -139,12 +150,12 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
   };
 }
 
-/** Folds these projections up to `to`. Each keeps the position that it reached, even after a failure. */
+/** Folds these late projections up to `to`. Each keeps the position that it reached, even after a failure. */
 async function catchUp(
   store: LogStore,
   { states, positions, snapshotWriter }: Late,
   names: readonly ProjectionName[],
-  range: Pick<CatchUp, "to" | "slices" | "signal">,
+  range: { readonly to: number; readonly slices?: CatchUp["slices"]; readonly signal?: CatchUp["signal"] },
 ): Promise<void> {
   const own: Positions = new Map(names.map((name) => [name, positions.get(name) ?? 0]));
   await catchUpStates(store, { names, part: states.part }, own, {

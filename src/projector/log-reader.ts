@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import type { LogStore } from "../../events/catalog.ts";
-import type { ProjectionName, States } from "../../projections/all.ts";
+import type { ProjectionName, SomeStates } from "../../projections/all.ts";
 import type { Clock } from "../platform/clock.ts";
 import { count, named, orNull, time } from "../platform/common-schemas.ts";
 import { ServiceError } from "../platform/service-error.ts";
@@ -8,31 +8,35 @@ import { findPlace, parseMoment, type Moment, type Place } from "./parse-moment.
 import type { PastStates } from "./past-states.ts";
 import type { Projector } from "./projector.ts";
 
-/** States of projections, and their moment. */
-export interface StatesAt<Name extends ProjectionName = ProjectionName> extends Place {
-  readonly states: Pick<States, Name>;
+/** States of projections, and the moment that they are of. */
+export interface StatesAt<Name extends ProjectionName = ProjectionName> extends AnswerMoment {
+  readonly states: SomeStates<Name>;
+}
+
+/** Moment that an answer is about, such as now or an earlier time. */
+export interface AnswerMoment extends Place {
   /** The moment as it was requested. */
   readonly moment: Moment;
-  /** True while the log is out of reach and may hold more by now. */
+  /** True while the log is out of reach, so that it may hold newer events than the answer. */
   readonly isStale?: boolean;
 }
 
-/** Context of a reading operation, in a running service or in a separate command. */
+/** Context of an operation that reads, in a running service or in a separate command. */
 export interface LogReader {
   readonly store: LogStore;
-  /** The log's clock, in ms since 1970. */
+  /** Returns the time of the log's clock, in ms since 1970. */
   readonly clock: Clock;
   /**
-   * The states at a moment; undefined stands for now. Throws a ServiceError (usage) if the text is no moment of this
-   * log.
+   * Returns the states of projections at a moment; undefined stands for now. Throws a ServiceError (usage) if the text
+   * is no moment of this log.
    */
   at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]): Promise<StatesAt<Name>>;
 }
 
-/** A day or a time with its offset is shorter. */
+/** Longest text for a moment. A day or a time with its offset is shorter. */
 export const MOMENT_CHARACTERS_MAX = 40;
 
-/** The input of each operation that can answer for an earlier moment. */
+/** Input schema for operations that can answer for an earlier moment. */
 export const asOfInput = {
   as_of: Type.Optional(
     Type.String({
@@ -47,7 +51,7 @@ export const asOfInput = {
   ),
 };
 
-/** The moment in a response. */
+/** Output schema for the moment that a response is about. */
 const asOfOutput = named(
   "Moment",
   Type.Object({
@@ -59,11 +63,8 @@ const asOfOutput = named(
 
 export const asOf = { as_of: asOfOutput };
 
-/** The moment in ms since 1970: the requested time, that of the requested position, or now. */
-export function resolveEnd(
-  { moment: { to, until }, time: at }: Pick<StatesAt, "moment" | "time">,
-  now: number,
-): number {
+/** Returns a moment in ms since 1970: the requested time, the time of the requested position, or now. */
+export function resolveEnd({ moment: { to, until }, time: at }: AnswerMoment, now: number): number {
   if (to !== undefined && at !== undefined) return Date.parse(at);
   return Math.min(now, until?.getTime() ?? now);
 }
@@ -72,7 +73,7 @@ export function toMomentJson({
   position,
   time: at,
   isStale = false,
-}: Place & Pick<StatesAt, "isStale">): Static<typeof asOfOutput> {
+}: Place & { readonly isStale?: boolean }): Static<typeof asOfOutput> {
   return { position, time: at ?? null, ...(isStale ? { stale: true } : {}) };
 }
 
@@ -80,7 +81,7 @@ export function describeMomentJson({ position, time: at }: Place | Static<typeof
   return `as of position ${position}, ${at ?? "before the first event"}`;
 }
 
-/** The states of an earlier moment are not ready. Folding continues, so a retry soon finds them. */
+/** Error: the states of an earlier moment are not ready. Folding continues, so a retry soon finds them. */
 export class MomentFolding extends ServiceError<"busy"> {
   override readonly name = "MomentFolding";
   constructor(position: number) {
@@ -97,14 +98,14 @@ interface ServiceParts {
   readonly awaySince: () => number | undefined;
 }
 
-/** Reads the states that a running service holds, and folds those of earlier moments. */
+/** Creates a reader of the states that a running service holds; those of earlier moments it folds from the log. */
 export function createServiceReader({ store, projector, past, clock, timezone, awaySince }: ServiceParts): LogReader {
   return {
     store,
     clock,
     async at<Name extends ProjectionName>(text: string | undefined, ...names: readonly Name[]) {
       if (text === undefined) {
-        const states = Object.fromEntries(names.map((name) => [name, projector.state(name)])) as Pick<States, Name>;
+        const states = Object.fromEntries(names.map((name) => [name, projector.state(name)])) as SomeStates<Name>;
         const { position, time: newest } = projector;
         return { states, position, time: newest, moment: {}, isStale: awaySince() !== undefined };
       }

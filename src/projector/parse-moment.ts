@@ -9,7 +9,7 @@ export interface Moment {
 }
 
 export interface Place {
-  /** 0 before the first event. */
+  /** Position of the last event before a place in the log; 0 before the first event. */
   readonly position: number;
   readonly time: string | undefined;
 }
@@ -18,7 +18,10 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 const LOCAL_TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?$/i;
 const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
 
-/** Parses the text of `--as-of` and `as_of`. Throws a ServiceError (usage) if it is no moment, or could be two. */
+/**
+ * Parses a moment, as in `--as-of` and `as_of`. Throws a ServiceError (usage) if the text is no moment, or could be
+ * two.
+ */
 export function parseMoment(text: string | undefined, timezone: string): Moment {
   if (text === undefined) return {};
   if (/^\d+$/.test(text)) return { to: Number(text) };
@@ -34,7 +37,7 @@ export function parseMoment(text: string | undefined, timezone: string): Moment 
   throw usageError(`a moment is a position, a day or an ISO 8601 time, not "${shown}"`);
 }
 
-/** The beginning of a day; undefined if the text is no day. */
+/** Returns the beginning of a day; undefined if the text is no day. */
 export function startOfDay(text: string, timezone: string): Date | undefined {
   if (!DAY.test(text)) return undefined;
   const { to, until } = parseMoment(text, timezone);
@@ -42,7 +45,7 @@ export function startOfDay(text: string, timezone: string): Date | undefined {
   return new Date(Temporal.PlainDate.from(text).toZonedDateTime(timezone).epochMilliseconds);
 }
 
-/** The day's last millisecond: what users mean by "as of that day". */
+/** Returns the last millisecond of a day: what users mean by "as of that day". */
 function endOfDay(text: string, timezone: string): Date {
   const next = Temporal.PlainDate.from(text).add({ days: 1 }).toZonedDateTime(timezone);
   return new Date(next.epochMilliseconds - 1);
@@ -59,12 +62,12 @@ function localTime(text: string, timezone: string): Date {
     return new Date(local.toZonedDateTime(timezone, { disambiguation: "reject" }).epochMilliseconds);
   } catch {
     throw usageError(
-      `clocks in ${timezone} change at ${text}, so that it comes twice or never: add an offset, such as +02:00`,
+      `clocks in ${timezone} change at ${text}, so that it occurs twice or never: add an offset, such as +02:00`,
     );
   }
 }
 
-/** Refuses a position that the log does not have yet; otherwise a typing error would look like the present. */
+/** Refuses a position that the log does not have yet. Otherwise a typing error would look like the present. */
 export async function checkMoment(store: LogStore, { to }: Moment): Promise<void> {
   if (to === undefined) return;
   const { position } = await store.head();
@@ -72,7 +75,7 @@ export async function checkMoment(store: LogStore, { to }: Moment): Promise<void
   throw usageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
 }
 
-/** The log's last position at a moment, and its time. Throws as {@link checkMoment}. */
+/** Finds the log's last position at a moment, and its time. Throws as {@link checkMoment}. */
 export async function findPlace(store: LogStore, moment: Moment): Promise<Place> {
   await checkMoment(store, moment);
   for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))

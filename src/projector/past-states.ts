@@ -1,35 +1,35 @@
 import type { EventType, LogStore } from "../../events/catalog.ts";
-import type { ProjectionName, States } from "../../projections/all.ts";
+import type { ProjectionName, States, SomeStates } from "../../projections/all.ts";
 import { within } from "../platform/clock.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { foldTo } from "./fold-to.ts";
 import type { Projector } from "./projector.ts";
 
-/** States as of past moments, for a service that answers others meanwhile: one moment is folded at a time. */
+/** States of projections at past moments. One moment is folded at a time, while the service answers other requests. */
 export type PastStates = ReturnType<typeof createPastStates>;
 
 export interface PastStatesOptions {
   readonly store: LogStore;
-  readonly projector: Pick<Projector, "position" | "listen" | "isFolded" | "state">;
-  /** Ends the work in progress. */
+  readonly projector: Projector;
+  /** Signal that the service stops, which ends the fold in progress. */
   readonly stopping: AbortSignal;
-  /** How long a caller waits; default {@link PAST_WAIT_MS}. */
+  /** How long a caller waits for the states of a past moment, in ms; default {@link PAST_WAIT_MS}. */
   readonly patienceMs?: number;
 }
 
 /**
- * Moments whose states stay in memory, so that moving from page to page folds nothing. With 50,000 recipients, one
- * takes 60 MB.
+ * Number of past moments whose states stay in memory, so that moving from page to page folds nothing. With 50,000
+ * recipients, one takes 60 MB.
  */
 const HELD_MAX = 2;
 
-/** Maximum number of questions that wait; they are answered one after the other. */
+/** Most callers that wait for states of past moments; they are answered one after the other. */
 const WAITING_MAX = 4;
 
-/** Less than the time that a connection may be idle. */
+/** How long a caller waits for the states of a past moment, in ms: less than a connection may be idle. */
 export const PAST_WAIT_MS = 4_000;
 
-/** Events after which the states of past moments are different. */
+/** Event types that change the states of past moments: after one, the states in memory are dropped. */
 const VOIDING: ReadonlySet<EventType> = new Set(["PersonForgotten", "ProjectionRebuilt"]);
 
 export function createPastStates({ store, projector, stopping, patienceMs = PAST_WAIT_MS }: PastStatesOptions) {
@@ -46,7 +46,7 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
   const fold = async <Name extends ProjectionName>(
     position: number,
     names: readonly Name[],
-  ): Promise<Pick<States, Name>> => {
+  ): Promise<SomeStates<Name>> => {
     for (;;) {
       const known = held.find(position, names);
       if (known !== undefined) return known;
@@ -62,13 +62,13 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 
   return {
     /**
-     * These states after the event at `position`, which is in the log. Undefined if they are not ready, or too many
-     * others wait; the fold continues, so ask again soon. Throws a ServiceError (closed).
+     * Returns the states after the event at `position`. Undefined if they are not ready in time, or too many callers
+     * wait; folding continues, so a retry soon finds them. Throws a ServiceError (closed).
      */
     async at<Name extends ProjectionName>(
       position: number,
       names: readonly Name[],
-    ): Promise<Pick<States, Name> | undefined> {
+    ): Promise<SomeStates<Name> | undefined> {
       const known = held.find(position, names);
       if (known !== undefined) return known;
       if (waiting >= WAITING_MAX) return undefined;
@@ -81,7 +81,7 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 }
 
 function createHeld() {
-  /** By position; the last requested one is the last. */
+  /** States in memory by position. The entry that was requested last is the last. */
   const moments = new Map<number, Partial<States>>();
   const missing = <Name extends ProjectionName>(position: number, names: readonly Name[]): readonly Name[] => {
     const states = moments.get(position) ?? {};
@@ -89,12 +89,12 @@ function createHeld() {
   };
   return {
     missing,
-    find<Name extends ProjectionName>(position: number, names: readonly Name[]): Pick<States, Name> | undefined {
+    find<Name extends ProjectionName>(position: number, names: readonly Name[]): SomeStates<Name> | undefined {
       const states = moments.get(position);
       if (states === undefined || missing(position, names).length > 0) return undefined;
       moments.delete(position);
       moments.set(position, states);
-      return states as Pick<States, Name>;
+      return states as SomeStates<Name>;
     },
     add(position: number, states: Partial<States>): void {
       moments.set(position, { ...moments.get(position), ...states });

@@ -1,4 +1,4 @@
-import { StoreOverloaded, StoreUnavailable } from "eventstore-lite";
+import { isStoreError } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, type ProjectionName, type StateOf } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
@@ -12,28 +12,36 @@ import { foldRange, STEP_EVENTS } from "./fold-range.ts";
 import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
-/** Feeds the log, in order, to every projection. */
+/** Projector of a service: feeds the log, in order, to every projection, and holds the states. */
 export type Projector = ReturnType<typeof follow>;
 
-/** True if the log, or the keys of its data, are out of reach and come back by themselves. */
+/** True for a fault that passes by itself, because the log or the key store is out of reach. */
 function isPassing(fault: unknown): boolean {
   if (fault instanceof ServiceError) return fault.kind === "full" || fault.kind === "busy";
-  return fault instanceof StoreUnavailable || fault instanceof StoreOverloaded;
+  return isStoreError(fault, "unavailable", "overloaded");
 }
 
 const RETRY_MS = 500;
 
+/** States that a running projector holds, and the position up to which they are folded. */
+export interface HeldStates {
+  readonly position: number;
+  readonly isFolded: Projector["isFolded"];
+  readonly state: Projector["state"];
+}
+
 export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
   readonly logger?: Logger;
   /**
-   * True if this instance saves snapshots while it follows the log; default yes. All instances save theirs at the end.
+   * Returns true if this instance saves snapshots while it follows the log; default yes. Every instance saves them when
+   * it stops.
    */
   readonly saves?: () => boolean;
 }
 
 /**
- * Loads the snapshots, folds the rest of the log, and then follows it. Resolves once it has caught up; projections that
- * are further behind than `lateAfter` are folded in the background after that. Throws a ServiceError (damaged).
+ * Starts the projector: loads the snapshots, folds the rest of the log, then follows it. Projections further behind
+ * than `lateAfter` are folded in the background later. Throws a ServiceError (damaged).
  */
 export async function startProjector(store: LogStore, options: ProjectorOptions = {}): Promise<Projector> {
   return follow(store, await restoreStates(store, options), options);
@@ -43,7 +51,10 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   const { states, snapshotWriter } = restored;
   const stop = new AbortController();
   const waiters = createWaiters();
-  /** Replaced, not changed, so that a listener may remove itself while it is called. */
+  /**
+   * Callbacks after each event. The list is replaced, not changed, so that a listener may remove itself while it is
+   * called.
+   */
   let listeners: readonly ((event: Recorded) => void)[] = [];
   let { position } = restored;
   let last: Recorded | undefined;
@@ -55,7 +66,7 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
   const onTime = () => states.part(states.names.filter((name) => !beside.isLate(name)));
   let { evolve } = onTime();
 
-  /** Runs for every event: nothing here allocates, waits or searches. */
+  /** Folds one event into all states. Runs for every event, so nothing here allocates, waits or searches. */
   const fold = (event: Recorded): void => {
     evolve(event);
     position = event.position;
@@ -86,7 +97,7 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     get position(): number {
       return position;
     },
-    /** Hash of the last folded event, as the log holds it. */
+    /** Hash that the log stores with the last event folded into the states. */
     get hash(): string {
       return last?.hash ?? restored.hash;
     },
@@ -94,13 +105,16 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     get time(): string | undefined {
       return last?.time ?? restored.time;
     },
-    /** Resolves once everything up to `position` is folded in; rejects with the fault that stopped the projector. */
+    /**
+     * Resolves once everything up to `position` is folded into the states. Rejects with the fault that stopped the
+     * projector.
+     */
     until(wanted: number): Promise<void> {
       if (wanted <= position) return Promise.resolve();
       if (fault !== undefined) return Promise.reject(fault.reason);
       return waiters.wait(wanted);
     },
-    /** Calls `listener` after each event is folded in. The returned function removes it again. */
+    /** Calls `listener` after each folded event. Returns a function that removes the listener. */
     listen(listener: (event: Recorded) => void): () => void {
       listeners = [...listeners, listener];
       return () => {
@@ -108,8 +122,8 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
       };
     },
     /**
-     * Rejects with the fault that stopped the projector; never resolves. A log that is out of reach for a while is no
-     * fault.
+     * Promise that rejects with the fault that stopped the projector, and never resolves. A log that is out of reach
+     * for a while does not stop it.
      */
     failed,
     async [Symbol.asyncDispose]() {
@@ -124,23 +138,26 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
 function createReaders(beside: FoldBeside, states: Restored["states"]) {
   return {
     /**
-     * The state as of `position`. It changes as the log grows and is another object after a rebuild, so read it again
-     * for each decision, and never keep it over an await. Throws {@link ProjectionFolding} while it is not complete.
+     * Returns a projection's state at the projector's position. Read it again for each decision, and never keep it over
+     * an await: it changes with the log. Throws {@link ProjectionFolding} while it is incomplete.
      */
     state<Name extends ProjectionName>(name: Name): StateOf<Name> {
       beside.refuse(name);
       return states.get(name);
     },
-    /** False while the projection is still being folded from the log. */
+    /** Returns false while the projection is still being folded from the log. */
     isFolded: (name: ProjectionName): boolean => !beside.isLate(name),
-    /** Projections that are being folded from the log, each with the share that is done (0 to 1); mostly none. */
+    /**
+     * Returns the projections that are still being folded from the log, each with the share that is done (0 to 1);
+     * mostly none.
+     */
     folding: beside.shares,
-    /** Resolves once these projections are folded; never if the projector is disposed before. */
+    /** Resolves once these projections are complete; never if the projector is disposed before. */
     folded: beside.until,
   };
 }
 
-/** Folds the projections that a start left out, and then lets them follow the log with the others. */
+/** Folds the projections that the start left out, and then lets them follow the log with the others. */
 function foldLate(
   { states, snapshotWriter, late }: Restored,
   { logger, ...options }: Omit<FoldBesideOptions, "takeOver"> & { readonly logger: Logger | undefined },
@@ -156,7 +173,7 @@ function foldLate(
   });
 }
 
-/** Runs one batch after the other, and other work between two of them. */
+/** Creates turns: batches of events run one after the other, and other work runs between two of them. */
 function createTurns() {
   const now = { folding: undefined as Promise<void> | undefined, between: undefined as Promise<void> | undefined };
   return {
@@ -176,19 +193,19 @@ function createTurns() {
 }
 
 interface Standing {
-  /** Default: once `signal` has aborted. */
+  /** True once the retries may end; default: only when `signal` has aborted. */
   readonly isDone?: () => boolean;
   readonly signal: AbortSignal;
   readonly position: () => number;
   readonly logger: Logger | undefined;
 }
 
-/** Retries after faults that pass by themselves, which leave each event folded whole or not at all. */
+/** Repeats work after faults that pass by themselves. Such a fault leaves each event folded whole or not at all. */
 async function untilDone(
   work: () => Promise<void>,
   { isDone = () => false, signal, position, logger }: Standing,
 ): Promise<void> {
-  /** The position of the last fault: an outage is one line of the operator's log. */
+  /** Position at the last fault, so that the operator's log gets one line for each outage. */
   let stoodAt: number | undefined;
   while (!signal.aborted && !isDone()) {
     try {
@@ -202,17 +219,22 @@ async function untilDone(
   }
 }
 
-interface Folding extends Pick<Restored, "states" | "snapshotWriter"> {
+interface Folding {
+  readonly states: Restored["states"];
+  readonly snapshotWriter: Restored["snapshotWriter"];
   readonly beside: FoldBeside;
   readonly store: LogStore;
   readonly logger: Logger | undefined;
   readonly erase: Erase | undefined;
   readonly fold: (event: Recorded) => void;
-  /** Shared by all batches: those that wait in memory after a standstill come without a pause. */
+  /**
+   * Time slices of all batches together, because the batches that wait in memory after a standstill come without a
+   * pause.
+   */
   readonly slices: TimeSlices;
 }
 
-/** Folds events in, and applies those that replace a state. */
+/** Folds a batch of events, and applies those that replace a state. */
 async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<void> {
   const { store, erase, states, snapshotWriter, beside, fold, slices } = folding;
   for (const event of batch) {
@@ -246,8 +268,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
 }
 
 /**
- * Replaces a live state by the rebuilt one that `event` reports; the states stand right before that event. Returns the
- * projection if it was replaced. If the rebuilt state is faulty, logs that and keeps the live one.
+ * Replaces a projection's state by the rebuilt one that `event` reports, right before that event is folded. Returns the
+ * projection if it was replaced. Logs a faulty rebuilt state and keeps the present one.
  */
 async function takeOver(folding: Folding, event: Recorded<"ProjectionRebuilt">): Promise<readonly ProjectionName[]> {
   const { logger } = folding;
@@ -269,7 +291,10 @@ async function takeOver(folding: Folding, event: Recorded<"ProjectionRebuilt">):
   }
 }
 
-/** The differences between the two; undefined if nothing was replaced. */
+/**
+ * Replaces a projection's state by the rebuilt one, and returns the differences between the two; undefined if nothing
+ * was replaced.
+ */
 async function replace(
   { store, states, beside }: Folding,
   event: Recorded<"ProjectionRebuilt">,
@@ -291,12 +316,15 @@ interface Waiter {
 }
 
 function createWaiters() {
-  /** The lowest position first. Most come in the order of the log, so they are added at the end. */
+  /**
+   * Callers that wait for a position, the lowest first. Most come in the order of the log, so they are added at the
+   * end.
+   */
   const waiting: Waiter[] = [];
   let next = Infinity;
 
   return {
-    /** Resolves when `position` is reached; rejects if it never will be. */
+    /** Resolves when the states reach `position`; rejects if they never will. */
     wait(position: number): Promise<void> {
       return new Promise((resolve, reject) => {
         const before = waiting.findLastIndex((waiter) => waiter.position <= position);
@@ -304,7 +332,9 @@ function createWaiters() {
         next = waiting[0]?.position ?? Infinity;
       });
     },
-    /** Called for every event: one comparison if no caller waits for it. */
+    /**
+     * Resolves the callers that wait for `position`. Runs for every event, so it makes one comparison if there is none.
+     */
     reached(position: number): void {
       if (position < next) return;
       const later = waiting.findIndex((waiter) => waiter.position > position);

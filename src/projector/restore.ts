@@ -1,4 +1,4 @@
-import { SnapshotAhead, type Snapshot } from "eventstore-lite";
+import { isStoreError, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import {
   PROJECTION_NAMES,
@@ -17,7 +17,7 @@ import { ServiceError } from "../platform/service-error.ts";
 export interface Restored {
   readonly states: FoldedStates;
   readonly snapshotWriter: SnapshotWriter;
-  /** All states are folded up to here, except those that are late. */
+  /** Position up to which all states are folded, except those that are late. */
   readonly position: number;
   /** Hash of the event at `position`. */
   readonly hash: string;
@@ -26,19 +26,24 @@ export interface Restored {
 }
 
 export interface RestoreOptions {
-  /** Deletes the keys of a forgotten recipient, and with them what the states hold of that recipient. */
+  /** Callback that deletes the keys of a forgotten recipient, so that no state can be folded from their data. */
   readonly erase?: Erase | undefined;
-  /** Default: all. */
+  /** Projections to restore; default: all. */
   readonly names?: readonly ProjectionName[];
-  /** Positions between two past snapshots while a log is short; default {@link PAST_EVERY_POSITIONS}. */
+  /**
+   * Positions between two snapshots kept for past moments while a log is short; default {@link PAST_EVERY_POSITIONS}.
+   */
   readonly pastEvery?: number | undefined;
-  /** How long events are folded, or a snapshot is encoded, before others have their turn; in ms, default 2. */
+  /** Time for which events are folded, or a snapshot is encoded, before other work has its turn; in ms, default 2. */
   readonly sliceMs?: number | undefined;
-  /** Projections that are more positions behind the log are left to `late`; default: none. */
+  /** Number of positions: projections further behind the log are left to `late`; default: none is. */
   readonly lateAfter?: number | undefined;
 }
 
-/** Loads the snapshots and folds what came after each. Throws a ServiceError (damaged). */
+/**
+ * Restores the states of projections: loads the snapshots and folds what came after each. Throws a ServiceError
+ * (damaged).
+ */
 export async function restoreStates(
   store: LogStore,
   {
@@ -93,14 +98,14 @@ async function loadSnapshot(store: LogStore, name: ProjectionName): Promise<Snap
   try {
     return await store.snapshots.load(name);
   } catch (fault) {
-    if (!(fault instanceof SnapshotAhead)) throw fault;
+    if (!isStoreError(fault, "snapshot_ahead")) throw fault;
     const remedy =
       "Restore the whole log; or, to continue with what is left of it, run reachlog replay, which rebuilds the projections";
     throw new ServiceError("damaged", `${fault.message}. ${remedy}`, { cause: fault });
   }
 }
 
-/** A snapshot from before a rebuild may hold what the rebuild has corrected. */
+/** Replaces states by rebuilt ones. A snapshot from before a rebuild may hold what the rebuild has corrected. */
 async function preferRebuilt(
   store: LogStore,
   states: Map<ProjectionName, unknown>,
@@ -122,12 +127,12 @@ async function preferRebuilt(
   }
 }
 
-/** Makes everything that the event names unreadable. */
+/** Function that makes everything unreadable that an event of forgetting a recipient names. */
 export type Erase = (event: Recorded<"PersonForgotten">) => Promise<void>;
 
 /**
- * Applies erasures that come while the states are restored: deletes their keys, and so the older snapshots, before the
- * log is folded. `to`: the end of the fold; later erasures are applied on the way.
+ * Applies erasures that were recorded after the snapshots: deletes their keys, and so the older snapshots, before the
+ * log is folded up to `to`. Later erasures are applied while folding.
  */
 export async function applyForgotten(
   store: LogStore,
@@ -149,8 +154,8 @@ export async function applyForgotten(
 }
 
 /**
- * Rebuilds the states that hold personal data from the log, where less is readable since a key was deleted. The result
- * equals a rebuild, regardless of their former content. Returns their names.
+ * Folds the states that hold personal data again from the log, where less is readable after a key was deleted. The
+ * result equals a rebuild. Returns the names of the projections.
  */
 export async function refold(store: LogStore, states: FoldedStates, to: number): Promise<readonly ProjectionName[]> {
   const rebuilt = createStates(PERSONAL_PROJECTIONS);

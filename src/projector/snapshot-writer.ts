@@ -4,34 +4,44 @@ import type { FoldedStates } from "../../projections/states.ts";
 import { isReadAlongLog, type Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapshots.ts";
 
-/** Positions between two snapshots of one projection: limits what a start has to fold again to some tens of ms. */
+/**
+ * Positions between two snapshots of one projection. A start thus folds at most some tens of milliseconds of events
+ * again.
+ */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
 /**
- * The same on a long catch-up for projections that are read by types: few of these events are between two snapshots.
+ * Positions between two snapshots on a long catch-up, for projections whose events are read by type: few of them are
+ * between two snapshots.
  */
 const LONG_BY_TYPE_POSITIONS = 120_000;
 
-/** The same for the recipients: they take long to encode, and few of their past snapshots are kept. */
+/**
+ * Positions between two snapshots on a long catch-up, for a projection whose present state can be rewound to an earlier
+ * one ({@link rewindOf}). Its state is large and takes long to encode, and few past snapshots of it are needed.
+ */
 const LONG_PUT_BACK_POSITIONS = 2_400_000;
 
-/** The projections take turns, so that no turn encodes more than one state. */
+/**
+ * Positions between two turns of the snapshot writer. Each turn saves one projection, so that no turn encodes more than
+ * one state.
+ */
 const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
 
 /**
- * An unchanged state is saved this rarely; any rarer, and the next start would read on for long to see that nothing
+ * Positions after which even an unchanged state is saved. Otherwise the next start would read long to see that nothing
  * changed.
  */
 const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 
 /**
- * Saves snapshots of the states; now and then one also stays as a past snapshot, with the same bytes. They only shorten
- * the next start and the fold to a moment, so a snapshot that cannot be saved (a full disk) stops nothing.
+ * Saves snapshots of the states; some also stay as past snapshots. They only shorten the next start and the fold to a
+ * moment, so a snapshot that cannot be saved (a full disk) stops nothing.
  */
 export type SnapshotWriter = ReturnType<typeof createSnapshotWriter>;
 
 export interface PastKept {
-  /** Position of the last past snapshot of each projection. */
+  /** Position of the newest past snapshot of each projection. */
   readonly last: Positions;
   readonly every: number;
 }
@@ -41,19 +51,19 @@ function lengthToSave(name: ProjectionName, isEnd: boolean): number {
   return rewindOf(name) === undefined ? LONG_BY_TYPE_POSITIONS : LONG_PUT_BACK_POSITIONS;
 }
 
-/** Events that replace the states, and make snapshots of the former ones void. */
+/** Event types that replace states, and so make snapshots of the former states void. */
 const REPLACING: readonly EventType[] = ["PersonForgotten", "ProjectionRebuilt"];
 
 export interface SnapshotWriterOptions {
   readonly store: LogStore;
   readonly states: FoldedStates;
-  /** Positions of the snapshots that the states were made from. */
+  /** Positions of the snapshots that the states were restored from. */
   readonly positions: Positions;
   readonly past: PastKept;
-  /** How long a state is encoded before others have their turn, in ms. */
+  /** Time for which a state is encoded before other work has its turn, in ms. */
   readonly sliceMs: number | undefined;
-  /** Projections that are not folded yet and so not saved here; default: none. */
-  readonly late?: Pick<ReadonlySet<ProjectionName>, "has">;
+  /** Projections that are not folded yet, so that no snapshot of them is saved; default: none. */
+  readonly late?: { readonly has: (name: ProjectionName) => boolean };
 }
 
 async function takeSnapshot(name: ProjectionName, position: number, state: unknown, options: PackOptions) {
@@ -95,11 +105,14 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
   };
 
   return {
-    /** Position at which `turn` is to be called next. */
+    /** Position at which `turn` must be called next. */
     get dueAt(): number {
       return dueAt;
     },
-    /** Saves one projection in the background, if it is due and `isSaving`. All projections are at `position`. */
+    /**
+     * Saves a snapshot of one projection in the background, if it is due and `isSaving` is true. All projections must
+     * be at `position`.
+     */
     turn(position: number, isSaving: boolean): void {
       dueAt = position + TURN_POSITIONS;
       if (!isSaving || encoding !== undefined) return;
@@ -112,32 +125,41 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
       const saving = save(name, position).finally(() => writing.delete(name));
       writing.set(name, saving);
     },
-    /** To be awaited before an event of this type is folded, which would change a state that is being encoded. */
+    /**
+     * Returns a promise to await before an event of this type is folded, if that would change a state that is being
+     * encoded; else undefined.
+     */
     encoding: (type: EventType): Promise<void> | undefined =>
       encoding?.types.has(type) === true ? encoding.encoded : undefined,
-    /** Saves every projection that has advanced far since its last snapshot, on the way to a position or at its end. */
+    /**
+     * Saves a snapshot of every projection that has advanced far since its last one, during a long catch-up or at its
+     * end.
+     */
     async saveLong(reached: Positions, isEnd: boolean): Promise<void> {
       for (const [name, position] of reached) {
         if (position - readSaved(name).position >= lengthToSave(name, isEnd)) await save(name, position);
       }
     },
-    /** Saves these projections at once; they are at `position`. */
+    /** Saves snapshots of these projections now; their states must be at `position`. */
     async save(names: readonly ProjectionName[], position: number): Promise<void> {
       await Promise.all(writing.values());
       for (const name of names) await save(name, position);
     },
-    /** Saves all projections, so that the next start begins right there. */
+    /** Saves snapshots of all projections, so that the next start begins right there. */
     async saveAll(position: number): Promise<void> {
       await Promise.all(writing.values());
       const isDueNow = (name: ProjectionName) => !late.has(name) && readSaved(name).position < position;
       for (const name of PROJECTION_NAMES.filter(isDueNow)) await save(name, position);
     },
-    /** Notes that these states were replaced: each is saved at its next turn, even if it folds nothing until then. */
+    /**
+     * Notes that these projections' states were replaced: each is saved at its next turn, even if it folds no event
+     * until then.
+     */
     replaced(names: readonly ProjectionName[]): void {
       for (const name of names) saved.set(name, { ...readSaved(name), folded: -1 });
       dueAt = 0;
     },
-    /** Makes the past snapshots void, because the states were replaced. */
+    /** Makes the past snapshots of these projections void, because their states were replaced. */
     voidPast: (names: readonly ProjectionName[]): void => names.forEach((name) => lastPast.set(name, 0)),
   };
 }

@@ -1,4 +1,4 @@
-import { type SnapshotEntry, SnapshotAhead, type Snapshot } from "eventstore-lite";
+import { isStoreError, type SnapshotEntry, type Snapshot } from "eventstore-lite";
 import type { Recorded, LogStore } from "../../events/catalog.ts";
 import {
   canRewind,
@@ -15,15 +15,18 @@ import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
 import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 
-/** A snapshot that is kept so that a past moment near it is not folded from the start of the log. */
+/**
+ * A past snapshot: one that is kept so that the states of a past moment near it need not be folded from the start of
+ * the log.
+ */
 export interface Past {
   readonly projection: string;
   readonly position: number;
-  /** Erasures and rebuilds up to this position of the log are taken into account. */
+  /** Position of the log up to which the snapshot takes erasures and rebuilds into account. */
   readonly since: number;
 }
 
-/** Past snapshots have separate names in the store, which contain all that is needed to choose one. */
+/** Prefix of the names of past snapshots in the store. Such a name contains all that is needed to choose one. */
 const PREFIX = "past/";
 const NAME = /^past\/([^/]+)\/(\d+)\/(\d+)$/;
 
@@ -31,7 +34,7 @@ export function pastName({ projection, position, since }: Past): string {
   return `${PREFIX}${projection}/${position}/${since}`;
 }
 
-/** Undefined if a snapshot of that name is not a past one. */
+/** Parses the name of a past snapshot; undefined for another snapshot's name. */
 export function parsePastName(name: string): Past | undefined {
   const [, projection, position, since] = NAME.exec(name) ?? [];
   if (projection === undefined) return undefined;
@@ -42,22 +45,27 @@ export function parsePastName(name: string): Past | undefined {
 export const PAST_EVERY_POSITIONS = 20_000;
 
 /**
- * Maximum number kept of one projection. In a log of 10,000,000, a moment is then at most 60,000 positions behind one:
- * a tenth of a second if all of them are read. Twice as many would take twice the space for half of that.
+ * Most past snapshots kept of one projection. In a log of 10,000,000 positions, a moment is then at most 20,000 behind
+ * one: less than a tenth of a second. Twice as many would halve that for twice the space.
  */
-export const PAST_MAX = 256;
+export const PAST_MAX = 512;
 
-/** Maximum size of all those kept of one projection; of large ones, fewer are kept. */
+/** Largest total size of the past snapshots kept of one projection, in bytes. If they are large, fewer are kept. */
 const PAST_BYTES_MAX = 256 * 2 ** 20;
 
-/** Distance between two past snapshots in a log up to `position`: `every`, doubled whenever there would be too many. */
+/**
+ * Returns the distance between two past snapshots in a log up to `position`: `every`, doubled until they are few
+ * enough.
+ */
 export function strideAt(position: number, every: number): number {
   let stride = every;
   while (position / stride >= PAST_MAX) stride *= 2;
   return stride;
 }
 
-/** True if a past snapshot of the state at `position` is kept. `last` is the position of the last one. */
+/**
+ * True if a snapshot of the state at `position` must be kept as a past snapshot. `last`: the position of the last one.
+ */
 export function isDue<Name extends ProjectionName>(
   name: Name,
   state: StateOf<Name>,
@@ -69,7 +77,10 @@ export function isDue<Name extends ProjectionName>(
   return isFirst && !canRewind(name, state, last);
 }
 
-/** The past snapshots, given in the order of the log, that are too many for their stride, or too large altogether. */
+/**
+ * Returns the past snapshots to remove, because they are closer than the stride or together too large. The input is in
+ * the order of the log.
+ */
 function surplus(entries: readonly SnapshotEntry[], every: number): readonly SnapshotEntry[] {
   let stride = strideAt(entries.at(-1)?.position ?? 0, every);
   for (;;) {
@@ -92,13 +103,13 @@ function firstOfEach(stride: number, entries: readonly SnapshotEntry[]): Readonl
   );
 }
 
-/** The past snapshots of one projection, in the order of the log. */
+/** Lists the past snapshots of one projection, in the order of the log. */
 export async function listPast(store: LogStore, name: ProjectionName): Promise<readonly SnapshotEntry[]> {
   const entries = await store.snapshots.list(`${PREFIX}${name}/`);
   return entries.toSorted((one, other) => one.position - other.position);
 }
 
-/** Removes the past snapshots that are void, and then those that are too many. */
+/** Removes a projection's past snapshots that are void, and then those that are too many. */
 export async function thinPast(store: LogStore, name: ProjectionName, every: number): Promise<void> {
   const voided = (await voidedUpTo(store)).get(name) ?? 0;
   const entries = await listPast(store, name);
@@ -108,7 +119,10 @@ export async function thinPast(store: LogStore, name: ProjectionName, every: num
   await store.snapshots.remove([...invalid, ...surplus(valid, every)].map((entry) => entry.name));
 }
 
-/** True if the snapshot has the projection's present version, and is newer than all that makes older ones void. */
+/**
+ * True if a snapshot has the projection's present version, and is newer than all erasures and rebuilds that make older
+ * ones void.
+ */
 export function isCurrent(entry: SnapshotEntry, name: ProjectionName, voided: number): boolean {
   const since = parsePastName(entry.name)?.since ?? entry.position;
   return entry.version === projectionOf(name).version && since >= voided;
@@ -121,7 +135,8 @@ export async function removePast(store: LogStore): Promise<void> {
 }
 
 /**
- * Position of the last erasure; 0 if there is none. Reading that event drops the erased recipient's keys from memory.
+ * Returns the position of the last erasure; 0 if there is none. Reading that event drops the erased recipient's keys
+ * from memory.
  */
 export async function lastForgotten(store: LogStore): Promise<number> {
   for await (const { position } of store.read({ types: ["PersonForgotten"], backwards: true, limit: 1 })) {
@@ -131,8 +146,8 @@ export async function lastForgotten(store: LogStore): Promise<number> {
 }
 
 /**
- * The position at which each projection was last rebuilt, or at which a recipient that it may hold was last erased.
- * Older snapshots are not used.
+ * Returns, for each projection, the position of its last rebuild or of the last erasure of a recipient that it may
+ * hold. Older snapshots are not used.
  */
 export async function voidedUpTo(store: LogStore): Promise<ReadonlyMap<string, number>> {
   const forgotten = await lastForgotten(store);
@@ -143,24 +158,24 @@ export async function voidedUpTo(store: LogStore): Promise<ReadonlyMap<string, n
   return voided;
 }
 
-/** The snapshot of that name; undefined if there is none, or if it includes events that the log has lost. */
+/** Loads the snapshot of that name; undefined if there is none, or if it includes events that the log has lost. */
 export async function loadFitting(store: LogStore, name: string): Promise<Snapshot | undefined> {
   try {
     return await store.snapshots.load(name);
   } catch (fault) {
-    if (fault instanceof SnapshotAhead) return undefined;
+    if (isStoreError(fault, "snapshot_ahead")) return undefined;
     throw fault;
   }
 }
 
-/** The name under which a rebuilt state is kept until all instances have loaded it. */
+/** Returns the name under which a rebuilt state is stored until all instances have loaded it. */
 export function rebuiltName(name: ProjectionName): string {
   return `rebuilt/${name}`;
 }
 
 /**
- * The rebuilt state that `event` reports, or a later one that is as good. Undefined if it is of another version of the
- * projection, or if a later rebuild, which has its own event, has replaced it.
+ * Loads the rebuilt state that `event` reports, or a later one that is as good. Undefined if its version differs from
+ * the projection's, or if a later rebuild, which has its own event, has replaced it.
  */
 export async function loadRebuilt(
   store: LogStore,
@@ -173,22 +188,22 @@ export async function loadRebuilt(
   return { position: snapshot.position, state: await unpackState(snapshot.state) };
 }
 
-/** Removes every snapshot of a projection, so that the next start folds the whole log. */
+/** Removes every snapshot of a projection, so that the next start folds the whole log for it. */
 export async function forgetSnapshots(store: LogStore): Promise<void> {
   await removePast(store);
   await store.snapshots.remove(PROJECTION_NAMES.flatMap((name) => [name, rebuiltName(name)]));
 }
 
 export interface PackOptions {
-  /** Called once the state may change again. */
+  /** Callback once the state that is encoded may change again. */
   readonly onEncoded?: () => void;
-  /** How long the state is encoded before others have their turn, in ms. */
+  /** Time for which the state is encoded before other work has its turn, in ms. */
   readonly sliceMs?: number | undefined;
 }
 
 /**
- * Returns a state as a snapshot stores it: its text, compressed to a tenth outside of this thread. It is encoded and
- * decoded in time slices, because a list of 50,000 recipients takes a tenth of a second.
+ * Encodes a state as a snapshot stores it: its text, compressed in another thread to a tenth. Works in time slices,
+ * because a list of 50,000 recipients takes a tenth of a second.
  */
 export async function packState(state: unknown, options: PackOptions = {}): Promise<string> {
   const deflate = createDeflateRaw({ level: constants.Z_BEST_SPEED });
@@ -196,12 +211,15 @@ export async function packState(state: unknown, options: PackOptions = {}): Prom
   return packed.toString("base64");
 }
 
-/** The reverse of {@link packState}. It also reads uncompressed text, as older versions stored it. */
+/**
+ * Decodes a snapshot's state: the reverse of {@link packState}. Also reads uncompressed text, as older versions stored
+ * it.
+ */
 export async function unpackState(stored: string): Promise<unknown> {
   return decodeInTimeSlices(await inflateState(stored));
 }
 
-/** The text of a state, decompressed outside of this thread. */
+/** Returns the text of a state, decompressed in another thread. */
 export async function inflateState(stored: string): Promise<Buffer> {
   return stored.startsWith("{") ? Buffer.from(stored) : inflate(Buffer.from(stored, "base64"));
 }

@@ -1,12 +1,13 @@
-import { findContact, type Contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventMetadata } from "../log/event-log.ts";
-import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-append.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import type { Contacts } from "../../projections/contact.ts";
+import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
+import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-/** Why a recipient gets no second try after a failed message. */
+/** Reason why a recipient gets no second message after one that failed. */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
-/** Allows one more message to a recipient whose last one failed. */
+/** Decides to allow one more message to a recipient whose last one failed. */
 export function decideRetry(contacts: Contacts, name: string): AppendDecision<RetryRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
@@ -17,11 +18,11 @@ export function decideRetry(contacts: Contacts, name: string): AppendDecision<Re
 }
 
 /**
- * Lets the next run retry a recipient, unless they are suppressed, even if that happens at this moment. Returns why
- * not; undefined if it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
+ * Lets the next run write once more to a recipient whose message failed, unless they are suppressed. Returns why not;
+ * undefined if it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
-export async function allowRetry(deps: HandleDeps, name: string, metadata: EventMetadata) {
-  const decide = (): AppendDecision<RetryRefusal> => decideRetry(deps.projector.state("contacts"), name);
-  const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+export async function allowRetry(context: StateContext, name: string, metadata: EventMetadata) {
+  const decide = (): AppendDecision<RetryRefusal> => decideRetry(context.projector.state("contacts"), name);
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata });
   return "refusal" in handled ? handled.refusal : undefined;
 }

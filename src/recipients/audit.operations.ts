@@ -1,13 +1,14 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { positionsAbout, toRecipient } from "../../projections/contacts.ts";
+import { positionsAbout, toRecipient } from "../../projections/contact.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { EVENT_ID, EVENT_NAME, findEvent, isEventName } from "../history/find-event.ts";
 import { historyOfEvent, historyOfLink, parseLink, streamsOfLink, type History } from "../history/history.ts";
 import type { ChannelTally, Tally } from "../history/link-tally.ts";
 import { describeConsent } from "../history/words/outreach.ts";
-import { formatCaller, formatRecipient, formatSentence } from "../history/words/sentence.ts";
+import { formatCaller } from "../history/words.ts";
+import { formatRecipient, formatSentence } from "../history/words/sentence.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { count, oneOf, orNull, text } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
@@ -20,7 +21,7 @@ import type { Place } from "../projector/parse-moment.ts";
 import { toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { findNamed, parseRecipient } from "./resolve-recipient.ts";
 
-/** Events in one response, by default a screenful. */
+/** Events in one response of an audit, by default a screenful. */
 const EVENTS_SHOWN = 40;
 const EVENTS_SHOWN_MAX = 1_000;
 
@@ -31,7 +32,7 @@ interface Found {
   readonly recipient: Static<typeof about> | null;
   readonly place: Place;
   readonly history: History;
-  /** Lines that describe the subject and its state. */
+  /** Text about the subject of the audit (recipient, link, event or run) and its state. */
   readonly summary: string;
 }
 
@@ -42,7 +43,7 @@ export const showHistory = operation({
   access: ["session", "read"],
   summary: "Show what happened to a recipient, a link, an event or a run.",
   description:
-    "All events about one recipient or link, or what belongs to the event or run with an id: the same request, message or dispatch. Each has its sentence. For a recipient no click is read; for a link, the outcomes of its channels since its first click. Digits are a recipient's id if there is one, else the position of an event.",
+    "All events about one recipient or link; or, for the id of an event or run, the events of the same request, message or dispatch. Each has a sentence. For a recipient, no clicks are read; for a link, the counts include the outcomes of its channels since its first click. Digits are a recipient's id if there is one, else the position of an event.",
   personalRead: "recipient",
   input: {
     subject: Type.String({
@@ -101,7 +102,9 @@ export const showHistory = operation({
   examples: ["@sara_sells", "go.example/welcome --newest", "43"],
 });
 
-/** The last search of each reader. The pages of one list share it, because each would read the log again. */
+/**
+ * Cache of the last search of each reader. The pages of one list share a search, because each would read the whole log.
+ */
 const SEARCHES = new WeakMap<LogReader, { readonly asked: string; readonly found: Promise<Found | undefined> }>();
 
 function findOnce(context: LogReader, subject: string, asOf: string | undefined): Promise<Found | undefined> {
@@ -113,10 +116,13 @@ function findOnce(context: LogReader, subject: string, asOf: string | undefined)
   return found;
 }
 
-/** An address on X names a recipient; any other text with a slash is a link. */
+/** Matches the address of a profile on X, which names a recipient; any other text with a slash names a link. */
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
-/** Tells an id, a link and a recipient apart by their spelling. Throws a ServiceError (usage) for any other text. */
+/**
+ * Finds what a text names, an event or run by its id, a link or a recipient, which it tells apart by their spelling.
+ * Throws a ServiceError (usage) for any other text.
+ */
 async function findSubject(context: LogReader, subject: string, asOf: string | undefined): Promise<Found | undefined> {
   if (EVENT_ID.test(subject)) return findEventSubject(context, await context.at(asOf), subject.toLowerCase());
   if (subject.includes("/") && !PROFILE.test(subject)) return findLinkSubject(context, parseLink(subject), asOf);

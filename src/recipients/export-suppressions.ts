@@ -1,14 +1,15 @@
 import type { LogStore, Recorded } from "../../events/catalog.ts";
-import type { Contact, Contacts } from "../../projections/contacts.ts";
+import type { Contact, Contacts } from "../../projections/contact.ts";
 import { csvHead, csvRecord } from "../log/export-formats/csv.ts";
 import { exportText, type ExportChunk } from "../log/export-formats/format.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
-import { type HashesOf, nameHashKey } from "./suppress.ts";
+import { nameHashKey } from "./suppress.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 const COLUMNS = ["id", "username", "hash", "reason", "suppressed_at"] as const;
 
-/** A row of the list, which an import can read. */
+/** Row of an exported list of suppressions, which an import can read. */
 type Row = { readonly [Column in (typeof COLUMNS)[number]]?: string | undefined };
 
 const FORMATS = {
@@ -22,23 +23,29 @@ const FORMATS = {
 export type SuppressionsFormat = keyof typeof FORMATS;
 export const SUPPRESSIONS_FORMATS: readonly SuppressionsFormat[] = ["csv", "jsonl"];
 
-export interface ExportSuppressionsOptions {
-  readonly contacts: Contacts;
-  /** The position of these contacts; later suppressions are left out. */
-  readonly to: number;
+/** Options for how a list of suppressions names recipients. */
+interface NamingOptions {
   readonly hashesOf: HashesOf;
-  readonly format: SuppressionsFormat;
-  /** Names no recipient: each id and each handle has a separate row with its hash. */
+  /**
+   * True to export the list of suppressions without ids and handles: each row then has the keyed hash of one id or one
+   * handle instead.
+   */
   readonly isHashed: boolean;
 }
 
+export interface ExportSuppressionsOptions extends NamingOptions {
+  readonly contacts: Contacts;
+  /** Position that `contacts` is as of; later suppressions are left out. */
+  readonly to: number;
+  readonly format: SuppressionsFormat;
+}
+
 /**
- * Exports all suppressions in chunks: recipients by name if the log still knows it, all others by hash, also forgotten
- * ones. Imported into a log with the same key, the list suppresses the same recipients. Throws what the store's read
- * throws.
+ * Exports all suppressions in chunks: recipients by name if the log knows it, others by hash, also forgotten ones. A
+ * log with the same hash key that imports the list suppresses the same recipients. Throws what the store's read throws.
  */
 export async function* exportSuppressions(
-  log: Pick<LogStore, "read">,
+  log: LogStore,
   { contacts, to, format, ...options }: ExportSuppressionsOptions,
 ): AsyncGenerator<ExportChunk, void, void> {
   const toRows = createRows(await inTimeSlices(findSuppressed(contacts)), options);
@@ -48,8 +55,8 @@ export async function* exportSuppressions(
 }
 
 /**
- * Maps positions of events to the suppressed contacts that they are about. Handles change hands, so an event's names
- * may mislead.
+ * Maps positions of suppression events to the contacts that they are about. An event's names may mislead, since handles
+ * change hands.
  */
 function* findSuppressed({ people }: Contacts): Generator<void, ReadonlyMap<number, Contact>, void> {
   const found = new Map<number, Contact>();
@@ -61,12 +68,12 @@ function* findSuppressed({ people }: Contacts): Generator<void, ReadonlyMap<numb
 }
 
 /**
- * Makes the rows of each event, in the order of the log. The first event about a recipient gives the reason and the
- * date.
+ * Makes the rows of each suppression event, in the order of the log. The first event about a recipient gives the reason
+ * and the date.
  */
 function createRows(
   contactAt: ReadonlyMap<number, Contact>,
-  { hashesOf, isHashed }: Pick<ExportSuppressionsOptions, "hashesOf" | "isHashed">,
+  { hashesOf, isHashed }: NamingOptions,
 ): (event: Recorded) => Generator<Row, void, void> {
   const key = nameHashKey(hashesOf);
   const named = new Set<Contact>();

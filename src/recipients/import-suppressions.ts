@@ -1,29 +1,30 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { type Contact, type Contacts, toRecipient } from "../../projections/contacts.ts";
+import { type Contact, type Contacts, toRecipient } from "../../projections/contact.ts";
 import { type EventMetadata, STREAMS } from "../log/event-log.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { appendInChunks, type ImportOptions } from "./import.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
 import type { SuppressionRow } from "./recipients-file.ts";
-import { createDecision, type HashesOf, type SuppressDeps, type Suppression } from "./suppress.ts";
+import { createDecision, type SuppressContext, type Suppression } from "./suppress.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /**
- * Rows appended before the projections are waited for. On a server that wait takes as long as some appends. The hashes
- * of these rows are kept in memory until then.
+ * Most rows appended before the import waits for the projections, which on a server takes as long as some appends. The
+ * hashes of these rows are kept in memory until then.
  */
 const ROWS_AHEAD_MAX = 5_000;
 
 /**
- * Suppresses the recipients of these rows, regardless of other appends. After an interruption, the same import takes
- * the rest. Resolves when the projections hold the `taken` rows, `added` of them new; throws what the store's append
- * throws.
+ * Suppresses the recipients of these rows. After an interruption, the same import takes the rest. Resolves when the
+ * projections hold the `taken` rows, of which `added` are new; throws what the store's append throws.
  */
 export async function importSuppressions(
-  { eventLog, projector, hashesOf }: SuppressDeps,
+  context: SuppressContext,
   rows: readonly SuppressionRow[],
   metadata: EventMetadata,
   options: ImportOptions,
 ) {
+  const { eventLog, projector, hashesOf } = context;
   let [added, ahead] = [0, 0];
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   let decide = createDecision(hashesOf);
@@ -42,16 +43,16 @@ export async function importSuppressions(
     },
   });
   await projector.until(last);
-  if (!options.signal.aborted) await nameByHash({ eventLog, projector, hashesOf }, rows, metadata, options);
+  if (!options.signal.aborted) await nameByHash(context, rows, metadata, options);
   return { taken, added };
 }
 
 /**
- * Suppresses by name the known recipients of rows with a hash, because the list lacks the hash of their next handle. An
- * import of recipients looks for the hashes that the log holds by then, so none is missed.
+ * Suppresses by name the known recipients whose hash is in the rows, because the list lacks the hash of their next
+ * handle. A later import of recipients looks for hashes in the log, so none is missed.
  */
 async function nameByHash(
-  { eventLog, projector, hashesOf }: SuppressDeps,
+  { eventLog, projector, hashesOf }: SuppressContext,
   rows: readonly SuppressionRow[],
   metadata: EventMetadata,
   { chunkRows, signal }: ImportOptions,
@@ -77,7 +78,10 @@ async function nameByHash(
   await projector.until(last);
 }
 
-/** A former handle counts while no other contact is known to have it, as in {@link findContact}. */
+/**
+ * Finds the known recipients with a hash in the list. A former handle counts while no other contact is known to have
+ * it, as in {@link findContact}.
+ */
 function* findByHash(
   { people, former, handles }: Contacts,
   records: ReadonlyMap<string, SuppressionRecord>,

@@ -1,26 +1,29 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
-import { findContact, toRecipient, type Contacts } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { toRecipient, type Contacts } from "../../projections/contact.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { ImportedRow } from "./file/unique-recipients.ts";
-import { createNaming, type HashesOf } from "./suppress.ts";
-import { eraseClicks, findRevokedLinks, type RecordConsentDeps } from "./record-consent.ts";
+import { createNaming } from "./suppress.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
+import { eraseClicks, findRevokedLinks, type ConsentContext } from "./record-consent.ts";
 
 export interface ImportOptions {
   /**
-   * Rows appended at once. Their keys are one transaction of the key file, which writes most of its pages each time.
-   * Too many rows delay other appends and block the thread.
+   * Rows appended at once. The encryption keys of their data are one transaction of the key file, which writes most of
+   * its pages each time. Too many rows delay other appends and block the thread.
    */
   readonly chunkRows: number;
-  /** Ends the import between two chunks. */
+  /** Signal that ends the import between two chunks of rows. */
   readonly signal: AbortSignal;
-  /** Called with the number of rows that were taken so far. */
+  /** Callback for progress, with the number of rows that were taken so far. */
   readonly onProgress?: (taken: number) => void;
 }
 
-export interface ImportDeps extends RecordConsentDeps {
+/** Context of an import: the log that it adds to. */
+export interface ImportContext extends ConsentContext {
   readonly hashesOf: HashesOf;
 }
 
@@ -31,15 +34,15 @@ export type Imported = Awaited<ReturnType<typeof importRecipients>>;
  * the projections hold what was taken; throws what the store's append throws.
  */
 export async function importRecipients(
-  deps: ImportDeps,
+  context: ImportContext,
   rows: readonly ImportedRow[],
   metadata: EventMetadata,
   options: ImportOptions,
 ) {
-  const { eventLog, projector } = deps;
+  const { eventLog, projector } = context;
   let [added, withoutConsent, withoutEvidence, revoked] = [0, 0, 0, 0];
   const fields = new Set<string>();
-  const nameSuppressed = createNaming(deps.hashesOf);
+  const nameSuppressed = createNaming(context.hashesOf);
   const { taken, last } = await appendInChunks(rows, options, {
     append(chunk, before) {
       const contacts = projector.state("contacts");
@@ -51,23 +54,25 @@ export async function importRecipients(
       for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
       const events = [...chunk.map(toEvent), ...nameSuppressed(contacts, chunk.map(toName))];
       return chunk.some(({ recipient: { tracking } }) => tracking !== undefined && tracking !== "granted")
-        ? appendRevoking(deps, { chunk, events }, metadata, before)
+        ? appendRevoking(context, { chunk, events }, metadata, before)
         : eventLog.append(STREAMS.outreach, events, metadata);
     },
   });
   await projector.until(last);
   return {
-    /** Rows that were taken: all, or those before an interruption. The other counts are of these. */
+    /** Number of rows that were taken: all, or those before an interruption. The other counts are of these rows. */
     taken,
-    /** Recipients who were not in the list before. */
+    /** Number of recipients who were not in the list before. */
     added,
-    /** Rows without a basis for contacting the recipient: neither in the file nor because they wrote first. */
+    /**
+     * Number of rows without a basis for contacting the recipient: neither in the file nor because they wrote first.
+     */
     withoutConsent,
-    /** Rows with such a basis, but without its date or source. */
+    /** Number of rows with a basis for contacting the recipient, but without its date or source. */
     withoutEvidence,
-    /** Rows that revoke a recipient's consent, by the basis `none`. */
+    /** Number of rows that revoke a recipient's consent, by the basis `none`. */
     revoked,
-    /** The columns that became template fields, in the order of the rows. */
+    /** Columns of the file that became template fields, in the order in which rows first have them. */
     fields: [...fields],
   };
 }
@@ -76,14 +81,14 @@ type Appending = Promise<{ readonly last: number }>;
 
 interface ChunkActions<Row> {
   /**
-   * Appends the events of a chunk; `before` is the append of the chunk before. Undefined if the chunk changes nothing.
+   * Appends the events of a chunk of rows; undefined if they change nothing. `before`: the append of the chunk before.
    */
   append(chunk: readonly Row[], before: Appending | undefined): Appending | undefined;
-  /** `settle` resolves when the chunk is appended, with the newest position so far. */
+  /** Callback after each chunk. `settle` resolves once the chunk is appended, with the newest position so far. */
   afterChunk?(settle: () => Promise<number>): Promise<void>;
 }
 
-/** Appends rows chunk by chunk. Each chunk is encoded, with its keys on disk, while the one before is written. */
+/** Appends rows chunk by chunk. The next chunk is encoded, with its encryption keys on disk, while one is written. */
 export async function appendInChunks<Row>(
   rows: readonly Row[],
   { chunkRows, signal, onProgress }: ImportOptions,
@@ -110,7 +115,10 @@ export async function appendInChunks<Row>(
   return { taken, last };
 }
 
-/** A recipient who wrote to us first has consented, regardless of the file. */
+/**
+ * Returns the consent that a recipient has after the import. A recipient who wrote to us first has consented,
+ * regardless of the file.
+ */
 function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
   const before = findContact(contacts, recipient) ?? NO_CONSENT;
   return { ...consentAfter(before, recipient), inbound: before.inbound };
@@ -122,22 +130,22 @@ function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
 }
 
 /**
- * Appends rows as decided on the newest state, so that no personal link that a run sends meanwhile is missed. `before`
- * is the append of the chunk before.
+ * Appends rows that revoke a consent, by a decision on the newest state, so that no personal link is missed that a run
+ * sends meanwhile. `before`: the append of the chunk before.
  */
 async function appendRevoking(
-  deps: RecordConsentDeps,
+  context: ConsentContext,
   { chunk, events }: { readonly chunk: readonly ImportedRow[]; readonly events: readonly NewEvent[] },
   metadata: EventMetadata,
   before: Promise<unknown> | undefined,
 ): Promise<{ readonly last: number }> {
   await before;
   const decide = () => {
-    const contacts = deps.projector.state("contacts");
+    const contacts = context.projector.state("contacts");
     const codes = chunk.flatMap(({ recipient }) => findRevokedLinks(contacts, recipient, recipient));
-    return { events: [...events, ...eraseClicks(deps.findLinkKeys(codes))] };
+    return { events: [...events, ...eraseClicks(context.findLinkKeys(codes))] };
   };
-  const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata });
   return { last: ("appended" in handled ? handled.appended?.last : undefined) ?? 0 };
 }
 

@@ -6,7 +6,10 @@ import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Members that describe a recipient's consent: columns of a file, members of a request, options of a command. */
+/**
+ * Names of the members that describe a recipient's consent: columns of a file, members of a request, options of a
+ * command.
+ */
 export const CONSENT_MEMBERS = [
   "basis",
   "consent_at",
@@ -20,19 +23,25 @@ export const CONSENT_MEMBERS = [
 
 export type ConsentMember = (typeof CONSENT_MEMBERS)[number];
 
-/** Returns a member as it was written; blank is the same as absent. */
+/** Function that returns a member of a consent as it was written. A blank text is the same as an absent one. */
 export type GivenConsent = (member: ConsentMember) => string | undefined;
 
-/** A member that cannot be used, and the reason. */
+/** Fault of a consent: a member that cannot be used, and the reason. */
 export interface ConsentFault {
   readonly member: ConsentMember;
   readonly reason: string;
 }
 
-/** Longest `…_text`, in characters: the wording next to a check box, or its version. A whole policy has an address. */
+/**
+ * Longest text of a consent's `…_text` member, in characters: the wording next to a check box, or its version. A whole
+ * policy has an address.
+ */
 export const CONSENT_TEXT_CHARS_MAX = 1_000;
 
-/** Longest `…_source`, in characters: the address of a form, with the parameters that a campaign adds. */
+/**
+ * Longest text of a consent's `…_source` member, in characters: the address of a form, with the parameters that a
+ * campaign adds.
+ */
 export const CONSENT_SOURCE_CHARS_MAX = 500;
 
 const consentTime = Type.String({
@@ -52,7 +61,7 @@ const consentText = Type.String({
   examples: ["Yes, send me news (version 3)"],
 });
 
-/** The consent of a recipient, in a row of a list and in a record of consent. */
+/** Schemas of the members of a consent, in a row of a list and in an operator's record. */
 export const consentMembers = {
   basis: Type.Optional(Type.Union(basis.anyOf, { title: "word", description: "Why they may be written to." })),
   consent_at: Type.Optional(consentTime),
@@ -61,7 +70,7 @@ export const consentMembers = {
   tracking: Type.Optional(
     Type.Union(tracking.anyOf, {
       title: "word",
-      description: "Whether clicks by links of their own may be recorded.",
+      description: "Whether clicks on their own links may be recorded.",
     }),
   ),
   tracking_at: Type.Optional(consentTime),
@@ -69,7 +78,7 @@ export const consentMembers = {
   tracking_text: Type.Optional(consentText),
 };
 
-/** Characters that are shown of an unknown word: enough to find it. */
+/** Most characters that are shown of an unknown word: enough to find it in the file. */
 const WORD_CHARS_SHOWN = 40;
 
 const BASES = basis.anyOf.map((one) => one.const);
@@ -78,14 +87,14 @@ const TRACKINGS = tracking.anyOf.map((one) => one.const);
 type Subject = "basis" | "tracking";
 
 /**
- * The prefix of evidence members, by the member that they are evidence of. Evidence without that member means nothing.
+ * Prefix of the evidence members (date, source, wording) of each member. Evidence without that member means nothing.
  */
 const EVIDENCE_OF = { basis: "consent", tracking: "tracking" } as const satisfies Record<Subject, string>;
 
-/** The suffixes of evidence members, with their parsers. */
+/** Parsers of evidence members, by the suffix of their name. */
 const EVIDENCE = { at: parseDay, source: parseSource, text: parseWording } as const;
 
-/** Parses the members of a consent. Evidence is neither completed nor guessed. `now` is in ms since 1970. */
+/** Parses the members of a consent. Missing evidence is not completed or guessed. `now`: in ms since 1970. */
 export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder): ConsentRecord | ConsentFault {
   const basis = parseWord(given, "basis", BASES);
   if (isFault(basis)) return basis;
@@ -111,7 +120,7 @@ export function isFault(parsed: unknown): parsed is ConsentFault {
   return typeof parsed === "object" && parsed !== null && "reason" in parsed;
 }
 
-/** Reads `Opt-In`, `opt in` and `opt_in` as the same word. */
+/** Reads a word of a consent: `Opt-In`, `opt in` and `opt_in` are the same. */
 function parseWord<Word extends string>(given: GivenConsent, member: Subject, words: readonly Word[]) {
   const raw = given(member)?.trim() ?? "";
   if (raw === "") return undefined;

@@ -1,43 +1,46 @@
 import { isoTime } from "../platform/clock.ts";
 
-/** The order of day and month in a file's dates: `3/2/2026` is a day in February (`dmy`) or in March (`mdy`). */
+/** Orders of day and month in a file's dates: `3/2/2026` is a day in February (`dmy`) or in March (`mdy`). */
 export const DATE_ORDERS = ["dmy", "mdy"] as const;
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
-/** The text of a member, or the reason why it cannot be used. */
+/**
+ * Parsed text of a consent's member (day, source or wording) as it is stored; or the reason why the text cannot be
+ * used.
+ */
 export type Parsed = string | { readonly fault: string };
 
-/** Longest `…_at`, in characters: nanoseconds and an offset. */
+/** Longest text of a consent's `…_at` member, in characters: nanoseconds and an offset. */
 export const CONSENT_TIME_CHARS_MAX = 40;
 
-/** No consent was given on the web before this day. A time of 0, which programs export as 1970, means no time. */
+/** Earliest day of a consent: none was given on the web before. Programs export an absent time as 1970. */
 const EARLIEST_DAY = "1995-01-01";
 
-/** Somewhere on earth a day begins 14 hours before it does in UTC. */
+/** Time in ms by which a date may be ahead of UTC: somewhere on earth a day begins 14 hours earlier. */
 const DAY_AHEAD_MS = 14 * 3_600_000;
 
-/** The clock of the machine with the form may be ahead of ours. */
+/** Time in ms by which the clock of the machine with the consent form may be ahead of ours. */
 const CLOCK_AHEAD_MS = 5 * 60_000;
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * Year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date. No other order begins with a
- * year.
+ * Matches year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date. No other order begins
+ * with a year.
  */
 const YEAR_FIRST = /^(\d{4})([./-]) ?(\d{1,2})\2 ?(\d{1,2})\.?$/;
 
-/** Two numbers in an order that the cell does not tell, the year, and perhaps a time of day. */
+/** Matches two numbers in an order that the cell does not tell, the year, and perhaps a time of day. */
 const YEAR_LAST = /^(\d{1,2})([./-]) ?(\d{1,2})\2 ?(\d{4}|\d{2})\.?(?:,? +(\d.*))?$/;
 
-/** Days since 1900, which is how spreadsheets hold a date. */
+/** Matches a number of days since 1900, which is how spreadsheets hold a date. */
 const SERIAL = /^[3-5]\d{4}(?:[.,]\d+)?$/;
 
 const NO_TIME = "is neither a day such as 2026-03-02 nor a time with its offset such as 2026-03-02T10:15:00+01:00";
 
 /**
- * Parses a day or a time; `now` is in ms since 1970. A day stays a day, because its hour is unknown. A time is
- * converted to UTC.
+ * Parses the day or time of a consent. `now`: in ms since 1970. A day stays a day, because its hour is unknown; a time
+ * is converted to UTC.
  */
 export function parseDay(text: string, now: number, order?: DateOrder): Parsed {
   if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
@@ -61,7 +64,7 @@ function parseInstant(text: string, now: number): Parsed {
   return DAY.test(text) ? text : isoTime(ms);
 }
 
-/** Returns the day as `2026-03-02`, or a text that is no numeric date as it is. */
+/** Converts a date in numbers to the form `2026-03-02`. Returns any other text unchanged. */
 function toIsoDay(text: string, order: DateOrder | undefined): Parsed {
   const [isYearFirst, year = "", , month = "", day = ""] = YEAR_FIRST.exec(text) ?? [];
   if (isYearFirst !== undefined) return isoDay(year, month, day) ?? { fault: NO_TIME };
@@ -70,7 +73,7 @@ function toIsoDay(text: string, order: DateOrder | undefined): Parsed {
   if (lastYear.length === 2) return { fault: `${text} has a short year: write it as 2026-03-02` };
   const [dayFirst, monthFirst] = [isoDay(lastYear, other, one), isoDay(lastYear, one, other)];
   const wanted = { dmy: dayFirst, mdy: monthFirst };
-  if (dayFirst === undefined && monthFirst === undefined) return { fault: NO_TIME };
+  if (dayFirst === undefined && monthFirst === undefined) return { fault: `${text} is no day of the calendar` };
   if (order === undefined && dayFirst !== monthFirst) return { fault: unclear(text, dayFirst, monthFirst) };
   const found = wanted[order ?? "dmy"];
   if (found === undefined) return { fault: `${text} is no date in the order ${order}` };
@@ -84,7 +87,7 @@ function unclear(text: string, dayFirst: string | undefined, monthFirst: string 
   return `${text} is not written as ${dayFirst ?? monthFirst}: write it so, or ${name}`;
 }
 
-/** Undefined if no calendar has that day. */
+/** Formats a day; undefined if no calendar has that day. */
 function isoDay(year: string, month: string, day: string): string | undefined {
   const text = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
   const date = new Date(`${text}T00:00:00.000Z`);

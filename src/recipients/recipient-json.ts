@@ -1,6 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { basis, skipReason, tracking } from "../../events/outreach.ts";
-import type { Contact } from "../../projections/contacts.ts";
+import type { Contact } from "../../projections/contact.ts";
 import { named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 
 const evidence = {
@@ -9,7 +9,7 @@ const evidence = {
   text: Type.Optional(text("Yes, send me news (version 3)")),
 };
 
-/** A recipient as programs read it. The codes of their own links are never shown. */
+/** Schema of a recipient in the API. The codes of their own links are never shown. */
 export const recipientJson = named(
   "Recipient",
   Type.Object({
@@ -25,6 +25,7 @@ export const recipientJson = named(
     held_at: orNull(time),
     received: Type.Boolean({ description: "A message of theirs came after ours." }),
     replied: Type.Boolean(),
+    seen_at: orNull(time),
     variant: orNull(text("A")),
     attempted_at: orNull(time),
     again: Type.Boolean({ description: "The next run may contact them again." }),
@@ -54,6 +55,7 @@ export function toRecipientJson(contact: Contact): RecipientJson {
     held_at: contact.held_at ?? null,
     received,
     replied,
+    seen_at: contact.seen_at ?? null,
     variant: contact.variant ?? null,
     attempted_at: contact.attempted_at ?? null,
     again,
@@ -73,7 +75,7 @@ export function toRecipientCells({ username, id, basis, tracking, status, suppre
   return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
 }
 
-/** Returns the position of the first event about a recipient. No two recipients share it. */
-export function firstPosition({ positions }: Pick<Contact, "positions">): number {
+/** Returns the position of the first event about a recipient; no two recipients share it. */
+export function firstPosition({ positions }: Contact): number {
   return positions[0] ?? 0;
 }

@@ -1,7 +1,7 @@
 import { ServiceError } from "../platform/service-error.ts";
 import { countLinesBeforeFault } from "../platform/decode-utf8.ts";
 import { readCsvRows } from "./file/csv.ts";
-import { createCellNotes, type RowRefusal } from "./file/cell-notes.ts";
+import { createCellNotes, type RowRefusal } from "./file/import-remarks.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/normalize-field.ts";
 import { type Columns, LINK_COLUMNS, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
@@ -12,7 +12,7 @@ import { createPeople } from "./file/unique-recipients.ts";
 
 export interface RefusedRow {
   readonly line: number;
-  /** The first characters of the part of the row that cannot be used. */
+  /** First characters of the refused part of the row. */
   readonly value: string;
   readonly reason: string;
 }
@@ -29,12 +29,13 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns
 };
 
 /**
- * Reads recipients, each once. Lines are numbered from 1, as in an editor. Refuses unusable rows with a reason and
- * takes the others; throws a ServiceError (invalid) if the file as a whole is unusable.
+ * Reads the recipients of a file, each once. Lines are numbered from 1, as in an editor. Refuses unusable rows with a
+ * reason and takes the others; throws a ServiceError (invalid) if the whole file is unusable.
  */
 export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, options: ReadOptions) {
   const people = createPeople();
-  const { refused, notes } = readRows(file, format, RECIPIENT_COLUMNS, (row) => {
+  const columns = { ...RECIPIENT_COLUMNS, chosen: options.map };
+  const { refused, notes } = readRows(file, format, columns, (row) => {
     const recipient = readRow(row, options);
     return "reason" in recipient ? recipient : people.add({ line: row.line, recipient });
   });
@@ -47,8 +48,8 @@ export interface SuppressionRow {
 }
 
 /**
- * Reads a list of suppressions in the same way, but keeps repeated rows, because each may have a name that the other
- * lacks. `hashKey` names the key of its hashes, for {@link readSuppression}.
+ * Reads a list of suppressions as {@link parseRecipients} does, but keeps repeated rows, because each may have a name
+ * that the other lacks. `hashKey`: the name of the key of this log's hashes.
  */
 export function parseSuppressions(
   file: string | Uint8Array,
@@ -66,7 +67,10 @@ export function parseSuppressions(
   return { rows, refused, notes };
 }
 
-/** Reads short links in the same way. The requirements for a link are checked when it is added. */
+/**
+ * Reads a file of short links as {@link parseRecipients} does. The requirements for a link are checked when it is
+ * added.
+ */
 export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) {
   const rows: { readonly line: number; readonly code: string; readonly target: string }[] = [];
   const { refused } = readRows(file, format, LINK_COLUMNS, ({ line, cells }) => {
@@ -78,8 +82,8 @@ export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) 
 }
 
 /**
- * Passes each row to `take`, which returns why it cannot be used. Returns the refused rows, and the notes on the
- * others.
+ * Passes each row of a file to `take`, which returns a refusal if the row cannot be used. Returns the refused rows, and
+ * the notes on the others.
  */
 function readRows(
   file: string | Uint8Array,
@@ -104,7 +108,7 @@ function readRows(
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';
 
-/** First bytes of files that spreadsheet programs and others write, regardless of their names. */
+/** First bytes of files that spreadsheet programs and others write, whatever the file's name. */
 const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
   ["an Excel workbook", [0x50, 0x4b, 0x03, 0x04]],
   ["an Excel workbook of the old kind (.xls)", [0xd0, 0xcf, 0x11, 0xe0]],
@@ -112,18 +116,18 @@ const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
   ["a compressed file", [0x1f, 0x8b]],
 ];
 
-/** First bytes that are searched for the zeros of UTF-16 without a byte order mark. */
+/** Number of first bytes that are searched for the zeros of UTF-16 without a byte order mark. */
 const SNIFF_BYTES = 1024;
 
-/** A web page: a program's export as a table, or a sign-in page. */
+/** Matches a web page: a program's export as a table, or a sign-in page. */
 const HTML = /^\s*<(?:!doctype|html|head|body|meta|title|style|script|table|div|!--)/i;
 const XML = /^\s*<\?xml/i;
 
 /**
- * Decodes UTF-8, or UTF-16 with a byte order mark (Excel's "Unicode text"). Refuses anything else, because a guess at a
- * legacy code page would greet people by a mangled name.
+ * Decodes a file: UTF-8, or UTF-16 with a byte order mark (Excel's "Unicode text"). Refuses anything else, because a
+ * guess at a legacy encoding would greet people by a mangled name.
  */
-function decodeText(file: string | Uint8Array): string {
+export function decodeText(file: string | Uint8Array): string {
   const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;
   if (bytes > FILE_BYTES_MAX) throw new ServiceError("invalid", `the file has more than ${FILE_BYTES_MAX} bytes`);
   const text = (typeof file === "string" ? file : decodeBytes(file)).replace(/^\uFEFF/, "");

@@ -1,10 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { basis, skipReason, tracking, type SkipReason } from "../../events/outreach.ts";
-import { toRecipient, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/sentence.ts";
-import type { HandleDeps } from "../log/decide-and-append.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { StateContext } from "../log/event-log.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -18,20 +17,20 @@ import {
   erasureInput,
   NOT_REACHED,
   toErasedJson,
-  type ErasureContext,
 } from "../privacy/privacy.operations.ts";
+import type { WriteContext } from "../privacy/reachlog.ts";
 import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
-import { showOnOneLine } from "../template/visible-text.ts";
+import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
-import { recordConsent, type RecordConsentDeps } from "./record-consent.ts";
+import { recordConsent, type ConsentContext } from "./record-consent.ts";
 import { release } from "./release.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
-import { suppress, type SuppressDeps } from "./suppress.ts";
+import { suppress, type SuppressContext } from "./suppress.ts";
 
-/** Recipients in one response. */
+/** Recipients in one response, by default. */
 const RECIPIENTS_SHOWN = 100;
 const RECIPIENTS_SHOWN_MAX = 1_000;
 
@@ -85,7 +84,7 @@ interface RecipientFilter {
   readonly skipped?: SkipReason;
 }
 
-/** Returns the recipients that match, in the order of their first events. */
+/** Finds the recipients that match a filter, in the order of their first events. */
 function* findMatching({ people }: Contacts, { held, suppressed, status, skipped }: RecipientFilter) {
   const found: Contact[] = [];
   for (const contact of people.values()) {
@@ -100,7 +99,7 @@ function* findMatching({ people }: Contacts, { held, suppressed, status, skipped
   return found.sort((one, other) => firstPosition(one) - firstPosition(other));
 }
 
-/** The refusal of a name that no recipient has. */
+/** Refusal of a name that belongs to no known recipient. */
 export const UNKNOWN_RECIPIENT = refusal(
   "not_found",
   "No recipient has that name: they were erased already, or never recorded.",
@@ -112,7 +111,7 @@ export const showRecipient = operation({
   tag: "outreach",
   access: ["session", "read"],
   summary: "Show one recipient, with their status and consent.",
-  description: "A moment before they were first named knows no such recipient.",
+  description: "At a moment before they were first named, there is no such recipient.",
   personalRead: "recipient",
   input: { recipient: recipientName, ...asOfInput },
   positional: ["recipient"],
@@ -145,12 +144,12 @@ export const suppressRecipient = operation({
   access: ["token", "recipients"],
   summary: "Suppress a recipient for good.",
   description:
-    "They never get a message again. An unknown handle can be suppressed too: X is asked for its id, and without an answer it holds for any recipient with that handle. A repeat changes nothing.",
+    "They never get a message again. An unknown handle can be suppressed too: the service asks X for its id; without an answer, any recipient with that handle is suppressed. A repeat changes nothing.",
   personalRead: false,
   input: { recipient: recipientName },
   positional: ["recipient"],
   output: { known: Type.Boolean({ description: "False: no recipient of that name is known yet." }) },
-  async run(context: SuppressDeps, { recipient }, caller) {
+  async run(context: SuppressContext, { recipient }, caller) {
     const { isKnown } = await suppress(context, recipient, caller);
     return { known: isKnown };
   },
@@ -177,7 +176,7 @@ export const retryRecipient = operation({
     suppressed: SUPPRESSED,
     nothing_to_retry: refusal("conflict", "This recipient has no failed message to retry."),
   },
-  async run(context: HandleDeps, { recipient }, caller) {
+  async run(context: StateContext, { recipient }, caller) {
     return (await allowRetry(context, recipient, caller)) ?? { status: "open" as const };
   },
   text: () => "The next run may contact the recipient again.",
@@ -191,22 +190,18 @@ export const releaseRecipient = operation({
   access: ["token", "recipients"],
   summary: "Release a recipient whose reply was held.",
   description:
-    "Their reply does not ask to be left alone: the next run may contact them, if nothing else rules it out. If it does ask for that, suppress them. A repeat changes nothing.",
+    "For a reply that is no opt-out: the next run may contact the recipient, if nothing else rules it out. If the reply is an opt-out, suppress the recipient. A repeat changes nothing.",
   personalRead: false,
   input: { recipient: recipientName },
   positional: ["recipient"],
   output: { held: Type.Literal(false) },
   refusals: { unknown_recipient: UNKNOWN_RECIPIENT, suppressed: SUPPRESSED },
-  async run(context: HandleDeps, { recipient }, caller) {
+  async run(context: StateContext, { recipient }, caller) {
     return (await release(context, recipient, caller)) ?? { held: false as const };
   },
   text: () => "The next run may contact the recipient.",
   examples: ["@sara_sells"],
 });
-
-interface ConsentContext extends RecordConsentDeps {
-  readonly clock: Clock;
-}
 
 export const recordRecipientConsent = operation({
   name: "recipients consent",
@@ -215,7 +210,7 @@ export const recordRecipientConsent = operation({
   access: ["token", "recipients"],
   summary: "Record a recipient's consent, with its evidence.",
   description:
-    "Each with its evidence: when, where, and to which wording. Evidence without its subject is refused; new evidence replaces the former as a whole. What is not named stays. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks by their own links. A repeat changes nothing.",
+    "Records the basis, the tracking or both, each with its evidence: when, where, and to which wording. Evidence without its basis or tracking is refused; new evidence replaces the former completely. Values that are not given stay. A recipient who wrote first keeps the basis `dm_first`. Revoking granted tracking erases the recorded clicks on their own links. A repeat changes nothing.",
   personalRead: "recipient",
   input: { recipient: recipientName, ...consentMembers },
   positional: ["recipient"],
@@ -259,7 +254,7 @@ export const forgetRecipient = operation({
   refusals: { unknown_recipient: UNKNOWN_RECIPIENT },
   confirm: ({ recipient }) => `Erase ${recipient} for good? This cannot be undone.`,
   isSlow: true,
-  async run(context: ErasureContext, { recipient, ...reason }, metadata) {
+  async run(context: WriteContext, { recipient, ...reason }, metadata) {
     const find = (contacts: Contacts) => findNamed(contacts, recipient);
     const forgotten = await forgetPerson(context, find, { metadata, signal: context.stopping, reason });
     return forgotten === undefined ? "unknown_recipient" : toErasedJson(forgotten);

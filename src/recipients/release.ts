@@ -1,11 +1,15 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { findContact, toRecipient, type Contacts } from "../../projections/contacts.ts";
-import { STREAMS, type EventMetadata } from "../log/event-log.ts";
-import { handle, type AppendDecision, type HandleDeps } from "../log/decide-and-append.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { toRecipient, type Contacts } from "../../projections/contact.ts";
+import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log.ts";
+import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-/** Finds the held recipients, in the order in which they were met, with the time of each one's reply (ISO 8601). */
+/**
+ * Finds the recipients who are held, in the order in which the log first mentions them, with the time of the reply that
+ * held them (ISO 8601).
+ */
 export function* findHeld({ people }: Contacts) {
   const found: ({ held_at?: string } & Recipient)[] = [];
   for (const contact of people.values()) {
@@ -15,10 +19,10 @@ export function* findHeld({ people }: Contacts) {
   return found;
 }
 
-/** Why a release is refused. */
+/** Reason why the release of a held recipient is refused. */
 export type ReleaseRefusal = "unknown_recipient" | "suppressed";
 
-/** Decides nothing for a recipient who is not held. */
+/** Decides to release a held recipient; no event for a recipient who is not held. */
 export function decideRelease(contacts: Contacts, name: string): AppendDecision<ReleaseRefusal> {
   const recipient = recipientAmong(contacts, name);
   const contact = findContact(contacts, recipient);
@@ -28,11 +32,11 @@ export function decideRelease(contacts: Contacts, name: string): AppendDecision<
 }
 
 /**
- * Lets runs contact a held recipient again, unless they are suppressed. Returns why not; undefined if they may. Throws
- * a ServiceError (usage) for an invalid name, and what {@link handle} throws.
+ * Releases a held recipient, so that runs may contact them, unless they are suppressed. Returns why not; undefined if
+ * they may. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
-export async function release(deps: HandleDeps, name: string, metadata: EventMetadata) {
-  const decide = (): AppendDecision<ReleaseRefusal> => decideRelease(deps.projector.state("contacts"), name);
-  const handled = await handle(deps, STREAMS.outreach, decide, { metadata });
+export async function release(context: StateContext, name: string, metadata: EventMetadata) {
+  const decide = (): AppendDecision<ReleaseRefusal> => decideRelease(context.projector.state("contacts"), name);
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata });
   return "refusal" in handled ? handled.refusal : undefined;
 }

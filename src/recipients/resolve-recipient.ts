@@ -1,23 +1,24 @@
 import { Type } from "@sinclair/typebox";
 import type { Recipient } from "../../events/outreach.ts";
-import { findContact, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import type { Contact, Contacts } from "../../projections/contact.ts";
 import { usageError } from "../platform/service-error.ts";
 import { readHandle } from "./file/id-and-handle.ts";
 
-/** A recipient as an operator names them. */
+/** Schema of a recipient as an operator names them. */
 export const recipientName = Type.String({
   pattern: String.raw`^(@?[A-Za-z0-9_]{1,15}|[0-9]{16,19}|(https?://)?((www|mobile|m)\.)?(x|twitter)\.com/@?[A-Za-z0-9_]{1,15}([/?#].{0,200})?)$`,
   description: "An id, a handle, @handle or the address of a profile.",
   examples: ["@sara_sells", "1786543210987654321"],
 });
 
-/** The recipient in an answer; a member is missing if it is not known. */
+/** Schema of the recipient in an answer; a member that is not known is missing. */
 export const recipientAnswer = Type.Object({
   id: Type.Optional(Type.String({ examples: ["2244994945"] })),
   username: Type.Optional(Type.String({ examples: ["ada_builds"] })),
 });
 
-/** Digits of the ids that the network gives today. A shorter number may be a handle. */
+/** Matches a number as long as the ids that the network gives today. A shorter number may be a handle. */
 const ID = /^\d{16,19}$/;
 
 /**

@@ -1,28 +1,32 @@
-import { createHmac } from "node:crypto";
-import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { type Contacts, findContact } from "../../projections/contacts.ts";
-import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts";
-import { type HandleDeps, record } from "../log/decide-and-append.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import type { Contacts } from "../../projections/contact.ts";
+import { type EventMetadata, type NewEvent, type StateContext, STREAMS } from "../log/event-log.ts";
+import { record } from "../log/decide-and-append.ts";
 import type { SocialNetwork } from "../networks/network.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import type { SuppressionRecord } from "./file/suppression-row.ts";
 import { within } from "../platform/clock.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-export interface SuppressDeps extends Pick<HandleDeps, "eventLog" | "projector"> {
+export interface SuppressContext extends StateContext {
   readonly hashesOf: HashesOf;
-  /** Undefined if no network can be asked who has a handle. */
+  /** Account by which the network is asked who has a handle. Undefined if no network can be asked. */
   readonly account?: NamingAccount | undefined;
 }
 
-/** The account whose token is used to ask the network. */
+/** Account whose token is used to ask the network about a handle. */
 export interface NamingAccount {
-  readonly network: Pick<SocialNetwork, "usersByUsername">;
+  readonly network: { readonly usersByUsername: SocialNetwork["usersByUsername"] };
   readonly tokens: { use<T>(call: (token: string) => Promise<T>): Promise<T> };
 }
 
-/** The recipient of a suppression, and the reason. Without `recipient`, they are known by `hash` alone. */
-export interface Suppression extends SuppressionRecord, Pick<DataOf<"RecipientSuppressed">, "message_id"> {
+/** Suppression to record: the recipient and the reason. Without `recipient`, they are known by `hash` alone. */
+export interface Suppression extends SuppressionRecord {
+  /** Id of the reply in which the recipient asked for the suppression. */
+  readonly message_id?: string;
+  /** How the reply was found; absent if a run read it. */
+  readonly via?: "stream";
   readonly recipient?: Recipient;
   readonly hash?: string;
 }
@@ -45,8 +49,8 @@ export function decideSuppression(
 }
 
 /**
- * Suppresses by name those recipients whose hash the log holds, with the hashes of all their names. Their handle may
- * change, and the log lacks the hash of the next one.
+ * Creates a function that suppresses by name those recipients whose hash the log holds, with the hashes of all their
+ * names. A handle may change, and the log lacks the hash of the next one.
  */
 export function createNaming(hashesOf: HashesOf) {
   const decide = createDecision(hashesOf);
@@ -61,12 +65,12 @@ export function createNaming(hashesOf: HashesOf) {
 }
 
 /**
- * Creates a function that decides which suppressions the log does not hold, each once. A row that adds nothing to
- * earlier rows is left out.
+ * Creates a function that decides which suppressions the log lacks, each once. A row that adds nothing to earlier rows
+ * is left out.
  */
 export function createDecision(hashesOf: HashesOf) {
   const decided = new Set<string>();
-  /** Hashes of the names in events. A contact is shown as suppressed only once an event names it. */
+  /** Hashes of the names in the decided events. A contact is shown as suppressed only once an event names it. */
   const named = new Set<string>();
   return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
     suppressions.flatMap((suppression) => {
@@ -91,35 +95,34 @@ export function isSuppressedByHash({ hashes }: Contacts, names: readonly Recipie
 }
 
 /**
- * Suppresses a recipient for an operator, regardless of other appends, and resolves when the projections hold it.
- * `repeated`: the log held as much before. Throws a ServiceError (usage) for an invalid name, and what the store's
- * append throws.
+ * Suppresses a recipient for an operator, and resolves when the projections hold it. `repeated`: the log held the
+ * suppression before. Throws a ServiceError (usage) for an invalid name, and what the store's append throws.
  */
-export async function suppress(deps: SuppressDeps, name: string, metadata: EventMetadata) {
-  const { eventLog, projector, hashesOf } = deps;
+export async function suppress(context: SuppressContext, name: string, metadata: EventMetadata) {
+  const { eventLog, projector, hashesOf } = context;
   await projector.until((await eventLog.store.streamHead(STREAMS.outreach)).position);
   const decide = (recipient: Recipient) =>
     decideSuppression(projector.state("contacts"), { recipient, reason: "by_hand" }, hashesOf).events;
   const recipient = recipientAmong(projector.state("contacts"), name);
-  /** False if no contact has the name yet. */
+  /** True if a contact had the name before. */
   const isKnown = findContact(projector.state("contacts"), recipient) !== undefined;
   const events = decide(recipient);
-  if (events.length > 0) await record(deps, STREAMS.outreach, events, { metadata });
+  if (events.length > 0) await record(context, STREAMS.outreach, events, { metadata });
   // Recorded before the network is asked, which may take a while.
-  const user = await findUser(deps, recipient);
+  const user = await findUser(context, recipient);
   const more = user === undefined ? [] : decide({ id: user.id, username: user.username });
-  if (more.length > 0) await record(deps, STREAMS.outreach, more, { metadata });
+  if (more.length > 0) await record(context, STREAMS.outreach, more, { metadata });
   return { isKnown, repeated: events.length + more.length === 0 };
 }
 
-/** Longest time an operator waits for the network. A read that is answered takes less than a second. */
+/** Longest time that an operator waits for the network, in ms. A read that is answered takes less than a second. */
 const FIND_MS_MAX = 5_000;
 
 /**
  * Asks the network who has a handle whose id the log does not know, because handles change and ids do not. Undefined if
  * the id is known or the network did not say.
  */
-async function findUser({ projector, account }: SuppressDeps, { id, username }: Recipient) {
+async function findUser({ projector, account }: SuppressContext, { id, username }: Recipient) {
   if (account === undefined || id !== undefined || username === undefined) return undefined;
   if (findContact(projector.state("contacts"), { username })?.id !== undefined) return undefined;
   const asked = account.tokens.use((token) => account.network.usersByUsername(token, [username]));
@@ -131,30 +134,13 @@ async function findUser({ projector, account }: SuppressDeps, { id, username }: 
   }
 }
 
-/** Returns the keyed hashes of all given names of a recipient. */
-export type HashesOf = (recipient: Recipient) => readonly string[];
-
-/**
- * Returns keyed hashes (HMAC-SHA-256, base64url) of a recipient's known id and handle. A suppression keeps them, so
- * that it survives the recipient's erasure. Without the key, the stable one for this purpose, they reveal nothing.
- */
-export function createSuppressionHashes(key: Uint8Array): HashesOf {
-  // An id and a handle of the same characters are two recipients.
-  const hash = (kind: "id" | "handle", value: string): string =>
-    createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");
-  return ({ id, username }) => [
-    ...(id === undefined ? [] : [hash("id", id)]),
-    ...(username === undefined ? [] : [hash("handle", username.toLowerCase())]),
-  ];
-}
-
-/** Digits that tell the keys of logs apart, so that an import knows if a list's hashes can match here. */
+/** Digits of the name of a hash key. By them an import knows if a list's hashes can match here. */
 const KEY_DIGITS = 8;
 
-/** No id of the network begins with a zero. */
+/** Placeholder for a recipient, whose hash names the hash key: no id of the network begins with a zero. */
 const NO_RECIPIENT: Recipient = { id: "0" };
 
-/** Names the key of these hashes without revealing it. */
+/** Returns a name of the hash key that does not reveal the key. */
 export function nameHashKey(hashesOf: HashesOf): string {
   const [hash = ""] = hashesOf(NO_RECIPIENT);
   return Buffer.from(hash, "base64url").toString("hex").slice(0, KEY_DIGITS);

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
-import { openCheckpoint } from "eventstore-lite";
+import { openCheckpoint, type WitnessConfig } from "eventstore-lite/proof";
 import { signHeadNow } from "../log/signed-heads.ts";
 import { isSkewed, SKEW_REMEDY, skewInWords } from "../log/log-clock.ts";
-import { askWitness, cosignedPosition, type WitnessConfig } from "../log/cosigning.ts";
+import { askWitness, cosignedPosition } from "../log/cosigning.ts";
 import { readMasterKey } from "../vault/master-key.ts";
 import { isoTime, systemClock } from "../platform/clock.ts";
 import { newestTime } from "../outreach/context.ts";
 import type { Config } from "../config/config.ts";
-import { createAnnounce } from "../delivery/suspension.ts";
+import { createStopWords } from "../outreach/stop-words.ts";
 import { describeWindow } from "../outreach/send-window.ts";
 import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders } from "../template/template.ts";
@@ -19,14 +19,14 @@ import { keysMissing, missingKeys } from "../privacy/missing-keys.ts";
 import { refuseLostLog } from "../privacy/secrets-binding.ts";
 import { locateLog } from "../privacy/log-place.ts";
 import { openLog, openStoredLog } from "../privacy/open-log.ts";
-import { startProjector } from "../projector/projector.ts";
 import { finding, type Finding } from "./finding.ts";
+import { countFreeTexts, warnOfTexts } from "../delivery/free-texts.ts";
 import type { Logger } from "../platform/logger.ts";
-import { openSessionWith } from "./session.ts";
+import { openReachlog } from "./open-reachlog.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 import { describeExpiries } from "../config/tokens.ts";
 
-/** How long a network may take to answer. */
+/** How long the examination waits for a network's answer. */
 const CHECK_TIMEOUT_MS = 10_000;
 
 /**
@@ -49,7 +49,10 @@ export async function examineInstallation(
   ];
 }
 
-/** Lists what is not configured. Nothing is required, but an operator wants to see what is missing. */
+/**
+ * Lists the parts of the configuration that are not set. None is required, but an operator wants to see what is
+ * missing.
+ */
 function checkCompleteness(config: Config): string | { readonly missing: string } {
   const { missing } = listPartNames(config);
   return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };
@@ -59,10 +62,10 @@ function toWarnings(what: string, detail: string | undefined): Finding[] {
   return detail === undefined ? [] : [{ what, state: "warning", detail }];
 }
 
-function optOuts({ x, outreach: { template } }: Config): Finding[] {
+function optOuts({ x, outreach: { template, stopWords } }: Config): Finding[] {
   if (x === undefined || template === undefined) return [];
-  const { isLinked, detail } = checkOptOut(template);
-  return [{ what: "opt-outs", state: isLinked ? "ok" : "warning", detail }];
+  const { isOffered, detail } = checkOptOut(template, createStopWords(stopWords));
+  return [{ what: "opt-outs", state: isOffered ? "ok" : "warning", detail }];
 }
 
 function sendWindow({ outreach: { window, timezone } }: Config): Finding[] {
@@ -85,6 +88,7 @@ async function checkFiles(config: Config): Promise<Finding[]> {
     log,
     ...(log.state === "wrong" ? [] : [await finding("keys", () => checkKeys(config))]),
     await finding("clock", () => checkClock(config)),
+    ...(log.state === "wrong" || config.messaging?.provider !== "whatsapp" ? [] : await checkFreeTexts(config)),
     await finding("vault", async () => {
       if (!(await secrets.vault.isThere())) return { missing: "missing; the first start creates it" };
       if (typeof secrets.key === "string" && !existsSync(secrets.key))
@@ -96,10 +100,9 @@ async function checkFiles(config: Config): Promise<Finding[]> {
 }
 
 async function checkLog(config: Config): Promise<string> {
-  await using store = await openLog(config);
-  const { ok, checked, fault } = await store.verify();
-  if (!ok) throw new Error(`the chain is broken at position ${fault?.position}: ${fault?.reason}; restore a backup`);
-  await using projector = await startProjector(store);
+  const checked = await countWhole(config);
+  await using context = await openReachlog(config);
+  const { projector } = context;
   const { template } = config.outreach;
   const missing =
     template === undefined ? [] : missingPlaceholders(template, projector.state("contacts").fields.keys());
@@ -107,11 +110,22 @@ async function checkLog(config: Config): Promise<string> {
   return `${checked} events, the chain is whole`;
 }
 
+/**
+ * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken, because no state is
+ * folded from a broken one.
+ */
+async function countWhole(config: Config): Promise<number> {
+  await using log = await openLog(config);
+  const { ok, checked, fault } = await log.verify();
+  if (!ok) throw new Error(`the chain is broken at position ${fault?.position}: ${fault?.reason}; restore a backup`);
+  return checked;
+}
+
 /** Compares this machine's clock with the log's, which all instances use, and both with the newest event. */
 async function checkClock(config: Config): Promise<string> {
-  await using store = await openLog(config);
-  await using projector = await startProjector(store);
-  const { now, skewMs } = store.logClock;
+  await using context = await openReachlog(config);
+  const { projector } = context;
+  const { now, skewMs } = context.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
   // If the two clocks agree and the newest event is ahead of both, another clock was wrong.
@@ -120,6 +134,11 @@ async function checkClock(config: Config): Promise<string> {
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);
   if (isSkewed(apartMs)) throw new Error(`${skewInWords(apartMs)}: no run starts; ${SKEW_REMEDY}`);
   return Math.abs(apartMs) < 1_000 ? "agrees with the log's to the second" : skewInWords(apartMs);
+}
+
+async function checkFreeTexts(config: Config): Promise<Finding[]> {
+  await using store = await openLog(config);
+  return toWarnings("messaging", warnOfTexts(await countFreeTexts(store, store.logClock.now())));
 }
 
 const HEAL =
@@ -140,6 +159,7 @@ async function checkNetworks(config: Config, logger: Logger): Promise<Finding[]>
     return { what: `${channel.name} (${channel.network})`, state: ok ? "ok" : "wrong", detail };
   });
   if (config.x !== undefined) checks.push(finding("outreach (x)", () => checkAccount(config, logger)));
+  if (config.x?.appBearer !== undefined) checks.push(finding("signals (x)", () => checkSignals(config)));
   const { tracing, witness } = config;
   if (tracing !== undefined) checks.push(finding("traces", () => checkCollector(tracing)));
   if (witness !== undefined) checks.push(finding("witness", () => checkWitness(config, witness)));
@@ -148,32 +168,40 @@ async function checkNetworks(config: Config, logger: Logger): Promise<Finding[]>
 
 const NO_ACCOUNT = { missing: "no account is authorized yet: open /social/auth of the running service in a browser" };
 
-/** Asks X who the authorized account is. Refreshes an expired token for that, as the service does. */
+/** Asks X which account is authorized. Refreshes an expired token for that, as the service does. */
 async function checkAccount(config: Config, logger: Logger): Promise<string | { readonly missing: string }> {
   if (!(await locateLog(config).store.isThere())) return NO_ACCOUNT;
-  await using session = await openSessionWith(config);
-  if (session.projector.state("account").user === null) return NO_ACCOUNT;
-  const { channels, social } = connectNetworks(session.config, session.logClock.now);
+  await using context = await openReachlog(config, { logger });
+  if (context.projector.state("account").user === null) return NO_ACCOUNT;
+  const { social } = connectNetworks(config, context.clock);
   if (social === undefined) throw new Error("X is not configured");
-  const announce = createAnnounce({ ...session, configured: channels.map(({ name }) => name), logger });
-  await using account = openAccount({ ...session, social, logger, announce });
+  await using account = openAccount(context, social);
   const { tokens, network } = account;
   const { username } = await tokens.use((token) => network.me(token));
   return `the grant of @${username} works`;
 }
 
-/** Sends the collector a request without spans. */
+/** Asks X, with the app's own token, for the app's subscriptions. */
+async function checkSignals(config: Config): Promise<string> {
+  await connectNetworks(config).social?.stream?.check();
+  return "X accepts the app's bearer token";
+}
+
+/** Checks that the trace collector answers, by a request without spans. */
 async function checkCollector({ endpoint }: TracingOptions): Promise<string> {
   const url = `${endpoint}/v1/traces`;
   const request = { method: "POST", headers: JSON_BODY, body: '{"resourceSpans":[]}', timeoutMs: CHECK_TIMEOUT_MS };
   const { status } = await createSafeFetch({ allowedOrigins: [url] })(url, request);
-  if (status < 300) return `the collector takes traces at ${url}`;
+  if (status < 300) return `the collector accepts traces at ${url}`;
   throw new Error(
     `the collector answers ${url} with ${status}: OTEL_EXPORTER_OTLP_ENDPOINT is its base URL, without /v1/traces`,
   );
 }
 
-/** Has the log's current head cosigned. A witness that knows another history of the log, or a longer one, refuses. */
+/**
+ * Has the witness cosign the log's current head. A witness that knows another history of the log, or a longer one,
+ * refuses.
+ */
 async function checkWitness(config: Config, witness: WitnessConfig): Promise<string> {
   if (!(await locateLog(config).store.isThere())) return "there is no log yet";
   await using log = await openStoredLog(config);
@@ -190,7 +218,7 @@ async function checkWitness(config: Config, witness: WitnessConfig): Promise<str
   throw new Error(witnessed.result === "split" ? `${witnessed.detail}; ${remedy}` : witnessed.detail);
 }
 
-/** Where Linux lists the limits of this process; absent on other systems. */
+/** File in which Linux lists the limits of this process; absent on other systems. */
 const LIMITS = "/proc/self/limits";
 
 const WARNING =

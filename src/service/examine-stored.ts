@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { examineSqliteLog, type ExaminedLog } from "eventstore-lite";
+import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import type { Config } from "../config/config.ts";
@@ -8,12 +8,15 @@ import { finding, type Finding } from "./finding.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { locateFiles, locateLog } from "../privacy/log-place.ts";
 
-/** Examines whether this version reads the log, the vault and the keys. Changes nothing. */
+/** Examines whether this version of reachlog reads the log, the vault and the keys. Changes nothing. */
 export async function examineStored(config: Config): Promise<readonly Finding[]> {
   return [...(await examineLog(config)), ...(await examineSecrets(config))];
 }
 
-/** The tables of a server are not examined: only a role that may change them compares their versions. */
+/**
+ * Detail of the finding for a log on a server. Its tables are not examined: only a role that may change them compares
+ * their versions.
+ */
 const ON_A_SERVER =
   "on PostgreSQL, not examined: the first start updates its tables, and refuses an event or a table of a newer version";
 
@@ -24,7 +27,7 @@ async function examineLog(config: Config): Promise<readonly Finding[]> {
   if (!existsSync(file))
     return [{ what: "log", state: "missing", detail: `${file} is missing; the first start creates it` }];
   const segments = locateSegments(place.archive ?? locateFiles(place).segments, config);
-  const examine = () => examineSqliteLog(file, segments);
+  const examine = () => maintainSqliteLog(file).examine(segments);
   const log = await finding("log", async () => checkFormat(await examine()));
   return log.state === "ok" ? [log, await finding("events", async () => checkEvents(await examine()))] : [log];
 }
@@ -39,7 +42,10 @@ function checkFormat({ format, currentFormat }: ExaminedLog): string {
   return `format ${format}: the first start converts it to ${currentFormat}, which older versions cannot open; back up first`;
 }
 
-/** Checks the newest event of each type. It has the type's newest version, since versions only grow. */
+/**
+ * Checks that this version of reachlog reads the newest event of each type. It has the newest version of its type,
+ * since versions only grow.
+ */
 async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   const faults: string[] = [];
   for (const event of newest) {
@@ -51,10 +57,10 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
     }
   }
   if (faults.length > 0) throw new Error(faults.join("; "));
-  return `this version reads the newest event of each of ${newest.length} types`;
+  return `this version can read the newest event of each of ${newest.length} types`;
 }
 
-/** Opens vault and keys. This changes nothing if they have this version's format, and fails otherwise. */
+/** Checks that vault and keys open. This changes nothing if they have this version's format, and fails otherwise. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
   // Opening them on a server creates their tables.
   if (config.log.kind === "postgres") return [];

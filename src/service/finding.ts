@@ -1,4 +1,4 @@
-/** `missing`: the thing does not exist yet, which is no fault. `wrong`: it has to be corrected. */
+/** State of an examined thing. `missing`: it does not exist yet, which is no fault. `wrong`: it has to be corrected. */
 export type FindingState = "ok" | "warning" | "missing" | "wrong";
 
 /** The result of one examination; `detail` says what to do about it. */
@@ -8,10 +8,13 @@ export interface Finding {
   readonly detail: string;
 }
 
-/** A string is the detail of a result that is ok. */
+/**
+ * Result of a check that did not throw. A string is the `detail` of an `ok` finding; an object holds the `detail` of a
+ * `missing` one.
+ */
 type Judged = string | { readonly missing: string };
 
-/** Returns the result of `check`; `wrong` if it throws. */
+/** Runs `check` and returns its finding; `wrong` if it throws. */
 export async function finding(what: string, check: () => Judged | Promise<Judged>): Promise<Finding> {
   try {
     const judged = await check();

@@ -4,34 +4,45 @@ import type { Config } from "../config/config.ts";
 import { createDiscordChannel } from "../networks/chat/discord.ts";
 import { createGoogleChatChannel } from "../networks/chat/google-chat.ts";
 import { createLineChannel } from "../networks/messaging/line.ts";
+import { createOpenAiAdsChannel } from "../networks/ads/openai.ts";
+import { createSnapChannel } from "../networks/ads/snap.ts";
 import { createMetaChannel } from "../networks/meta/meta.ts";
 import type { Channel } from "../networks/network.ts";
-import { createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
+import { createLineFetch, createSafeFetch, type SafeFetch } from "../networks/safe-fetch.ts";
 import { createSlackChannel } from "../networks/chat/slack.ts";
 import { createTeamsChannel } from "../networks/chat/teams.ts";
 import { createStandardWebhookChannel } from "../networks/standard-webhook.ts";
 import { createTelegramChannel } from "../networks/messaging/telegram.ts";
 import { createWhatsappChannel } from "../networks/messaging/whatsapp.ts";
+import { createActivityStream } from "../networks/x/activity-stream.ts";
 import { createX } from "../networks/x/x-api.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
-/** The network of the recipients, and the way to link an account of it. */
+/** Social network of the recipients, and the way to link an account of it. */
 export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 
-/** Creates the clients of all that is configured. Asks no network yet. */
+/** Creates the clients of all configured networks. Sends no request yet. */
 export function connectNetworks(config: Config, clock: Clock = systemClock, safeFetch = outbound(config, clock)) {
-  const { x, meta, chat, messaging, webhooks } = config;
-  const ads = meta && createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch });
+  const { x, meta, openAiAds, snap, chat, messaging, webhooks } = config;
+  const ads = [
+    meta && createMetaChannel({ ...meta, baseUrl: meta.apiUrl, safeFetch }),
+    openAiAds && createOpenAiAdsChannel({ ...openAiAds, baseUrl: openAiAds.apiUrl, safeFetch, clock }),
+    snap && createSnapChannel({ ...snap, baseUrl: snap.apiUrl, safeFetch, clock }),
+  ];
   const chats = chat && CHATS[chat.provider]({ ...chat, safeFetch });
   const messages = messaging && createMessagingChannel(messaging, safeFetch);
   const receivers = webhooks.map((webhook) => createStandardWebhookChannel({ ...webhook, safeFetch }));
   const redirectUri = `${config.http.publicUrl}/social/callback`;
+  const lineFetch = createLineFetch({ allowedOrigins: outboundUrls(config), clock });
+  const bearer = x?.appBearer;
   return {
-    /** The channels that have credentials. */
-    channels: [ads, chats, messages, ...receivers].filter((channel) => channel !== undefined),
-    /** Undefined if X is not configured. */
+    /** Clients of the channels that have credentials. */
+    channels: [...ads, chats, messages, ...receivers].filter((channel) => channel !== undefined),
+    /** Client of the recipients' network; undefined if X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
+      /** The stream of signals; undefined if it is not configured. */
+      stream: bearer && createActivityStream({ apiUrl: x.apiUrl, safeFetch, clock, bearer, lineFetch }),
       oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
     },
   };
@@ -61,10 +72,21 @@ export function outbound(config: Config, clock: Clock = systemClock): SafeFetch 
 }
 
 /** Returns the URLs of the configured networks. Some are secrets; only their origins are called. */
-export function outboundUrls({ x, meta, chat, messaging, webhooks, witness }: Config): readonly string[] {
+export function outboundUrls({
+  x,
+  meta,
+  openAiAds,
+  snap,
+  chat,
+  messaging,
+  webhooks,
+  witness,
+}: Config): readonly string[] {
   const urls = [
     x?.apiUrl,
     meta?.apiUrl,
+    openAiAds?.apiUrl,
+    snap?.apiUrl,
     chat?.webhookUrl.reveal(),
     messaging?.apiUrl,
     ...webhooks.map(({ url }) => url.reveal()),

@@ -2,23 +2,63 @@ import { hash } from "node:crypto";
 import type { Config } from "../config/config.ts";
 import { listParts } from "../config/optional-parts.ts";
 import type { ConsoleSettings } from "../console/page-context.ts";
+import { describeExpiries, type SourcedToken } from "../config/tokens.ts";
+import { WHAT_IF_RULES } from "../config/what-if.ts";
+import { WHY_CHARACTERS_MAX } from "../delivery/dead-letters.ts";
+import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../recipients/file/format.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import { isoTime, makeId, systemClock } from "../platform/clock.ts";
 import { VERSION } from "../platform/version.ts";
 
 type Channels = Pick<ConsoleSettings, "configured" | "recognisesMs">;
-type Given = Pick<ConsoleSettings, "hashesOf" | "wantsToken" | "tokens">;
+
+interface Given {
+  readonly hashesOf: HashesOf;
+  readonly wantsToken: () => boolean;
+  readonly tokens: () => readonly SourcedToken[];
+}
 
 /** Returns the configuration that the console's pages show, without secrets. */
 export function consoleSettings(config: Config, { configured, recognisesMs }: Channels, given: Given): ConsoleSettings {
-  const { dailyLimit, timezone, window, template, requireConsent, sources } = config.outreach;
+  const { dailyLimit, timezone, window, template, stopWords, requireConsent, sources, sendSpacingSeconds, report } =
+    config.outreach;
   const callback = `${config.http.publicUrl}/social/callback`;
-  const outreach = { dailyLimit, timezone, window, template, requireConsent, sources };
+  const outreach = {
+    dailyLimit,
+    timezone,
+    window,
+    template,
+    stopWords,
+    requireConsent,
+    sources,
+    sendSpacingSeconds,
+    report,
+  };
   const { traceUrl } = config;
-  return { ...given, configured, recognisesMs, ...outreach, parts: listParts(config), callback, traceUrl };
+  return {
+    ...given,
+    ...outreach,
+    configured,
+    recognisesMs,
+    parts: listParts(config),
+    hasSignals: config.x?.appBearer !== undefined,
+    callback,
+    traceUrl,
+    whatIfRules: WHAT_IF_RULES,
+    limits: {
+      recipientsBytes: SENT_BYTES_MAX,
+      suppressionsBytes: SENT_SUPPRESSIONS_BYTES_MAX,
+      whyCharacters: WHY_CHARACTERS_MAX,
+    },
+    expiringTokens: (now) => describeExpiries(given.tokens(), now),
+  };
 }
 
-/** Describes this instance to all others of its log. Neither the description nor its digest holds a secret. */
+/**
+ * Describes this instance to all others of its log. Neither the description nor the digest of its configuration holds a
+ * secret.
+ */
 export function ownInstance(config: Config): Instance {
   const { outreach, bots, digestAfterSeconds, retentionDays, archiveAfterDays, auditReads, webhooks, http } = config;
   const carried = webhooks.map(({ name, types, filter, isInOrder }) => ({ name, types, filter, isInOrder }));
@@ -49,5 +89,5 @@ export function ownInstance(config: Config): Instance {
   };
 }
 
-/** Enough to distinguish a few configurations. */
+/** Digits of a configuration's digest: enough to distinguish a few configurations. */
 const DIGITS = 12;

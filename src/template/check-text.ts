@@ -1,9 +1,9 @@
-import { formatCodePoint } from "./visible-text.ts";
+import { formatCodePoint } from "./show-invisible-characters.ts";
 
-/** Longest part of a message that a warning repeats, in characters. */
+/** Most characters of a message that a warning repeats. */
 const SHOWN_CHARS_MAX = 40;
 
-/** Patterns of text that looks like an instruction to another program, but is sent as it stands. */
+/** Patterns of text in a message that looks like an instruction to another program, but is sent as it stands. */
 const SLIPS: readonly { readonly pattern: RegExp; readonly advice: string }[] = [
   { pattern: /(?<![{$])\{[ \t]*[\p{L}_][\p{L}\p{N}_ .|-]{0,63}\}(?!\})/u, advice: "a placeholder is {{name}}" },
   {
@@ -25,13 +25,13 @@ const SLIPS: readonly { readonly pattern: RegExp; readonly advice: string }[] = 
 
 const QUOTES = [`""`, "''", "``", "“”", "„“", "„”", "«»", "»«", "‘’"];
 
-/** A line of hyphens and dashes that does not separate variants. */
+/** Matches a line of hyphens and dashes that was probably meant to separate variants, but does not. */
 const DASHES = /^(?!---[ \t]*$)\s*[-\u2010-\u2015\u2212][-\u2010-\u2015\u2212\s]*$/;
 
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
 
-/** Warnings for the operator about parts of a message that are sent as they stand, each kind once. */
+/** Returns warnings for the operator about parts of a message that are sent as they stand, each kind once. */
 export function warnOfSlips(raw: string): readonly string[] {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const lines = text.split("\n");

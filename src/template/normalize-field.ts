@@ -1,25 +1,25 @@
-/** Longest name of a template field, in characters. A longer one is a sentence that slipped into the header row. */
+/** Most characters of a template field's name. A longer name is a sentence that slipped into the header row. */
 const FIELD_NAME_CHARS_MAX = 64;
 
 const RESERVED = new Set(["__proto__", "constructor", "prototype"]);
 
 /**
- * The form in which names of columns and placeholders are compared: `{{ First  Name }}` finds the column `first name`.
- * Unicode is composed, because two editors may write the same `é` differently.
+ * Returns a name of a column or placeholder in the form in which they are compared: `{{ First  Name }}` finds the
+ * column `first name`. Unicode is composed, because two editors may write the same `é` differently.
  */
 export function fieldName(raw: string): string {
   return raw.normalize("NFC").trim().replace(/\s+/gu, " ").toLowerCase();
 }
 
-/** Returns the fault of a field's name, undefined if there is none. */
+/** Returns what is wrong with a template field's name, undefined if nothing is. */
 export function fieldNameFault(name: string): string | undefined {
   if (name.length > FIELD_NAME_CHARS_MAX) return `a field name has more than ${FIELD_NAME_CHARS_MAX} characters`;
   return RESERVED.has(name) ? `the field name ${name} is reserved` : undefined;
 }
 
 /**
- * Replaces line breaks and tabs by spaces, and removes other control characters and those that turn the direction of
- * writing. Undefined if nothing visible is left.
+ * Cleans the value of a template field: replaces line breaks and tabs by spaces, and removes other control characters
+ * and those that turn the direction of writing. Undefined if nothing visible is left.
  */
 export function cleanValue(value: string): string | undefined {
   const cleaned = value

@@ -1,17 +1,22 @@
 import { fieldName, fieldNameFault } from "./normalize-field.ts";
 import { toTarget } from "./short-link.ts";
 
-/** A literal text, or a placeholder for a field of the recipient or for a short link. */
-export type Part = string | Field | Target;
+/** Part of a template: a literal text, or a placeholder for a field, for a short link, or for a page to opt out. */
+export type Part = string | Field | Target | OptOut;
 
 interface Field {
   readonly field: string;
   readonly fallback: string | undefined;
 }
 
-/** An absolute http or https URL. */
+/** Part of a template that becomes a short link. `target` is an absolute http or https URL. */
 interface Target {
   readonly target: string;
+}
+
+/** Part of a template that becomes the address of the recipient's own page to opt out. */
+interface OptOut {
+  readonly optOut: true;
 }
 
 /** Thrown for a template that cannot be used. `line` and `column` are from 1, as an editor shows them. */
@@ -30,7 +35,7 @@ export class TemplateError extends Error {
   }
 }
 
-/** Parses `text` from `start` to `end` into parts. Errors give places in the whole text. */
+/** Parses a template's `text` from `start` to `end` into parts. Errors give places in the whole text. */
 export function parseParts(text: string, start: number, end: number): Part[] {
   const parts: Part[] = [];
   let at = start;
@@ -51,7 +56,7 @@ function before(end: number, found: number): number {
   return found === -1 || found > end ? end : found;
 }
 
-/** Offset of the `}}` that ends the placeholder opened at `open`. */
+/** Returns the offset of the `}}` that ends the placeholder opened at `open`. */
 function closingBraces(text: string, open: number, end: number): number {
   const close = text.indexOf("}}", open + 2);
   const lineEnd = before(end, text.indexOf("\n", open));
@@ -72,6 +77,8 @@ function placeholder(text: string, open: number, close: number): Part {
   }
   const [rawName = "", ...rest] = inner.split("|");
   const field = fieldName(rawName);
+  if (field === OPT_OUT && rest.length > 0) throw new TemplateError("{{optout}} takes no fallback", text, open);
+  if (field === OPT_OUT) return { optOut: true };
   if (field === "") throw new TemplateError("a placeholder without a name", text, open);
   const fault = fieldNameFault(field);
   if (fault !== undefined) throw new TemplateError(fault, text, open);
@@ -82,5 +89,11 @@ function placeholder(text: string, open: number, close: number): Part {
   return { field, fallback };
 }
 
-/** Matches `{{link https://shop.example/offer}}`. `{{link}}` and `{{link|there}}` are a field of that name. */
+/** Name of the placeholder for a page to opt out. No field can have it. */
+const OPT_OUT = "optout";
+
+/**
+ * Matches a placeholder for a short link, `{{link https://shop.example/offer}}`. `{{link}}` and `{{link|there}}` are a
+ * field of that name.
+ */
 const LINK = /^\s*link\s+([^\s|].*?)\s*$/;

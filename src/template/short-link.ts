@@ -1,20 +1,23 @@
 import { createHash } from "node:crypto";
 
-/** The characters of codes, without those that are easily confused, because people read links aloud. */
+/**
+ * Characters that short links' codes consist of, without those that are easily confused, because people read links
+ * aloud.
+ */
 const ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
 /**
- * Characters of the code of a template's link: 58 bits are enough to tell apart all links that a log will ever hold.
+ * Length of the code of a template's shared link: 58 bits are enough to tell apart all links that a log will ever hold.
  */
 export const SHARED_CODE_CHARS = 10;
 
-/** Characters of the code of a recipient's own link: 76 bits, so that no code can be guessed. */
+/** Length of the code of a recipient's personal link: 76 bits, so that no code can be guessed. */
 export const PERSONAL_CODE_CHARS = 13;
 
-/** A link that a template's variant holds, shared by all who get that variant. */
+/** A short link in a template's variant, shared by all recipients who get that variant. */
 export interface ShortLink {
   readonly target: string;
-  /** Host and path before the code. */
+  /** The short link's host and path before its code. */
   readonly domain: string;
   readonly code: string;
 }
@@ -22,10 +25,10 @@ export interface ShortLink {
 /** The URL that short links begin with, such as `https://go.example`: http or https, without a slash at the end. */
 export type LinkBase = string;
 
-/** Longest target of a link, in characters, as in the address of a click. */
+/** Most characters of a short link's target, as in the URL of a click. */
 const TARGET_CHARS_MAX = 4_096;
 
-/** The target of a link as a browser requests it. Undefined if it is no http or https URL, or is too long. */
+/** Returns a short link's target as a browser requests it. Undefined if it is no http or https URL, or is too long. */
 export function toTarget(raw: string): string | undefined {
   const isWeb = raw.length <= TARGET_CHARS_MAX && /^https?:\/\//i.test(raw) && URL.canParse(raw);
   return isWeb ? new URL(raw).href : undefined;
@@ -37,12 +40,17 @@ export function createShortLink(base: LinkBase, template: string, variant: strin
   return { target, domain: toDomain(base), code };
 }
 
-/** Makes the code of a personal link. `secret` is random, one for each message. */
-export function createPersonalCode(secret: string, { code }: Pick<ShortLink, "code">): string {
+/** Creates the code of a personal link. `secret` is random, one for each message. */
+export function createPersonalCode(secret: string, { code }: { readonly code: string }): string {
   return encodeCode(JSON.stringify([secret, code]), PERSONAL_CODE_CHARS);
 }
 
-/** True for codes that only templates and messages may use. */
+/** Makes the code of one recipient's page to opt out, which only the holder of `secret` can make. */
+export function createOptOutCode(secret: string): string {
+  return encodeCode(JSON.stringify([secret, "optout"]), PERSONAL_CODE_CHARS);
+}
+
+/** True for codes of links that only templates and messages may use. */
 export function isReservedCode(code: string): boolean {
   return SHARED_CODE.test(code) || isPersonalCode(code);
 }
@@ -52,12 +60,12 @@ export function isPersonalCode(code: string): boolean {
   return PERSONAL_CODE.test(code);
 }
 
-/** Hex digits of a code's hash that replace it: 48 bits tell all codes of a log apart. */
+/** Hex digits of the hash that readers see in place of a personal code: 48 bits tell all codes of a log apart. */
 const HIDDEN_DIGITS = 12;
 
 /**
- * The replacement for a personal code that readers see. The code has 76 random bits, so no reader can find it by its
- * hash.
+ * Returns the text that readers see in place of a personal code. The code has 76 random bits, so no reader can find it
+ * by its hash.
  */
 export function hideCode(code: string): string {
   return `hidden-${createHash("sha256").update(code).digest("hex").slice(0, HIDDEN_DIGITS)}`;
@@ -66,7 +74,7 @@ export function hideCode(code: string): string {
 const SHARED_CODE = new RegExp(`^[${ALPHABET}]{${SHARED_CODE_CHARS}}$`);
 const PERSONAL_CODE = new RegExp(`^[${ALPHABET}]{${PERSONAL_CODE_CHARS}}$`);
 
-/** The part of a link before its code, as clicks name it: `go.example` or `reach.example/l`. */
+/** Returns the part of short links before their code, as clicks name it: `go.example` or `reach.example/l`. */
 export function toDomain(base: LinkBase): string {
   return base.replace(/^https?:\/\//, "");
 }

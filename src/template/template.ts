@@ -3,13 +3,13 @@ import { cleanValue, fieldName } from "./normalize-field.ts";
 import { parseParts, TemplateError, type Part } from "./parse-parts.ts";
 import { createShortLink, type LinkBase, type ShortLink } from "./short-link.ts";
 
-/** Longest direct message that X takes, in characters. Counted in UTF-16 units, which is never fewer. */
+/** Most characters of a direct message that X takes. They are counted in UTF-16 units, which are never fewer. */
 export const MESSAGE_CHARS_MAX = 10_000;
 
-/** Variants are named A to Z. */
+/** Most variants of a template, which are named A to Z. */
 const VARIANTS_MAX = 26;
 
-/** Hex digits of a template's id: 48 bits are enough to tell apart all templates that a log will ever see. */
+/** Hex digits of a template's id: 48 bits are enough to tell apart all templates that a log will ever hold. */
 const TEMPLATE_ID_DIGITS = 12;
 
 /** A parsed template. Fields are named in the form of {@link fieldName}. */
@@ -19,24 +19,26 @@ export interface Template {
    * named together with this id.
    */
   readonly id: string;
-  /** The operator's name for it. Undefined if it is known by its id only. */
+  /** The operator's name for the template. Undefined if it is known by its id only. */
   readonly name: string | undefined;
   readonly text: string;
   readonly variants: readonly Variant[];
-  /** The URL that its short links begin with. Undefined if it cannot have any. */
+  /** URL that the template's short links begin with. Undefined if it cannot have any. */
   readonly linkBase: LinkBase | undefined;
+  /** URL that the addresses of pages to opt out begin with. Undefined if the template cannot link them. */
+  readonly optOutBase: LinkBase | undefined;
 }
 
 interface Variant {
-  /** `A` for the first, `B` for the second … */
+  /** Name of the variant: `A` for the first, `B` for the second … */
   readonly label: string;
   readonly parts: readonly Part[];
-  /** The short links of its parts, each target once. */
+  /** Short links in the variant's parts, each target once. */
   readonly links: readonly ShortLink[];
 }
 
 export interface MessageRecipient {
-  /** The part of a recipient's identity that never changes. It decides the variant. */
+  /** Part of the recipient's identity that never changes. It decides which variant the recipient gets. */
   readonly key: string;
   readonly username: string;
   readonly name: string | undefined;
@@ -59,68 +61,98 @@ export type Rendered =
 
 /**
  * Parses a template. Throws {@link TemplateError} for malformed braces, for variants that could not be sent, and for
- * links without a `linkBase`.
+ * links without a `linkBase` or an `optOutBase`.
  */
-export function parseTemplate(raw: string, linkBase?: LinkBase, name?: string): Template {
+export function parseTemplate(raw: string, linkBase?: LinkBase, name?: string, optOutBase?: LinkBase): Template {
   const text = raw.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n");
   const spans = variantSpans(text);
   if (spans.length > VARIANTS_MAX)
     throw new TemplateError(`more than ${VARIANTS_MAX} variants`, text, spans[VARIANTS_MAX]?.start ?? 0);
   const id = createHash("sha256").update(text, "utf8").digest("hex").slice(0, TEMPLATE_ID_DIGITS);
-  const variants = spans.map((span, index) => parseVariant({ id, text, linkBase }, span, index));
-  return { id, name, text, variants, linkBase };
+  const variants = spans.map((span, index) => parseVariant({ id, text, linkBase, optOutBase }, span, index));
+  return { id, name, text, variants, linkBase, optOutBase };
 }
 
-/** The members by which events name a template. */
+/** Returns the members by which events name a template. */
 export function toTemplateNames({ id, name }: Template) {
   return { template: id, ...(name === undefined ? {} : { template_name: name }) };
 }
 
 /**
- * Fields without a fallback that are neither X's own nor in `knownFields`, each once, sorted. With such a field no
- * recipient could ever get the message.
+ * Returns the fields that would keep the message from every recipient: they have no fallback, and are neither X's own
+ * nor in `knownFields`. Each is listed once, sorted.
  */
 export function missingPlaceholders(template: Template, knownFields: Iterable<string>): string[] {
   const known = new Set(["username", "name", ...[...knownFields].map(fieldName)]);
-  const parts = template.variants.flatMap((variant) => variant.parts);
-  const fields = parts.filter((part) => typeof part !== "string" && "field" in part);
-  const missing = fields.filter(({ field, fallback }) => fallback === undefined && !known.has(field));
+  const missing = listPlaceholders(template).filter(
+    ({ field, fallback }) => fallback === undefined && !known.has(field),
+  );
   return [...new Set(missing.map(({ field }) => field))].sort();
 }
 
+/** Returns the template fields that the messages use, each once, sorted; without X's own name and handle. */
+export function fieldsUsed(template: Template): string[] {
+  const own = new Set(["username", "name"]);
+  return [...new Set(listPlaceholders(template).map(({ field }) => field))].filter((field) => !own.has(field)).sort();
+}
+
+function listPlaceholders({ variants }: Template) {
+  return variants.flatMap((variant) => variant.parts).filter((part) => typeof part !== "string" && "field" in part);
+}
+
 /**
- * Renders the message for one recipient, or says why there is none. A blank value counts as missing; values are taken
- * literally.
+ * Renders the template's message for one recipient, or says why there is none. A blank value counts as missing; values
+ * are taken literally.
  */
 export function render(
   template: Template,
   recipient: MessageRecipient,
-  /** Returns the code that a link has in the message. Default: the template's code. */
+  /** Returns the code that a short link has in this recipient's message. Default: the template's shared code. */
   codeFor = ownCode,
+  /** Code of the recipient's page to opt out. Default: a placeholder, which no page has. */
+  optOutCode = OPT_OUT_PLACEHOLDER,
 ): Rendered {
-  return fill(template, chooseVariant(template, recipient.key), cleanValues(recipient), codeFor);
+  return fill(template, chooseVariant(template, recipient.key), cleanValues(recipient), codeFor, optOutCode);
+}
+
+/** Text that previews show in place of a code. It is as long as a code, so that lengths are right. */
+const OPT_OUT_PLACEHOLDER = "YOUR-OWN-CODE";
+
+/** True if the template's variant links the recipient's page to opt out. */
+export function linksOptOut({ parts }: Variant): boolean {
+  return parts.some((part) => typeof part !== "string" && "optOut" in part);
+}
+
+/**
+ * Returns the text of a rendered message without the address of a page to opt out, which is not one of the links whose
+ * clicks are counted.
+ */
+export function withoutOptOut({ optOutBase }: Template, text: string): string {
+  return optOutBase === undefined ? text : text.replaceAll(`${optOutBase}/${OPT_OUT_PLACEHOLDER}`, " ");
 }
 
 function ownCode({ code }: ShortLink): string {
   return code;
 }
 
-/** Renders every variant for one recipient, also those that the recipient would not get. */
+/** Renders every variant of a template for one recipient, also those that the recipient would not get. */
 export function renderAll(template: Template, recipient: MessageRecipient) {
   const values = cleanValues(recipient);
   return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(template, variant, values) }));
 }
 
 function fill(
-  { linkBase = "" }: Template,
+  { linkBase = "", optOutBase = "" }: Template,
   { label, parts, links }: Variant,
   values: ReadonlyMap<string, string>,
   codeFor = ownCode,
+  optOutCode = OPT_OUT_PLACEHOLDER,
 ): Rendered {
   const missing = new Set<string>();
   let text = "";
   for (const part of parts) {
     if (typeof part === "string") text += part;
+    else if ("optOut" in part) text += `${optOutBase}/${optOutCode}`;
     else if ("target" in part) text += `${linkBase}/${codeFor(links.find(({ target }) => target === part.target)!)}`;
     else {
       const value = values.get(part.field) ?? part.fallback;
@@ -134,8 +166,8 @@ function fill(
 }
 
 /**
- * Chooses by the first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants. This must never change:
- * another rule would give recipients another variant than the one the log says they got.
+ * Chooses a recipient's variant by the first 32 bits of SHA-256 over the key's UTF-8, modulo the number of variants.
+ * This must never change: recipients would get another variant than the one the log says they got.
  */
 export function chooseVariant(template: Template, key: string): Variant {
   const hash = createHash("sha256").update(key, "utf8").digest().readUInt32BE(0);
@@ -159,7 +191,7 @@ interface Span {
   readonly end: number;
 }
 
-/** The place of each variant: between lines of `---`, without the white space around it. */
+/** Finds the place of each variant in a template's text: between lines of `---`, without the white space around it. */
 function variantSpans(text: string): Span[] {
   const spans: Span[] = [];
   let start = 0;
@@ -177,7 +209,11 @@ function trimmed(text: string, start: number, end: number): Span {
   return { start: from, end: Math.max(from, start + body.trimEnd().length) };
 }
 
-function parseVariant({ id, text, linkBase }: Omit<Template, "variants" | "name">, span: Span, index: number): Variant {
+function parseVariant(
+  { id, text, linkBase, optOutBase }: Omit<Template, "variants" | "name">,
+  span: Span,
+  index: number,
+): Variant {
   const { start, end } = span;
   if (start === end) throw new TemplateError("a variant without text", text, start);
   const parts = parseParts(text, start, end);
@@ -189,5 +225,7 @@ function parseVariant({ id, text, linkBase }: Omit<Template, "variants" | "name"
   if (targets.size > 0 && linkBase === undefined)
     throw new TemplateError("{{link …}} needs LINK_BASE, or REDIRECTS=on", text, start);
   const links = [...targets].map((target) => createShortLink(linkBase!, id, label, target));
+  if (optOutBase === undefined && linksOptOut({ label, parts, links }))
+    throw new TemplateError("{{optout}} needs PUBLIC_URL, an address that recipients can open", text, start);
   return { label, parts, links };
 }

@@ -24,10 +24,13 @@ import type { EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** The timeout of an export, also at shutdown: traces are not worth a delay. */
+/** Timeout of an export of spans, also at shutdown: traces are not worth a delay. */
 const EXPORT_TIMEOUT_MS = 2_000;
 
-/** The most clicks of a batch that its span links to; the log has all of them. */
+/**
+ * Most causes that the span of one request to a network links to, such as the clicks of a batch; the log has all of
+ * them.
+ */
 const LINKS_MAX = 128;
 
 export type Tracing = ReturnType<typeof openTracing>;
@@ -41,13 +44,13 @@ interface TracedDispatch {
 }
 
 export interface TracingOptions {
-  /** The base URL of a collector that accepts OTLP over HTTP. */
+  /** Base URL of the collector, which accepts OTLP over HTTP. */
   readonly endpoint: string;
-  /** The share of the traces beginning here that is collected, in [0, 1]. */
+  /** Share of the traces that begin in this service that is collected, from 0 to 1. */
   readonly ratio: number;
-  /** In [0, 1); default: the runtime's. */
+  /** Returns a random number in [0, 1). Default: the runtime's. */
   readonly random?: () => number;
-  readonly logger?: Pick<Logger, "warn" | "info">;
+  readonly logger?: { readonly warn: Logger["warn"]; readonly info: Logger["info"] };
 }
 
 function createProvider({ endpoint, ratio, logger }: TracingOptions): TracerProvider {
@@ -60,7 +63,7 @@ function createProvider({ endpoint, ratio, logger }: TracingOptions): TracerProv
   });
 }
 
-/** Records the service's work as spans. Opened only if traces are collected. */
+/** Opens the recording of the service's work as spans, if traces are collected. */
 export function openTracing(options: TracingOptions) {
   const { ratio, random = Math.random } = options;
   const provider = createProvider(options);
@@ -92,8 +95,8 @@ export function openTracing(options: TracingOptions) {
 
   return {
     /**
-     * Starts the span of a request; `given` is its `traceparent`, if any. From a known caller, its flag decides whether
-     * the trace is collected. A stranger's is followed as often as one that begins here, regardless of its trace id.
+     * Starts the span of an HTTP request; `given` is its `traceparent`, if any. For a known caller, its flag decides
+     * whether the trace is collected. For others, chance decides, as for a trace that begins here.
      */
     request(endpointName: string, given: string | null, isKnown: boolean) {
       const attributes = {
@@ -102,7 +105,7 @@ export function openTracing(options: TracingOptions) {
       };
       const span = tracer.startSpan(endpointName, { kind: SpanKind.SERVER, attributes }, chooseParent(given, isKnown));
       return {
-        /** W3C Trace Context; stored with each event that the request causes. */
+        /** Identity of the span as W3C Trace Context; stored with each event that the request causes. */
         traceparent: formatTraceparent(span.spanContext()),
         end(status: number): void {
           span.setAttribute("http.response.status_code", status);
@@ -110,9 +113,12 @@ export function openTracing(options: TracingOptions) {
         },
       };
     },
-    /** Returns the event log, with a span for each append that a sampled request causes. */
+    /** Returns the event log wrapped so that each append which a sampled request causes has a span. */
     traced: (eventLog: EventLog): EventLog => ({ ...eventLog, append: append(eventLog) }),
-    /** Starts the span of one request to a network. `traceparents` are those of the requests behind its dispatches. */
+    /**
+     * Starts the span of one request to a network. `traceparents` are those of the HTTP requests that caused its
+     * dispatches.
+     */
     dispatch({ channel, network, mode }: TracedDispatch, traceparents: readonly (string | undefined)[]) {
       const sampled = traceparents.filter(isSampled);
       const [only] = traceparents.length === 1 ? traceparents : [];
@@ -127,14 +133,14 @@ export function openTracing(options: TracingOptions) {
       };
       const span = tracer.startSpan(`dispatch ${channel}`, { kind: SpanKind.CLIENT, attributes, links }, below(only));
       return {
-        /** `outcomes` holds one for each dispatch. */
+        /** Ends the span. `outcomes` holds one outcome for each dispatch. */
         end(outcomes: readonly string[]): void {
           span.setAttribute("reachlog.outcome", [...new Set(outcomes)].sort().join(" "));
           (outcomes.every((outcome) => outcome === "delivered" || outcome === "skipped") ? span : failed(span)).end();
         },
       };
     },
-    /** Sends what waits. Never rejects. */
+    /** Exports the spans that wait. Never rejects. */
     flush: () => provider.forceFlush().catch(() => {}),
     async [Symbol.asyncDispose](): Promise<void> {
       await provider.shutdown().catch(() => {});
@@ -142,7 +148,7 @@ export function openTracing(options: TracingOptions) {
   };
 }
 
-/** Logs once that the collector accepts no traces, and once that it does again. */
+/** Wraps an exporter so that it logs once that the collector accepts no traces, and once that it accepts them again. */
 function reportFaults(exporter: OTLPTraceExporter, url: string, logger: TracingOptions["logger"]): SpanExporter {
   let isFailing = false;
   return {
@@ -151,13 +157,13 @@ function reportFaults(exporter: OTLPTraceExporter, url: string, logger: TracingO
         const hasFailed = result.error !== undefined;
         if (hasFailed && !isFailing) {
           const status = "code" in result.error! ? { status: Number(result.error.code) } : {};
-          logger?.warn("the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT", {
+          logger?.warn("the collector accepts no traces: check OTEL_EXPORTER_OTLP_ENDPOINT", {
             url,
             ...status,
             ...errorFields(result.error),
           });
         }
-        if (!hasFailed && isFailing) logger?.info("the collector takes traces again", { url });
+        if (!hasFailed && isFailing) logger?.info("the collector accepts traces again", { url });
         isFailing = hasFailed;
         done(result);
       });
@@ -177,7 +183,7 @@ function isSampled(traceparent: string | undefined): traceparent is string {
   return parseTraceparent(traceparent)?.traceFlags === TraceFlags.SAMPLED;
 }
 
-/** Returns the context of a child of `traceparent`, or a root without one. */
+/** Returns the context of a child span of `traceparent`, or a root context without one. */
 function below(traceparent: string | null | undefined): Context {
   const parent = parseTraceparent(traceparent);
   return parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent);
@@ -190,7 +196,7 @@ function linkTo(traceparent: string): Link[] {
 
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** The flags, which are the last part of a `traceparent`. */
+/** Matches the flags, which are the last part of a `traceparent`. */
 const FLAGS = /[^-]*$/;
 
 function parseTraceparent(traceparent: string | null | undefined): SpanContext | undefined {

@@ -3,16 +3,22 @@ import { KEY_BYTES, deriveKey, keyId, damaged, KeyMismatch } from "./derive-keys
 import type { WrappedKey } from "./secret-database.ts";
 
 const ALGORITHM = "aes-256-gcm";
-/** 96 bits, random, as NIST SP 800-38D recommends for GCM. */
+/** Length of an initialization vector: 96 random bits, as NIST SP 800-38D recommends for GCM. */
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Random bytes are fetched many at a time: fetching twelve costs as much as encrypting. */
+/**
+ * Size of the pool of random bytes for initialization vectors: fetching twelve bytes each time would cost as much as
+ * encrypting.
+ */
 const POOL_BYTES = 1_024 * IV_BYTES;
 const pool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 
-/** Reused, because handing a new array to native code costs Bun as much as encrypting with it. */
+/**
+ * Buffer that passes each key to native code. Reused, because handing over a new array costs Bun as much as encrypting
+ * with it.
+ */
 const current = Buffer.alloc(KEY_BYTES);
 
 function handed(key: Uint8Array): Buffer {
@@ -31,7 +37,7 @@ function nextIv(): Buffer {
   return pool.subarray(used - IV_BYTES, used);
 }
 
-/** A context of at most this many UTF-16 units fits into the buffer, however it is encoded. */
+/** Maximum length of a context, in UTF-16 units, that fits into the reused buffer however it is encoded. */
 const CONTEXT_CHARS = 256;
 const contexts = Buffer.alloc(3 * CONTEXT_CHARS);
 
@@ -53,7 +59,7 @@ export function encrypt(key: Uint8Array, text: string, context: string): Buffer 
   return Buffer.concat([iv, ciphertext, cipher.getAuthTag()]);
 }
 
-/** Undefined if the key or the context differs, or a bit was changed. */
+/** Decrypts a ciphertext of {@link encrypt}; undefined if the key or the context differs, or a bit was changed. */
 export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): string | undefined {
   if (ciphertext.length < IV_BYTES + TAG_BYTES) return undefined;
   const decipher = createDecipheriv(ALGORITHM, handed(key), ciphertext.subarray(0, IV_BYTES));
@@ -66,20 +72,20 @@ export function open(key: Uint8Array, ciphertext: Uint8Array, context: string): 
   }
 }
 
-/** The key that encrypts the rows of a store; the master key wraps it. */
+/** Data key: it encrypts the secrets in one store, and the master key wraps it. */
 export interface DataKey {
   readonly id: string;
   readonly bytes: Uint8Array;
 }
 
-/** Length of a data key's id in rows, which is random and never used for anything else. */
+/** Length of a data key's id in a store's rows; the id is random and never used for anything else. */
 const ID_BYTES = 8;
 
 export function makeDataKey(): DataKey {
   return { id: randomBytes(ID_BYTES).toString("hex"), bytes: new Uint8Array(randomBytes(KEY_BYTES)) };
 }
 
-/** Encrypts the data key so that only this master key opens it. */
+/** Encrypts a data key so that only this master key opens it. */
 export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
   const by = keyId(master);
   const wrapped = encrypt(wrappingKey(master), Buffer.from(bytes).toString("base64"), formatContext(id, by));
@@ -87,8 +93,8 @@ export function wrap({ id, bytes }: DataKey, master: Uint8Array): WrappedKey {
 }
 
 /**
- * Decrypts the data key with `master`; `place` names where it is kept. Throws {@link KeyMismatch}, and a ServiceError
- * (damaged).
+ * Decrypts the data key with the master key; `place` names the store in errors. Throws {@link KeyMismatch}, and a
+ * ServiceError (damaged).
  */
 export function unwrap(wrapped: readonly WrappedKey[], master: Uint8Array, place: string): DataKey {
   const by = keyId(master);
@@ -106,7 +112,10 @@ function wrappingKey(master: Uint8Array): Uint8Array {
   return deriveKey(master, "vault");
 }
 
-/** Both labels are authenticated: a row under another label does not open. */
+/**
+ * Formats the context of a wrapped data key from the ids of both keys. Both are authenticated: a row under another id
+ * does not open.
+ */
 function formatContext(id: string, master: string): string {
   return `${id}|${master}`;
 }

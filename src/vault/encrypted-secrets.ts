@@ -13,7 +13,7 @@ import {
   splitIntoChunks,
 } from "./secret-database.ts";
 
-/** A secret, and the version to name when it is replaced. */
+/** Value of a stored secret, and the version that a caller names to replace it. */
 export interface Kept {
   readonly version: number;
   readonly value: string;
@@ -26,20 +26,26 @@ export interface Kept {
  */
 export type SecretStore = Awaited<ReturnType<typeof storeIn>>;
 
-/** The part of a store that binds it to one log. */
-export type BoundSecrets = Pick<SecretStore, "bind" | "taken">;
+/**
+ * The part of a secret store that reserves it for one log (`bind`), and tells when another log has taken it over
+ * (`taken`).
+ */
+export interface BoundSecrets {
+  readonly bind: SecretStore["bind"];
+  readonly taken: SecretStore["taken"];
+}
 
 export type StoredSecrets = ReturnType<typeof secretsIn>;
 
 export interface SecretStoreOptions {
   readonly place: SecretPlace;
-  /** The present master key. */
+  /** Master key in force. */
   readonly master: Uint8Array;
-  /** Reads the master key again if it opens nothing: another process may have exchanged it. */
+  /** Reads the master key again if `master` opens nothing, because another process may have exchanged it. */
   readonly renew?: (() => Promise<Uint8Array>) | undefined;
 }
 
-/** Opens the store, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
+/** Opens a store of secrets, or creates it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
 export async function openSecretStore({ place, master, renew }: SecretStoreOptions): Promise<SecretStore> {
   const database = await place.open();
   try {
@@ -59,7 +65,7 @@ export async function openSecretStore({ place, master, renew }: SecretStoreOptio
   }
 }
 
-/** The first process that opens a place makes its data key. */
+/** Creates the data key of a new store of secrets; only the first process that opens the store does. */
 async function keepDataKey(database: SecretDatabase, master: Uint8Array): Promise<void> {
   if ((await database.dataKeys()).length > 0) return;
   await database.transact(async (rows) => {
@@ -103,7 +109,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     keepNote,
     get: async (name: string) => (await getAll([name])).get(name),
     getAll,
-    /** All names of deleted secrets with that prefix, in order. */
+    /** Names of secrets deleted for ever, those that begin with a given prefix, in order. */
     gone: database.buried,
     async revision() {
       const revision = await database.revision();
@@ -111,14 +117,14 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       seen = revision;
       return revision;
     },
-    /** True if the secrets were bound to that log before. */
+    /** True if `bind` has recorded these secrets as those of the log with this id, now or at an earlier start. */
     async areBoundTo(log: string): Promise<boolean> {
       return (await database.label()).binding?.log === log;
     },
     /**
-     * Binds the secrets to the log that `decide` returns, or throws what it throws. From then on, changes and reads of
-     * the revision are refused once another log, or a continuation other than `epoch` and the decided one, has the
-     * secrets.
+     * Binds the secrets to the log that `decide` returns, or throws what it throws. Later changes and reads of the
+     * revision throw once the secrets are bound to another log, or to a continuation other than `epoch` and the decided
+     * one.
      */
     async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();
@@ -133,11 +139,11 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
       }
       holding.hold(binding.log, [binding.epoch, epoch]);
     },
-    /** Resolves (never rejects) with the refusal once another log has taken over the secrets. */
+    /** Resolves (never rejects) with an error once another log has taken over these secrets. */
     taken: holding.taken,
     /**
-     * Does all of `work` or nothing of it, durably; no other change runs meanwhile. `work` may use only `secrets`: the
-     * store itself waits for its end.
+     * Runs `work` as one durable change: all of it or nothing, and no other change meanwhile. `work` may use only its
+     * argument `secrets`: the store itself waits for its end.
      */
     change,
     put: (...given: Parameters<StoredSecrets["put"]>) => change((secrets) => secrets.put(...given)),
@@ -149,7 +155,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   };
 }
 
-/** Knows which log the secrets are held for, and notices if another one has them. */
+/** Tracks the log that a process holds the secrets for, and notices when another log has taken them over. */
 function createHolding(name: string) {
   const { promise: taken, resolve } = Promise.withResolvers<ServiceError>();
   let held: { readonly log: string; readonly epochs: readonly (string | null)[] } | undefined;
@@ -158,7 +164,10 @@ function createHolding(name: string) {
     hold(log: string, epochs: readonly (string | null)[]) {
       held = { log, epochs };
     },
-    /** Throws a ServiceError (configuration). */
+    /**
+     * Throws a ServiceError (configuration) if the secrets are bound to another log than the one that this process
+     * holds them for.
+     */
     check({ binding }: SecretLabel) {
       if (held === undefined || binding === undefined) return;
       if (binding.log === held.log && held.epochs.includes(binding.epoch)) return;
@@ -174,7 +183,7 @@ function createHolding(name: string) {
   };
 }
 
-/** The secrets within a transaction; `first` is its present data key. */
+/** Secrets as seen within a transaction; `first` is the data key when the transaction begins. */
 function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
   let key = first;
   const getAll = async (names: readonly string[]) => opened(await rows.secrets(names), key, place);
@@ -184,23 +193,32 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
     revision,
     remove,
     bury,
-    /** `gone`: the secret existed and was deleted for ever. */
+    /** Returns a secret. `gone`: it existed and was deleted for ever; undefined: it never existed. */
     get: async (name: string) => (await getAll([name])).get(name),
-    /** As `get` for many at once, for those that exist or existed: one by one costs five times as much. */
+    /**
+     * Returns many secrets by name, as `get` does, without those that never existed. Reading them one by one costs five
+     * times as much.
+     */
     getAll,
-    /** Stores durably. False if the secret is no longer at `expected` (0: absent), because another writer was first. */
+    /**
+     * Stores a secret durably. False if its stored version is no longer `expected` (0: absent), because another writer
+     * was first.
+     */
     async put(name: string, value: string, expected: number): Promise<boolean> {
       const secret = encrypted(key, name, { version: expected + 1, value });
       return expected === 0 ? (await rows.add([secret])) === 1 : await rows.replace(secret, expected);
     },
-    /** Stores the absent ones: with the database on a network, many at once cost a tenth of each alone. */
+    /**
+     * Stores secrets whose names are new, and leaves existing ones unchanged. Many in one query: over a network, one
+     * query for each secret would take ten times as long.
+     */
     async addAll(values: Iterable<readonly [name: string, value: string]>): Promise<void> {
       const secrets = [...values].map(([name, value]) => encrypted(key, name, { version: 1, value }));
       for (const some of splitIntoChunks(secrets)) await rows.add(some);
     },
     /**
-     * Re-encrypts everything with a new data key, so that only these master keys open it. A former master key with an
-     * old copy opens nothing that is written from now on.
+     * Re-encrypts all secrets with a new data key, which only the given master keys open. A former master key, with an
+     * old copy of the store, opens nothing that is written from now on.
      */
     async rewrap(masters: readonly Uint8Array[]): Promise<void> {
       const next = makeDataKey();
@@ -212,7 +230,7 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
       for (const master of masters) await rows.addDataKey(wrap(next, master));
       key = next;
     },
-    /** From now on, this master key opens nothing. */
+    /** Makes the given master key open nothing from now on. */
     revoke: (master: Uint8Array): Promise<void> => rows.removeDataKeys(keyId(master)),
   };
 }
@@ -233,7 +251,8 @@ function encrypted(key: DataKey, name: string, { version, value }: Kept): Encryp
 }
 
 /**
- * All labels of a row are authenticated, so neither the row of another secret opens, nor an older one of the same name.
+ * Formats the context of a secret's ciphertext. Key id, version and name are authenticated, so neither another secret's
+ * row opens, nor an older one of the same name.
  */
 function formatContext({ id }: DataKey, name: string, version: number): string {
   return `${id}|${version}|${name}`;

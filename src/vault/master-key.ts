@@ -6,27 +6,32 @@ import { openSecretStore } from "./encrypted-secrets.ts";
 import { openVault, type Rotation, type Vault } from "./vault.ts";
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
-import { makePrivateFile, replacePrivateFile, writePrivateFile } from "eventstore-lite";
+import { makePrivateFile, replacePrivateFile, writePrivateFile } from "eventstore-lite/segments";
 
 export interface MasterKeyPlace {
   readonly vault: SecretPlace;
-  /** The keys of personal data. */
+  /** Place of the store with the keys of personal data. */
   readonly keys: SecretPlace;
-  /** The secret REACHLOG_KEY, or the file that holds the key, which is made at the first start. */
+  /**
+   * Source of the master key: the secret REACHLOG_KEY, or the path of the file that holds the key, which is created at
+   * the first start.
+   */
   readonly key: Secret | string;
   /**
-   * True if several instances may run, which the operator restarts one after the other: during a rotation the former
-   * key is good until {@link endRotation}.
+   * True if several instances may share the log, and the operator restarts one after the other: during a rotation the
+   * former master key works until {@link endRotation}.
    */
   readonly isShared: boolean;
 }
 
-/** Names in messages where the master key is. */
-export function nameOfKey({ key }: Pick<MasterKeyPlace, "key">): string {
+/** Names the source of the master key in messages: the path of its file, or REACHLOG_KEY. */
+export function nameOfKey({ key }: MasterKeyPlace): string {
   return typeof key === "string" ? key : "REACHLOG_KEY";
 }
 
-/** The vault, the present master key, and whether REACHLOG_KEY still holds the key that a rotation has replaced. */
+/**
+ * The opened vault, the present master key, and whether REACHLOG_KEY still holds the key that a rotation has replaced.
+ */
 export type Unlocked = Awaited<ReturnType<typeof unlock>>;
 
 /**
@@ -45,14 +50,14 @@ export async function unlock(place: MasterKeyPlace) {
   }
 }
 
-/** The present master key, for a caller that finds it exchanged by another process. Throws as {@link unlock}. */
+/** Returns the present master key, for a caller whose key another process has replaced. Throws as {@link unlock}. */
 export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> {
   const { master, vault } = await unlock(place);
   await vault[Symbol.asyncDispose]();
   return master;
 }
 
-/** The key as it is given, regardless of the vault's content. */
+/** Returns the master key from REACHLOG_KEY or the key file, whether or not it opens the vault. */
 async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Array> {
   if (typeof key !== "string") return parseKey(key.reveal(), "REACHLOG_KEY");
   for (const { name, isThere } of existsSync(key) ? [] : [vault, keys]) {
@@ -63,12 +68,15 @@ async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Arra
   return loadKeyFile(key);
 }
 
-/** The last step done. After each, a crash leaves everything readable with the key that is then in force. */
+/**
+ * Last completed step of a rotation of the master key. After each step, a crash leaves everything readable with the key
+ * that is then in force.
+ */
 export type RotationStep = "begun" | "rewrapped" | "replaced" | "ended";
 
 /**
- * Exchanges the master key. The vault comes first, and knows both keys from then on, so that a process with either one
- * can finish after a crash.
+ * Exchanges the master key. The vault is re-encrypted first, and knows both keys from then on, so that a process with
+ * either key can finish after a crash.
  */
 export async function rotateKey(
   place: MasterKeyPlace,
@@ -82,9 +90,8 @@ export async function rotateKey(
 }
 
 /**
- * Retires the former master key: destroying it destroys all that was deleted before, except in copies from the
- * rotation. False if no rotation is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds the former
- * key.
+ * Retires the former master key; once that is destroyed, data deleted before opens in no old copy, except those made
+ * during the rotation. False if none is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds it.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);
@@ -97,8 +104,8 @@ export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
 }
 
 /**
- * Finishes a rotation that was begun, if there is one, and returns the present key. A key from the environment stays
- * good until the service is started with the new one, or for instances until the rotation is ended.
+ * Finishes an interrupted rotation, if there is one, and returns the present master key. A former key in REACHLOG_KEY
+ * works until the service starts with the new key or, with several instances, until the rotation is ended.
  */
 async function finishRotation(
   { keys, key, isShared }: MasterKeyPlace,
@@ -121,7 +128,7 @@ async function finishRotation(
   return rotation.to;
 }
 
-/** Lets only the new master key open the keys of personal data, if that is not so already. Throws KeyMismatch. */
+/** Makes only the new master key open the keys of personal data, unless that is done already. Throws KeyMismatch. */
 async function rewrapKeys(place: SecretPlace, { from, to }: Rotation): Promise<void> {
   if (!(await place.isThere())) return;
   try {
@@ -138,8 +145,8 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 /**
- * Reads the key file, or makes it, and its folder, at the first start. The file holds 64 hex digits and is readable by
- * its owner only.
+ * Reads the master key from its file; creates the file, and its folder, at the first start. The file holds 64 hex
+ * digits and is readable by its owner only.
  */
 export function loadKeyFile(file: string): Uint8Array {
   if (!existsSync(file)) {
@@ -153,7 +160,7 @@ export function makeKeyFile(file: string, key: Uint8Array): void {
   makePrivateFile(file, formatKey(key));
 }
 
-/** Writes a key to be kept elsewhere; never overwrites an existing file. */
+/** Writes a master key to a file that the operator keeps elsewhere; never overwrites an existing file. */
 export function writeKeyFile(file: string, key: Uint8Array): void {
   writePrivateFile(file, formatKey(key));
 }

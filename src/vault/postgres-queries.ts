@@ -5,14 +5,17 @@ import {
   type Encrypted,
   type LabelRow,
   type SecretChanges,
-  type SecretDatabase,
   type SecretLabel,
   type SecretRow,
   type SecretRows,
   type WrappedKey,
+  type NotesAndClaims,
 } from "./secret-database.ts";
 
-/** Increases the revision; no other transaction can do so until this one ends. Returns the former label. */
+/**
+ * Increases the revision of a set of secrets; until this transaction ends, no other one can. Returns the label with the
+ * former revision.
+ */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
     `UPDATE reachlog_vault.stores SET revision = revision + 1 WHERE name = $1
@@ -26,7 +29,7 @@ export async function readLabel(ask: Ask): Promise<SecretLabel> {
   return toLabel(await ask<LabelRow>(query));
 }
 
-/** Sorts behind every character of a name. */
+/** Character that sorts after every character of a secret's name. */
 const LAST = "\u{10ffff}";
 
 export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
@@ -52,7 +55,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
   };
 }
 
-/** Passes many rows as one parameter, $2: a query for each would cost ten times as much. */
+/** Subquery that passes many rows as one parameter, $2: a query for each row would cost ten times as much. */
 const GIVEN = `(SELECT name, key, decode(ciphertext, 'base64') AS ciphertext
   FROM json_to_recordset($2::text::json) AS given (name text, key text, ciphertext text)) AS given`;
 
@@ -132,8 +135,8 @@ export function changesIn(ask: Ask): Omit<SecretChanges, keyof SecretRows> {
   };
 }
 
-/** Notes and claims, which no revision counts. */
-export function notesAndClaimsIn(ask: Ask): Pick<SecretDatabase, "note" | "keepNote" | "claim" | "isClaimed"> {
+/** Queries of notes and claims, which leave the revision of the secrets unchanged. */
+export function notesAndClaimsIn(ask: Ask): NotesAndClaims {
   return {
     async note(name) {
       const query = "SELECT note FROM reachlog_vault.notes WHERE store = $1 AND name = $2";

@@ -12,7 +12,7 @@ export interface PostgresSecretsPlace extends PostgresPlace {
 
 const NAMES = { vault: "the vault", keys: "the key store" };
 
-/** Secrets in tables that all instances share. */
+/** Set of secrets in PostgreSQL tables that all instances share. */
 export function postgresSecrets({ url, shown, store }: PostgresSecretsPlace): SecretPlace {
   const name = `${NAMES[store]} in ${shown}`;
   const open = () => openSecrets(url, store, name);
@@ -26,7 +26,7 @@ export function postgresSecrets({ url, shown, store }: PostgresSecretsPlace): Se
   };
 }
 
-/** A change holds one connection until it ends. */
+/** Number of connections to the server. A change of secrets holds one until it ends; the other is for reads. */
 const CONNECTIONS = 2;
 
 async function openSecrets(url: Secret, store: string, name: string): Promise<SecretDatabase> {
@@ -45,7 +45,7 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
   const { store, name } = scope;
   // One change of this process at a time: several would wait in the server, and use all connections.
   const oneByOne = createSerialQueue();
-  /** How often this process itself has increased the revision. */
+  /** Number of times that this process itself has increased the revision of the secrets. */
   let own = 0;
   const ask: Ask = async (query, ...parameters) => {
     try {
@@ -71,7 +71,7 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
   const transactAlone: SecretDatabase["transact"] = (work) => oneByOne(() => change(work));
   return {
     name,
-    ...createContents({ name, transact: transactAlone }),
+    ...createContents(name, transactAlone),
     ...rowsIn(ask),
     revision: async () => (await readLabel(ask)).changes - own,
     label: () => readLabel(ask),
@@ -82,14 +82,14 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
 }
 
 /**
- * The schema with the tables of secrets, separate from the log, so that a role or a dump can leave them out.
+ * Schema with the tables of secrets, separate from the log, so that a role or a dump can leave them out.
  * KEYS_DATABASE_URL takes the keys of personal data to a database whose backups are short-lived.
  */
 const SCHEMA = "reachlog_vault";
 
 /**
- * Each brings the tables to the next format; a released one is never changed. Deleted data stays, encrypted with the
- * former data key, in dead rows, which are vacuumed soon, and in the write-ahead log, standbys and backups while kept.
+ * Each migration brings the tables to the next format; a released one is never changed. Deleted data stays, encrypted
+ * with the former data key, in dead rows, vacuumed soon, and in write-ahead log, standbys and backups while kept.
  */
 const MIGRATIONS: readonly string[] = [
   `

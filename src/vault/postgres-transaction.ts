@@ -9,19 +9,24 @@ import {
 } from "eventstore-lite/postgres";
 import { ServiceError } from "../platform/service-error.ts";
 
-/** Queries the server, with the name of the set of secrets as $1. */
+/** Runs a query; its parameter $1 is the name of the set of secrets, and the given parameters follow. */
 export type Ask = <Row>(
   query: string,
   ...parameters: (string | number | Uint8Array | null)[]
 ) => Promise<QueryResult<Row>>;
 
 export interface QueryResult<Row> extends ReadonlyArray<Row> {
-  /** Number of rows that were returned or changed. */
+  /** Number of rows that a query returned or changed. */
   readonly count: number;
 }
 
-/** Queries over one connection, or in one transaction. */
-export function askOver(sql: Pick<TransactionSql, "unsafe">, store: string): Ask {
+/** Connection to PostgreSQL, or a transaction on one. */
+interface QueryRunner {
+  readonly unsafe: TransactionSql["unsafe"];
+}
+
+/** Returns a function that runs queries over one connection, or in one transaction. */
+export function askOver(sql: QueryRunner, store: string): Ask {
   return async <Row>(query: string, ...parameters: readonly unknown[]) => {
     const answer = await sql.unsafe(query, [store, ...parameters] as never[], { prepare: true });
     return answer as unknown as QueryResult<Row>;
@@ -33,7 +38,8 @@ const LOCK_NOT_AVAILABLE = "55P03";
 const QUERY_CANCELED = "57014";
 
 /**
- * Maps the server's error, or its silence, to our error: nothing was changed, except that a claim may have been made.
+ * Maps PostgreSQL's error, or its silence, to a ServiceError. Nothing was changed then, except that a claim may have
+ * been made.
  */
 export function toServiceError(fault: unknown, name: string): unknown {
   const state = sqlState(fault) ?? "";
@@ -49,20 +55,20 @@ export function away(name: string, options?: ErrorOptions): ServiceError {
 }
 
 /**
- * Maximum time of a change, which may re-encrypt all secrets, 60 µs each. If one of its queries is not answered in
- * time, the change ends.
+ * Maximum time of one transaction that changes secrets: it may re-encrypt all of them, at 60 µs each. A query that is
+ * not answered within ANSWER_MS_MAX ends the transaction sooner.
  */
 const CHANGE_MS_MAX = 3_600_000;
 
-/** A set of secrets, and its name in messages. */
+/** Name of a set of secrets in the tables, and its name in messages. */
 export interface Scope {
   readonly store: string;
   readonly name: string;
 }
 
 /**
- * Does all queries of `work`, or none of them. Throws what `work` throws, and a ServiceError if the server cannot do it
- * (busy, full), or did not say whether it has committed (in_doubt).
+ * Runs the queries of `work` in one transaction. Throws what `work` throws, and a ServiceError if the server cannot do
+ * it (busy, full), or did not say whether it has committed (in_doubt).
  */
 export async function transact<Result>(
   database: Database,
@@ -70,7 +76,10 @@ export async function transact<Result>(
   work: (ask: Ask) => Promise<Result>,
 ): Promise<Result> {
   let isCommitting = false;
-  /** The driver fails outside of all promises if something is sent over a lost connection. */
+  /**
+   * True once the connection is lost. Sending over a lost connection would make the driver fail outside of all
+   * promises.
+   */
   let isGone = false;
   const watchdog = createWatchdog(ANSWER_MS_MAX);
   const within = async (sql: TransactionSql): Promise<{ readonly result: Result }> => {
@@ -112,7 +121,7 @@ export async function transact<Result>(
   }
 }
 
-/** Rejects once the server has not answered a query for `ms`. */
+/** Watches the answers of a server. Its promise `silence` rejects once a query was not answered for `ms`. */
 function createWatchdog(ms: number) {
   const { promise: silence, reject } = Promise.withResolvers<never>();
   let pending = 0;

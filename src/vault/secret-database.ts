@@ -1,74 +1,90 @@
 import { ServiceError } from "../platform/service-error.ts";
 
-/** The place of one set of secrets that exists, or is to be created. */
+/** Place of one set of secrets, which exists or is to be created: a file, or tables on a server. */
 export interface SecretPlace {
-  /** The name of the place in error messages. */
+  /** Name of the place in error messages. */
   readonly name: string;
-  /** True if anything was ever stored there. */
+  /** True if secrets were ever stored at this place. */
   isThere(): Promise<boolean>;
-  /** Opens the place, or makes it. Throws a ServiceError (configuration) if it holds something else. */
+  /**
+   * Opens the set of secrets, or creates it. Throws a ServiceError (configuration) if the place holds something else.
+   */
   open(): Promise<SecretDatabase>;
 }
 
 /**
- * The port to an engine that keeps secrets, which arrive encrypted. Throws a ServiceError if the engine fails or has no
- * space; nothing was changed then.
+ * Port to a database that keeps a set of secrets, which arrive encrypted. Throws a ServiceError if the database fails
+ * or has no space; nothing was changed then.
  */
-export interface SecretDatabase extends SecretRows, AsyncDisposable {
-  /** The name of the database in error messages. */
+export interface SecretDatabase extends SecretRows, NotesAndClaims, AsyncDisposable {
+  /** Name of the database in error messages. */
   readonly name: string;
   /**
-   * Does all of `work` or nothing of it, durably; no other writer runs meanwhile. `work` may use only `rows`: anything
-   * else may wait for its end.
+   * Runs `work` as one durable change: all of it or nothing, and no other writer meanwhile. `work` may use only its
+   * argument `rows`: any other call may wait for its end.
    */
   transact<Result>(work: (rows: SecretChanges) => Promise<Result>): Promise<Result>;
-  /** All content, as of one moment. */
+  /** Reads the whole set of secrets, as of one moment. */
   contents(): Promise<SecretContents>;
   /**
-   * Stores the content of another place, all or nothing, and binds it. Of two copies of one place, the one with more
-   * changes stays, without what is gone in either. Throws a ServiceError (conflict) if there is anything else.
+   * Stores the content of another place, all or nothing, and binds it to a log. Of two copies of one set, the one with
+   * more changes stays, without secrets deleted in either. Throws a ServiceError (conflict) if other secrets are there.
    */
   fill(contents: SecretContents, binding?: Binding): Promise<void>;
-  /** A text that is no secret; it is in no copy, and does not count as a change. */
-  note(name: string): Promise<string | undefined>;
-  /** Undefined removes the note. */
-  keepNote(name: string, text: string | undefined): Promise<void>;
+}
+
+/** Names that a caller claims until a given time; meanwhile no other caller can claim them. */
+export interface Claims {
   /** Claims a name until a time (ms since the epoch), durably; false if it is claimed at `now`. */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
 }
 
+/** Claims and notes, which leave the revision of the secrets unchanged. */
+export interface NotesAndClaims extends Claims {
+  /** Returns a note: a text that is no secret, is in no copy of the secrets, and does not count as a change. */
+  note(name: string): Promise<string | undefined>;
+  /** Stores a note by name; an undefined text removes it. */
+  keepNote(name: string, text: string | undefined): Promise<void>;
+}
+
 export interface SecretRows {
   /** Returns the rows of the given names that exist. */
   secrets(names: readonly string[]): Promise<readonly SecretRow[]>;
-  /** All names with that prefix, in the order of their characters. */
+  /** Names of secrets that begin with the prefix, in the order of their characters. */
   names(prefix: string): Promise<readonly string[]>;
   buried(prefix: string): Promise<readonly string[]>;
-  /** One wrapped data key for each master key that opens it: more than one only while the master key is exchanged. */
+  /**
+   * The data key, wrapped once for each master key that opens it: more than once only while the master key is
+   * exchanged.
+   */
   dataKeys(): Promise<readonly WrappedKey[]>;
-  /** A number that is different once another process has changed something. */
+  /** Revision of the secrets: a number that differs once another process has changed any of them. */
   revision(): Promise<number>;
   label(): Promise<SecretLabel>;
 }
 
 /** The log that a set of secrets belongs to; the set serves no other. */
 export interface Binding {
-  /** The log's id. */
+  /** Id of the log that the secrets belong to. */
   readonly log: string;
-  /** The continuation of that log; null for the one that is opened next. */
+  /** Continuation of that log which may use the secrets; null for the one that is opened next. */
   readonly epoch: string | null;
-  /** Where that log is, by its name in messages; null if it may be anywhere. */
+  /** Place of that log, by its name in messages; null if the log may be anywhere. */
   readonly place: string | null;
 }
 
 export interface SecretLabel {
-  /** Number of changes here, or in the original of this copy. Of two copies, the one with more changes is newer. */
+  /**
+   * Number of changes made to this set of secrets, including those before it was copied. Of two copies, the one with
+   * more changes is newer.
+   */
   readonly changes: number;
-  /** Undefined if no log was opened with the secrets yet. */
+  /** Log that the secrets belong to; undefined if none was opened with them yet. */
   readonly binding: Binding | undefined;
 }
 
-/** A label as an engine stores it; `log` is null before a log was opened with it. */
+/** Label of a set of secrets as a database stores it; `log` is null before a log was opened with the secrets. */
 export interface LabelRow extends Omit<Binding, "log"> {
   readonly changes: number;
   readonly log: string | null;
@@ -80,25 +96,31 @@ export function toLabel([row]: readonly LabelRow[]): SecretLabel {
   return { changes, binding: log === null ? undefined : { log, epoch, place } };
 }
 
-/** Changes rows, within a transaction that makes one change of them. */
+/**
+ * Operations on the rows of one set of secrets within a transaction. However many rows it changes, the transaction adds
+ * one to {@link SecretLabel.changes}.
+ */
 export interface SecretChanges extends SecretRows {
   /** Adds those secrets whose names do not exist yet. Returns how many were added. */
   add(secrets: readonly Encrypted[]): Promise<number>;
-  /** Replaces the secret of that name if it has the version `expected`; false if it does not. */
+  /** Replaces the stored secret of the same name if its version is `expected`; false if it is not. */
   replace(secret: Encrypted, expected: number): Promise<boolean>;
   /** Replaces the ciphertexts of these secrets; their versions stay. */
   reencrypt(secrets: readonly Encrypted[]): Promise<void>;
   remove(name: string): Promise<void>;
-  /** Deletes everything but the name. */
+  /** Deletes a secret for ever: of its row only the name stays. */
   bury(name: string): Promise<void>;
   addDataKey(wrapped: WrappedKey): Promise<void>;
   claims(): Promise<readonly Claim[]>;
   relabel(label: SecretLabel): Promise<void>;
-  /** Deletes everything but the label. */
+  /** Deletes everything in the set of secrets but its label. */
   clear(): Promise<void>;
-  /** Inserts the rows unchanged, with their versions. */
+  /** Inserts secrets and claims from a copy unchanged; the secrets keep their versions. */
   insert(secrets: readonly SecretRow[], claims: readonly Claim[]): Promise<void>;
-  /** Without `master`, removes all of them. */
+  /**
+   * Removes the data key as wrapped with the master key that has the id `master`; without `master`, as wrapped with
+   * any.
+   */
   removeDataKeys(master?: string): Promise<void>;
 }
 
@@ -109,7 +131,7 @@ export interface SecretContents {
   readonly claims: readonly Claim[];
 }
 
-/** A claimed name, and how long it is remembered (ms since the epoch). */
+/** A claimed name, and until when it is remembered (ms since the epoch). */
 export interface Claim {
   readonly name: string;
   readonly until: number;
@@ -117,38 +139,35 @@ export interface Claim {
 
 export interface Encrypted {
   readonly name: string;
-  /** The id of its data key. */
+  /** Id of the data key that encrypted the secret. */
   readonly key: string;
   readonly ciphertext: Uint8Array;
 }
 
 export interface SecretRow {
   readonly name: string;
-  /** 1 for the first value; any number for a buried secret. */
+  /** Version of the secret: 1 for its first value; any number if the secret is buried (deleted for ever). */
   readonly version: number;
-  /** Null if the secret is buried, and so is the ciphertext. */
+  /** Id of the data key that encrypted the secret; null if the secret is buried, as the ciphertext then is. */
   readonly key: string | null;
   readonly ciphertext: Uint8Array | null;
 }
 
-/** A data key as a master key encrypts it; the ids of both disclose nothing about the keys. */
+/** A data key, encrypted with one master key; the ids of both disclose nothing about the keys. */
 export interface WrappedKey {
   readonly id: string;
   readonly master: string;
   readonly wrapped: Uint8Array;
 }
 
-/** Maximum number of rows read or written at a time. */
+/** Maximum number of secrets read or written with one query. */
 const ROWS_AT_ONCE = 1_000;
 
-/** Reads and writes a whole set of secrets, with an engine's queries within a transaction. */
-export function createContents({
-  name,
-  transact,
-}: Pick<SecretDatabase, "name" | "transact">): Pick<SecretDatabase, "contents" | "fill"> {
+/** Returns functions that read and write a whole set of secrets, each in one transaction of the given database. */
+export function createContents(name: string, transact: SecretDatabase["transact"]) {
   return {
     contents: () => transact(readAll),
-    fill: (contents, binding) =>
+    fill: (contents: SecretContents, binding?: Binding): Promise<void> =>
       transact(async (rows) => {
         const label = await rows.label();
         const isEmpty = await refuseOthers(rows, contents, name);
@@ -166,7 +185,7 @@ async function readAll(rows: SecretChanges): Promise<SecretContents> {
   return { changes, dataKeys: await rows.dataKeys(), secrets, claims: await rows.claims() };
 }
 
-/** Replaces everything by a newer copy of the same secrets; secrets that were deleted here for ever stay deleted. */
+/** Replaces a set of secrets by a newer copy of it; secrets that were deleted here for ever stay deleted. */
 async function replaceAll(rows: SecretChanges, contents: SecretContents): Promise<void> {
   const gone = await rows.buried("");
   await rows.clear();
@@ -177,8 +196,8 @@ async function replaceAll(rows: SecretChanges, contents: SecretContents): Promis
 }
 
 /**
- * Throws a ServiceError (conflict) unless the place is empty or holds a copy, which has the same random data key.
- * Returns true if it is empty.
+ * Throws a ServiceError (conflict) unless the place is empty or holds a copy of the same secrets, which has the same
+ * random data key. Returns true if the place is empty.
  */
 async function refuseOthers(rows: SecretChanges, contents: SecretContents, name: string): Promise<boolean> {
   const known = new Set(contents.dataKeys.map(({ id }) => id));

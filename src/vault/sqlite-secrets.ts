@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPrivateFile, rememberFiles } from "eventstore-lite";
+import { createPrivateFile, rememberFiles } from "eventstore-lite/segments";
 import { createSerialQueue } from "../platform/serial-queue.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import { keyError } from "./derive-keys.ts";
@@ -12,9 +12,13 @@ import {
   type SecretDatabase,
   type SecretPlace,
   type SecretRows,
+  type NotesAndClaims,
 } from "./secret-database.ts";
 
-/** "rlsc": marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
+/**
+ * Number for "rlsc" in the header of SQLite files with our secrets
+ * (https://sqlite.org/pragma.html#pragma_application_id).
+ */
 const APPLICATION_ID = 0x726c_7363;
 const FORMAT_VERSION = 3;
 
@@ -23,8 +27,8 @@ const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA s
   PRAGMA trusted_schema=OFF`;
 
 /**
- * SQLite leaves copies where it moves a row to another page, as it does to keep a table in the order of its names. So
- * ciphertexts are rows of a table that only grows at its end: they are overwritten in place, and never move.
+ * Tables of secrets. SQLite leaves copies where it moves a row to another page, as it does to keep a table sorted by
+ * name. So ciphertexts are rows of a table that only grows at its end: they are overwritten in place, and never move.
  */
 const TABLES = `
   -- One data key; more than one row only while the master key is exchanged.
@@ -43,7 +47,7 @@ const TABLES = `
   CREATE TABLE notes (name TEXT PRIMARY KEY, note TEXT NOT NULL) STRICT;
   PRAGMA application_id=${APPLICATION_ID}; PRAGMA user_version=${FORMAT_VERSION}`;
 
-/** Secrets in a separate file (mode 0600). */
+/** Set of secrets in a separate SQLite file (mode 0600). */
 export function sqliteSecrets(file: string): SecretPlace {
   return { name: file, isThere: async () => existsSync(file), open: () => openDatabase(file) };
 }
@@ -70,15 +74,18 @@ async function prepare(database: DatabaseSync, file: string): Promise<void> {
   });
 }
 
-/** Throws a ServiceError (configuration) if the file is not ours: it may be the log. */
+/**
+ * True if the file has no tables yet. Throws a ServiceError (configuration) if the file is not one of secrets: it may
+ * be the log.
+ */
 function isEmpty(database: DatabaseSync, file: string): boolean {
   const pragma = (name: string): unknown => database.prepare(`PRAGMA ${name}`).get()?.[name];
   const version = pragma("user_version");
   if (pragma("application_id") === APPLICATION_ID && version === FORMAT_VERSION) return false;
   if (database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined && version === 0) return true;
   throw keyError(
-    `${file} is no key file, but a database of something else or of another version of reachlog: ` +
-      "KEYS_FILE needs a file of its own",
+    `${file} is not a key file, but a database of another program or of another version of reachlog: ` +
+      "KEYS_FILE needs a separate file",
   );
 }
 
@@ -91,7 +98,10 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
   const others = notesAndClaimsIn(statements);
   const requireFile = createPlaceCheck(file);
   const countChanges = () => all<{ count: number }>("SELECT total_changes() AS count")[0]?.count;
-  /** Runs outside of any transaction: all share one connection, so the work would become part of one. */
+  /**
+   * Runs `work` while no transaction is in progress: all share one connection, so `work` would become part of the
+   * transaction.
+   */
   const alone = <Result>(work: () => Promise<Result>) => oneByOne(() => whenFree(file, work));
   const transactAlone: SecretDatabase["transact"] = (work) =>
     oneByOne(() =>
@@ -105,7 +115,7 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
     );
   return {
     name: file,
-    ...createContents({ name: file, transact: transactAlone }),
+    ...createContents(file, transactAlone),
     secrets: (names) => alone(() => rows.secrets(names)),
     names: (prefix) => alone(() => rows.names(prefix)),
     buried: (prefix) => alone(() => rows.buried(prefix)),
@@ -125,8 +135,8 @@ function databaseIn(database: DatabaseSync, file: string): SecretDatabase {
 }
 
 /**
- * The returned function throws a ServiceError (full) once the file was removed or covered: further writes would be
- * lost.
+ * Returns a function that throws a ServiceError (full) once the file was removed or covered, because further writes
+ * would be lost.
  */
 function createPlaceCheck(file: string): () => void {
   const requireFiles = rememberFiles([file]);
@@ -153,11 +163,14 @@ async function transact<Result>(database: DatabaseSync, file: string, work: () =
   }
 }
 
-/** How long to wait for another process that has locked the file, and how often to try. */
+/** How long to wait for another process that has locked the file of secrets, and how often to try. */
 const BUSY_MS_MAX = 5_000;
 const BUSY_POLL_MS = 5;
 
-/** SQLite would wait inside of a call and block all of this process, including the work that holds the lock. */
+/**
+ * Repeats `work` until no other process locks the file. SQLite's own wait would block all of this process, including
+ * the work that holds the lock.
+ */
 async function whenFree<Result>(file: string, work: () => Result | Promise<Result>): Promise<Result> {
   const giveUpAt = performance.now() + BUSY_MS_MAX;
   for (;;) {
@@ -172,7 +185,7 @@ async function whenFree<Result>(file: string, work: () => Result | Promise<Resul
   }
 }
 
-/** The low byte of an extended code is the primary one. */
+/** SQLite's error code for a locked file; it is the low byte of the extended codes. */
 const SQLITE_BUSY = 5;
 
 function isBusy(fault: unknown): boolean {
@@ -182,10 +195,10 @@ function isBusy(fault: unknown): boolean {
   return typeof code === "number" ? (code & 0xff) === SQLITE_BUSY : fault.message === "database is locked";
 }
 
-/** Sorts behind every character of a name. */
+/** Character that sorts after every character of a secret's name. */
 const LAST = "\uffff";
 
-/** Statements by their text, each prepared once. */
+/** Runs SQL statements; each text is prepared once. */
 function createStatements(database: DatabaseSync) {
   const prepared = new Map<string, StatementSync>();
   const prepare = (query: string): StatementSync => {
@@ -195,7 +208,7 @@ function createStatements(database: DatabaseSync) {
   };
   return {
     all: <Row>(query: string, ...given: SQLInputValue[]) => prepare(query).all(...given) as Row[],
-    /** Returns how many rows were changed. */
+    /** Runs a statement; returns how many rows it changed. */
     run: (query: string, ...given: SQLInputValue[]): number => Number(prepare(query).run(...given).changes),
   };
 }
@@ -229,7 +242,10 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
   const ownSlot = "slot = (SELECT slot FROM secrets WHERE name = ?)";
   const erase = (name: string): void =>
     void run(`UPDATE ciphertexts SET ciphertext = zeroblob(length(ciphertext)) WHERE ${ownSlot}`, name);
-  /** Overwrites a row only with the same length: SQLite would move a row of another length. */
+  /**
+   * Overwrites a secret's ciphertext. In place only with the same length, because SQLite would move a row of another
+   * length.
+   */
   const overwrite = (name: string, ciphertext: Uint8Array): void => {
     const query = `UPDATE ciphertexts SET ciphertext = ? WHERE ${ownSlot} AND length(ciphertext) = ?`;
     if (run(query, ciphertext, name, ciphertext.length) === 1) return;
@@ -288,7 +304,7 @@ function changesIn({ all, run }: Statements): Omit<SecretChanges, keyof SecretRo
   };
 }
 
-function notesAndClaimsIn({ all, run }: Statements): Pick<SecretDatabase, "note" | "keepNote" | "claim" | "isClaimed"> {
+function notesAndClaimsIn({ all, run }: Statements): NotesAndClaims {
   return {
     note: async (name) => all<{ note: string }>("SELECT note FROM notes WHERE name = ?", name)[0]?.note,
     async keepNote(name, text) {

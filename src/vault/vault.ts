@@ -10,22 +10,25 @@ export interface Rotation {
 /** Stores tokens, encrypted at rest and separate from the log, so that no event ever holds one. */
 export type Vault = ReturnType<typeof vaultIn>;
 
-/** Secrets by name, with a version for each change. */
-export type Secrets = Pick<Vault, "get" | "put" | "delete">;
+/** Secrets in the vault by name, with a version that each change increases. */
+export interface Secrets {
+  readonly get: Vault["get"];
+  readonly put: Vault["put"];
+  readonly delete: Vault["delete"];
+}
 
 /**
- * Purposes of keys that make keyed hashes and sign a shared log's checkpoints. These keys stay the same when the master
- * key is exchanged. They are derived from the first one, so that a lost vault can be made again until the first
- * exchange.
+ * Purposes of keys that stay the same when the master key is rotated: they make keyed hashes and sign a shared log's
+ * checkpoints. Derived from the first master key, so a lost vault can be rebuilt until the first rotation.
  */
 const STABLE = ["suppression", "credentials", "checkpoints"] as const;
 
 export type StableKeyPurpose = (typeof STABLE)[number];
 
-/** The secret that holds both master keys while one replaces the other. */
+/** Name of the secret that holds both master keys while a rotation replaces one by the other. */
 const ROTATION = "rotation";
 
-/** Opens the vault, or makes it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
+/** Opens the vault, or creates it. Throws KeyMismatch and other ServiceErrors; nothing is changed then. */
 export async function openVault(place: SecretPlace, master: Uint8Array): Promise<Vault> {
   const store = await openSecretStore({ place, master });
   try {
@@ -54,21 +57,21 @@ function vaultIn(store: SecretStore, name: string) {
     note,
     keepNote,
     get: (secret: string) => presentIn(store, secret),
-    /** False if the secret is no longer at `expected`; nothing is deleted then. */
+    /** Deletes a secret of the vault. False, and nothing is deleted, if its version is no longer `expected`. */
     delete: (secret: string, expected: number): Promise<boolean> =>
       store.change(async (secrets) => {
         const isThere = (await presentIn(secrets, secret))?.version === expected;
         if (isThere) await secrets.remove(secret);
         return isThere;
       }),
-    /** A key that stays the same when the master key is exchanged. */
+    /** Returns a key that stays the same when the master key is exchanged. */
     stableKey: async (purpose: StableKeyPurpose): Promise<Uint8Array> =>
       Uint8Array.fromBase64((await presentIn(store, stable(purpose)))?.value ?? ""),
-    /** The rotation that was begun and has not ended, if there is one. */
+    /** Returns the rotation of the master key that was begun and has not ended, if there is one. */
     rotation: () => rotationIn(store),
     /**
-     * Re-encrypts everything; until `endRotation` both master keys open the vault, and it knows both. Throws a
-     * ServiceError while a rotation to another key is in progress.
+     * Re-encrypts the vault; until `endRotation` both master keys open it, and it knows both. Throws a ServiceError
+     * while a rotation to another key is in progress.
      */
     beginRotation: ({ from, to }: Rotation): Promise<void> =>
       store.change(async (secrets) => {
@@ -83,7 +86,7 @@ function vaultIn(store: SecretStore, name: string) {
         await secrets.rewrap([from, to]);
         await secrets.put(ROTATION, JSON.stringify({ from: from.toBase64(), to: to.toBase64() }), 0);
       }),
-    /** From now on only the new master key opens the vault. */
+    /** Ends a rotation: from now on only the new master key opens the vault. */
     endRotation: (): Promise<void> =>
       store.change(async (secrets) => {
         const ending = await rotationIn(secrets);
@@ -95,12 +98,17 @@ function vaultIn(store: SecretStore, name: string) {
   };
 }
 
-async function presentIn(secrets: Pick<StoredSecrets, "get">, name: string): Promise<Kept | undefined> {
+/** Read access to secrets, in a store or within a change of it. */
+interface SecretReader {
+  readonly get: StoredSecrets["get"];
+}
+
+async function presentIn(secrets: SecretReader, name: string): Promise<Kept | undefined> {
   const kept = await secrets.get(name);
   return kept === "gone" ? undefined : kept;
 }
 
-async function rotationIn(secrets: Pick<StoredSecrets, "get">): Promise<Rotation | undefined> {
+async function rotationIn(secrets: SecretReader): Promise<Rotation | undefined> {
   const kept = await presentIn(secrets, ROTATION);
   if (kept === undefined) return undefined;
   const { from, to } = JSON.parse(kept.value) as { from: string; to: string };

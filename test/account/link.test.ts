@@ -1,13 +1,13 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { linkAccount, unlinkAccount, type LinkDeps } from "../../src/account/link.ts";
+import { linkAccount, unlinkAccount, type Account } from "../../src/account/link.ts";
 import { OAuthError } from "../../src/account/oauth.ts";
 import { SocialError } from "../../src/networks/network.ts";
 import { createSimulatedNetwork } from "../harness/memory/social-network.ts";
 import { openAccount, USER, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA, toStateContext } from "../harness/memory/log.ts";
 
-/** Longer than the tokens' lease lasts without a renewal. */
+/** Time after which an instance's lease on the tokens has expired if it was not renewed. */
 const LEASE_MS = 15_001;
 
 const STRANGER = { id: "2", username: "stranger", name: "Stranger" };
@@ -24,12 +24,16 @@ function depsOf(
   { as = USER, pinnedHandle }: Linking = {},
 ) {
   const network = { ...createSimulatedNetwork(() => world.now), me: () => Promise.resolve(as) };
-  return { oauth: world.oauth, eventLog: world.eventLog, tokens, projector, network, pinnedHandle } satisfies LinkDeps;
+  const account: Account = { oauth: world.oauth, tokens, network, pinnedHandle };
+  return { context: toStateContext({ eventLog: world.eventLog, projector }), account };
 }
 
-const link = (deps: LinkDeps) => linkAccount(deps, new URLSearchParams(), authorization, METADATA);
+type Deps = ReturnType<typeof depsOf>;
+const link = ({ context, account }: Deps) =>
+  linkAccount(context, account, new URLSearchParams(), authorization, METADATA);
+const unlink = ({ context, account }: Deps) => unlinkAccount(context, account, METADATA);
 
-test("the first account is linked, and its tokens are kept", async () => {
+test("the first account is linked, and its tokens are stored", async () => {
   await using world = await openAccount();
   const process = await world.start();
   expect(await link(depsOf(world, process))).toEqual({ kind: "linked", user: USER, scopes: ["dm.write"] });
@@ -57,7 +61,7 @@ test("the same account may authorize again, also after it was renamed", async ()
   expect((await process.tokens.peek())?.accessToken).toBe("access-2");
 });
 
-test("with a pinned handle no other account may be the first, whatever its case", async () => {
+test("only the account with the pinned handle can be linked, regardless of case", async () => {
   await using world = await openAccount();
   const process = await world.start();
   const pinnedHandle = "WE";
@@ -67,19 +71,20 @@ test("with a pinned handle no other account may be the first, whatever its case"
   expect(await link(depsOf(world, process, { pinnedHandle }))).toMatchObject({ kind: "linked" });
 });
 
-test("tokens of which the network does not say whose they are are revoked, and nothing is stored", async () => {
+test("tokens are revoked and not stored if the network does not name their account", async () => {
   await using world = await openAccount();
   const process = await world.start();
   const down = new SocialError("unavailable", "told so");
   const deps = depsOf(world, process);
-  const failing = { ...deps, network: { ...deps.network, me: () => Promise.reject(down) } };
+  const network = { ...deps.account.network, me: () => Promise.reject(down) };
+  const failing = { ...deps, account: { ...deps.account, network } };
   expect(await link(failing).catch((fault: unknown) => fault)).toBe(down);
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
   expect(await process.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual([]);
 });
 
-test("two strangers who arrive at once with the owner do not get in between", async () => {
+test("only one of two concurrent accounts is linked", async () => {
   await using world = await openAccount();
   const [one, other] = [await world.start(), await world.start()];
   const linked = await Promise.all([link(depsOf(world, one)), link(depsOf(world, other, { as: STRANGER }))]);
@@ -91,30 +96,30 @@ test("unlinking revokes and deletes the tokens; then any account may be linked",
   await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));
-  expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: true });
+  expect(await unlink(depsOf(world, process))).toEqual({ revoked: true });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
   expect(await process.tokens.peek()).toBeUndefined();
   expect(process.projector.state("account")).toEqual({ user: null, scopes: [], authorized: false });
-  expect(await unlinkAccount(depsOf(world, process), METADATA)).toBeUndefined();
+  expect(await unlink(depsOf(world, process))).toBeUndefined();
   expect(await link(depsOf(world, process, { as: STRANGER }))).toMatchObject({ kind: "linked" });
 });
 
-test("unlinking goes through where the network cannot be asked, says so, and tries both tokens", async () => {
+test("unlinking succeeds during an outage, tries both tokens, and reports the failed revocation", async () => {
   await using world = await openAccount();
   const process = await world.start();
   await link(depsOf(world, process));
   world.oauth.faults.push(new OAuthError("unavailable", "down"));
-  expect(await unlinkAccount(depsOf(world, process), METADATA)).toEqual({ revoked: false });
+  expect(await unlink(depsOf(world, process))).toEqual({ revoked: false });
   expect(world.oauth.revoked).toEqual(["refresh-1", "access-1"]);
   expect(await process.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
 });
 
-test("a process that has not yet seen an unlinking beside it does not refuse the next account", async () => {
+test("a lagging process accepts the next account after an unlinking by another process", async () => {
   await using world = await openAccount();
   const [service, command] = [await world.start(), await world.start()];
   await link(depsOf(world, service));
-  await unlinkAccount(depsOf(world, command), METADATA);
+  await unlink(depsOf(world, command));
   const { projector } = service;
   let hasCaughtUp = false;
   const lagging: AccountProcess = {
@@ -132,20 +137,19 @@ test("a process that has not yet seen an unlinking beside it does not refuse the
   expect(await link(depsOf(world, lagging, { as: STRANGER }))).toMatchObject({ kind: "linked" });
 });
 
-test("an unlinking that stood still while the account was authorized again leaves the new grant alone, and says so", async () => {
+test("a suspended unlinking leaves a newer grant alone, and fails", async () => {
   await using world = await openAccount();
   const [slow, other] = [await world.start(), await world.start()];
   await link(depsOf(world, slow));
   const asked = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  const deps = depsOf(world, slow);
   const revoke = async (): Promise<void> => {
     asked.resolve();
     await goOn.promise;
   };
-  const unlinked = unlinkAccount({ ...deps, oauth: { ...deps.oauth, revoke } }, METADATA).catch(
-    (fault: unknown) => fault,
-  );
+  const { context, account } = depsOf(world, slow);
+  const revoking = { ...account, oauth: { ...account.oauth, revoke } };
+  const unlinked = unlinkAccount(context, revoking, METADATA).catch((fault: unknown) => fault);
   await asked.promise;
   slow.freeze();
   world.now += LEASE_MS;
@@ -156,7 +160,7 @@ test("an unlinking that stood still while the account was authorized again leave
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountAuthorized"]);
 });
 
-test("an authorization that meets with a refresh beside it replaces the tokens whatever their version is by then", async () => {
+test("an authorization replaces the tokens despite a concurrent refresh", async () => {
   await using world = await openAccount();
   const first = await world.start();
   await link(depsOf(world, first));

@@ -29,12 +29,12 @@ function changed(back: URL, change: (query: URLSearchParams) => void): URL {
   return url;
 }
 
-/** Expects that nothing was stored and no code was exchanged. */
+/** Expects that no account was linked and that no code was exchanged at X. */
 async function expectNothing(): Promise<void> {
   expect([await service.linked(), world.exchanged()]).toEqual([undefined, 0]);
 }
 
-test("the way that all attacks below leave: the owner gets through, and the cookie is taken back", async () => {
+test("a regular authorization links the owner and clears the cookie", async () => {
   const back = await owner.agree(await owner.begin());
   const answer = await owner.follow(back);
   expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
@@ -49,17 +49,17 @@ describe("the state", () => {
   test.each([
     ["is missing", (query: URLSearchParams) => query.delete("state")],
     ["is empty", (query: URLSearchParams) => query.set("state", "")],
-    ["is another one", (query: URLSearchParams) => query.set("state", "A".repeat(43))],
-    ["is cut short", (query: URLSearchParams) => query.set("state", query.get("state")?.slice(0, -1) ?? "")],
-    ["comes behind another one", (query: URLSearchParams) => query.append("state", "A".repeat(43))],
+    ["is unknown", (query: URLSearchParams) => query.set("state", "A".repeat(43))],
+    ["is truncated", (query: URLSearchParams) => query.set("state", query.get("state")?.slice(0, -1) ?? "")],
+    ["is followed by another one", (query: URLSearchParams) => query.append("state", "A".repeat(43))],
     ["comes twice", (query: URLSearchParams) => query.append("state", query.get("state") ?? "")],
-  ])("%s: refused before the network is asked", async (_what, change) => {
+  ])("is refused without an exchange if it %s", async (_what, change) => {
     const back = await owner.agree(await owner.begin());
     expect(await told(await owner.follow(changed(back, change)))).toBe(REFUSED);
     await expectNothing();
   });
 
-  test("is another browser's, as when an operator is lured to a redirect of the attacker's: the attacker is not linked", async () => {
+  test("is refused in another browser, so that a lured operator links no attacker", async () => {
     const attacker = service.browser();
     const lure = await attacker.agree(await attacker.begin(), "someone_else");
     expect(await told(await service.browser().follow(lure))).toBe(REFUSED);
@@ -71,13 +71,13 @@ describe("the state", () => {
     expect(await service.linked()).toBe("acme_team");
   });
 
-  test("is right and the cookie is not there: a stolen redirect is of no use in another browser", async () => {
+  test("is refused without its cookie, as in a stolen redirect", async () => {
     const back = await owner.agree(await owner.begin());
     expect(await told(await service.browser().follow(back))).toBe(REFUSED);
     await expectNothing();
   });
 
-  test("was used: it is of no use again, not with a good code either, nor after a restart", async () => {
+  test("is refused once used, also with a valid code or after a restart", async () => {
     const used = await owner.agree(await owner.begin());
     expect((await owner.follow(used)).status).toBe(303);
     const hesitant = service.browser();
@@ -97,7 +97,7 @@ describe("the state", () => {
     expect(world.exchanged()).toBe(1);
   });
 
-  test("of one deployment is nothing to another one with another key", async () => {
+  test("is refused by another deployment with another key", async () => {
     const other = await world.deploy();
     const back = await owner.agree(await owner.begin());
     const stranger = other.browser();
@@ -106,7 +106,7 @@ describe("the state", () => {
     expect([await other.linked(), world.exchanged()]).toEqual([undefined, 0]);
   });
 
-  test("comes with a cookie that was tampered with", async () => {
+  test("is refused with a changed cookie", async () => {
     const back = await owner.agree(await owner.begin());
     for (const cookie of [
       `${owner.cookie}A`,
@@ -123,7 +123,7 @@ describe("the state", () => {
 });
 
 describe("the code", () => {
-  test("was used: it links no account a second time", async () => {
+  test("links no second account once it is used", async () => {
     const used = await owner.agree(await owner.begin());
     await owner.follow(used);
     const attacker = service.browser();
@@ -133,7 +133,7 @@ describe("the code", () => {
     expect([await service.linked(), world.exchanged()]).toEqual(["acme_team", 1]);
   });
 
-  test("is another's, put into an authorization of one's own: it fails for the verifier", async () => {
+  test("is refused in another browser's authorization because of the verifier", async () => {
     const stolen = await owner.agree(await owner.begin());
     const attacker = service.browser();
     const own = await attacker.agree(await attacker.begin(), "someone_else");
@@ -146,15 +146,15 @@ describe("the code", () => {
     ["is missing", (query: URLSearchParams) => query.delete("code")],
     ["is empty", (query: URLSearchParams) => query.set("code", "")],
     ["comes twice", (query: URLSearchParams) => query.append("code", "another")],
-    ["comes with an error", (query: URLSearchParams) => query.set("error", "access_denied")],
+    ["is sent with an error", (query: URLSearchParams) => query.set("error", "access_denied")],
     [
-      "comes with a token, as in the implicit flow",
+      "is replaced by a token, as in the implicit flow",
       (query: URLSearchParams) => {
         query.delete("code");
         query.set("access_token", "attacker");
       },
     ],
-  ])("%s", async (_what, change) => {
+  ])("is refused if it %s", async (_what, change) => {
     const back = await owner.agree(await owner.begin());
     expect(await told(await owner.follow(changed(back, change)))).toBe(REFUSED);
     await expectNothing();
@@ -162,7 +162,7 @@ describe("the code", () => {
 });
 
 describe("PKCE", () => {
-  test("is asked for as S256 whatever the query says, and the verifier is nowhere in sight", async () => {
+  test("uses S256 regardless of the query, and does not expose the verifier", async () => {
     const page = await owner.begin("?code_challenge_method=plain&code_challenge=known&scope=none&client_id=attacker");
     const { code_challenge: challenge = "", ...asked } = Object.fromEntries(page.searchParams);
     expect(asked).toMatchObject({ code_challenge_method: "S256", client_id: world.sandbox.x.clientId });
@@ -173,17 +173,14 @@ describe("PKCE", () => {
     expect(hashes).not.toContain(challenge);
   });
 
-  test.each(["code_challenge", "code_challenge_method"])(
-    "without its %s on the way: no account is linked",
-    async (name) => {
-      const page = await owner.begin();
-      const back = await owner.agree(changed(page, (query) => query.delete(name)));
-      expect(await told(await owner.follow(back))).toBe(REFUSED);
-      await expectNothing();
-    },
-  );
+  test.each(["code_challenge", "code_challenge_method"])("links no account if its %s is removed", async (name) => {
+    const page = await owner.begin();
+    const back = await owner.agree(changed(page, (query) => query.delete(name)));
+    expect(await told(await owner.follow(back))).toBe(REFUSED);
+    await expectNothing();
+  });
 
-  test("with a challenge of the attacker's on the way: the code that comes back fails for the verifier", async () => {
+  test("refuses a code that was issued for an attacker's challenge", async () => {
     const verifier = "attacker".repeat(6);
     const page = await owner.begin();
     const challenge = createHash("sha256").update(verifier).digest("base64url");
@@ -194,7 +191,7 @@ describe("PKCE", () => {
 });
 
 describe("the redirect", () => {
-  test("is exactly that of PUBLIC_URL, whatever the request says", async () => {
+  test("is always that of PUBLIC_URL", async () => {
     const expected = `${service.url}/social/callback`;
     for (const headers of [
       { "x-forwarded-host": "evil.example" },
@@ -209,7 +206,7 @@ describe("the redirect", () => {
     }
   });
 
-  test("to another host is not answered at all", async () => {
+  test("is refused with 421 on another host", async () => {
     const response = await fetch(`${service.url}/social/auth`, {
       headers: { host: "evil.example" },
       redirect: "manual",
@@ -223,7 +220,7 @@ describe("the redirect", () => {
     "/social/%63allback",
     "/social/callback%2f",
     "/social/callback%00",
-  ])("to %s leads nowhere", async (path) => {
+  ])("to %s is not found", async (path) => {
     const back = await owner.agree(await owner.begin());
     const response = await fetch(`${service.url}${path}${back.search}`, {
       headers: { cookie: owner.cookie },
@@ -243,7 +240,7 @@ describe("the redirect", () => {
     await expectNothing();
   });
 
-  test("leads to the console afterwards, and nowhere else", async () => {
+  test("leads only to the console afterwards", async () => {
     const page = await owner.begin("?next=https://evil.example&return_to=//evil.example");
     const back = changed(await owner.agree(page), (query) => {
       for (const name of ["next", "return_to", "redirect", "redirect_uri", "url", "location"])
@@ -254,8 +251,8 @@ describe("the redirect", () => {
   });
 });
 
-describe("what comes from another server than the network we asked", () => {
-  test("names itself in iss: its code is sent nowhere", async () => {
+describe("a response from another server", () => {
+  test("is refused by its iss, without an exchange", async () => {
     const back = await owner.agree(await owner.begin());
     const mixedUp = changed(back, (query) => query.set("iss", "https://evil.example"));
     expect(await told(await owner.follow(mixedUp))).toBe(REFUSED);
@@ -268,7 +265,7 @@ describe("what comes from another server than the network we asked", () => {
     "a\r\nset-cookie: x=1",
     "\u0000",
     "x".repeat(65),
-  ])("tells an error that is none, %j: it is not repeated", async (error) => {
+  ])("is answered without its unknown error %j", async (error) => {
     const page = await owner.begin();
     const back = changed(await owner.agree(page, "acme_team", "cancel"), (query) => {
       query.set("error", error);
@@ -284,7 +281,7 @@ describe("what comes from another server than the network we asked", () => {
     expect(world.answers.join()).not.toContain("canary");
   });
 
-  test("reports a known error without our state: it is not even read", async () => {
+  test("is answered without its known error if the state is missing", async () => {
     await owner.begin();
     const back = new URL(`${service.url}/social/callback?error=access_denied`);
     const response = await owner.follow(back);
@@ -294,7 +291,7 @@ describe("what comes from another server than the network we asked", () => {
   });
 });
 
-test("an account that may not be linked gets nothing: their grant is revoked, and the answer says nothing of it", async () => {
+test("another account is refused, its grant is revoked, and its id is not exposed", async () => {
   await owner.follow(await owner.agree(await owner.begin()));
   const attacker = service.browser();
   const response = await attacker.follow(await attacker.agree(await attacker.begin(), "someone_else"));
@@ -305,7 +302,7 @@ test("an account that may not be linked gets nothing: their grant is revoked, an
   expect(await service.linked()).toBe("acme_team");
 });
 
-test("a program learns who was linked, and no token", async () => {
+test("a program receives the linked account without tokens", async () => {
   const answer = await owner.follow(await owner.agree(await owner.begin()), { accept: "application/json" });
   expect(Object.keys((await answer.json()) as object).sort()).toEqual(["id", "name", "scopes", "username"]);
 });

@@ -45,7 +45,7 @@ async function faultOf(work: Promise<unknown>): Promise<OAuthError> {
   return fault as OAuthError;
 }
 
-test("the browser is sent out with a challenge that is the verifier's hash, and with a fresh state each time", async () => {
+test("the authorization URL has the verifier's hash as challenge, and a fresh state", async () => {
   const oauth = oauthAt("http://127.0.0.1:1");
   const [one, other] = [await oauth.begin(), await oauth.begin()];
   const { origin, pathname, searchParams } = new URL(one.url);
@@ -62,7 +62,7 @@ test("the browser is sent out with a challenge that is the verifier's hash, and 
   expect([one.state === other.state, one.verifier === other.verifier]).toEqual([false, false]);
 });
 
-test("a code is exchanged with the verifier, and what the network grants comes back", async () => {
+test("a code is exchanged with the verifier for the granted tokens", async () => {
   await using server = serve(() => Response.json(GRANTED));
   const pair = await oauthAt(server.url).exchange(redirect(GOOD_REDIRECT), started);
   expect(pair).toEqual({
@@ -83,7 +83,7 @@ test("a code is exchanged with the verifier, and what the network grants comes b
   expect(asked?.headers.get("authorization")).toBeNull();
 });
 
-test("where X leaves them out, the life of a token is two hours and the scopes are those asked for", async () => {
+test("by default a token lives for two hours and has the requested scopes", async () => {
   await using server = serve(() => Response.json({ token_type: "bearer", access_token: "a" }));
   expect(await oauthAt(server.url).refresh("r")).toEqual({
     accessToken: "a",
@@ -93,7 +93,7 @@ test("where X leaves them out, the life of a token is two hours and the scopes a
   });
 });
 
-test("a confidential client sends id and secret in Basic as they are, not percent-encoded", async () => {
+test("a confidential client sends id and secret in Basic without percent-encoding", async () => {
   await using server = serve(() => Response.json(GRANTED));
   await oauthAt(server.url, "s-e_c+r/e=t").refresh("the-refresh-token");
   const [asked] = server.requests;
@@ -108,7 +108,7 @@ test.each([
   ["raw", "a%2Bb+c"],
   // https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
   ["form", "a%252Bb%2Bc"],
-] as const)("a secret with %% and + stands in Basic as the setting says: %s", async (encoding, shown) => {
+] as const)("a secret with %% and + is encoded in Basic as configured: %s", async (encoding, shown) => {
   await using server = serve(() => Response.json(GRANTED));
   const oauth = oauthAt(server.url, "a%2Bb+c", encoding);
   await oauth.refresh("the-refresh-token");
@@ -127,14 +127,14 @@ test("a token is revoked at the network", async () => {
   ]);
 });
 
-describe("a redirect that was not started here is refused without a question to the network", () => {
+describe("a redirect", () => {
   test.each([
     ["another state", `state=other&code=${CODE}`],
     ["no state", `code=${CODE}`],
     ["no code", "state=the-state"],
     ["two states", `state=the-state&state=the-state&code=${CODE}`],
-    ["a person who said no", "state=the-state&error=access_denied"],
-  ])("%s", async (_what, query) => {
+    ["a denial by the user", "state=the-state&error=access_denied"],
+  ])("with %s is refused without a request to the network", async (_what, query) => {
     await using server = serve(() => Response.json(GRANTED));
     const { kind, message } = await faultOf(oauthAt(server.url).exchange(redirect(query), started));
     expect(kind).toBe("rejected");
@@ -151,9 +151,9 @@ const CHALLENGE = { "www-authenticate": 'Basic realm="x"' };
 const problem = (status: number) => () =>
   Response.json({ title: "t", status }, { status, headers: { "content-type": "application/problem+json" } });
 
-describe("what the network answers to a refresh", () => {
+describe("a response of the network", () => {
   const answers = {
-    "400 as X words it": () => Response.json(STALE, { status: 400 }),
+    "400 invalid_request for a stale token": () => Response.json(STALE, { status: 400 }),
     "400 invalid_grant": () => Response.json({ error: "invalid_grant" }, { status: 400 }),
     "401 invalid_grant, with a challenge": () =>
       Response.json({ error: "invalid_grant" }, { status: 401, headers: CHALLENGE }),
@@ -163,44 +163,47 @@ describe("what the network answers to a refresh", () => {
     "401 invalid_client, with a challenge": () =>
       Response.json({ error: "invalid_client" }, { status: 401, headers: CHALLENGE }),
     "401 with a challenge only": () => new Response(null, { status: 401, headers: CHALLENGE }),
-    "401 without a word": () => new Response(null, { status: 401 }),
-    "401 as X words its problems": problem(401),
-    "401 in words of no meaning": () => Response.json({ error: "invalid_request" }, { status: 401 }),
+    "401 without a body": () => new Response(null, { status: 401 }),
+    "401 with a problem of X": problem(401),
+    "401 invalid_request": () => Response.json({ error: "invalid_request" }, { status: 401 }),
     "401 to the app": () => Response.json({ error: "unauthorized_client" }, { status: 401 }),
     "400 to the app": () => Response.json({ error: "invalid_client" }, { status: 400 }),
     "403": problem(403),
     "429": problem(429),
-    "429 in the words of OAuth": () => Response.json({ error: "slow_down" }, { status: 429 }),
+    "429 with an OAuth body": () => Response.json({ error: "slow_down" }, { status: 429 }),
     "400 without an OAuth body": () => new Response("proxy says no", { status: 400 }),
     "a redirect": () => Response.redirect("http://127.0.0.1:1/"),
     "500": () => new Response("oops", { status: 500 }),
     "503 with an OAuth body": () => Response.json({ error: "temporarily_unavailable" }, { status: 503 }),
-    "503 that repeats what ends a grant": () => Response.json(STALE, { status: 503 }),
-    "200 that is no JSON": () => new Response(CANARY, { headers: { "content-type": "text/html" } }),
+    "503 with an error that ends a grant": () => Response.json(STALE, { status: 503 }),
+    "200 in HTML": () => new Response(CANARY, { headers: { "content-type": "text/html" } }),
     "200 cut short": () => new Response('{"access_token":"canary', { headers: JSON_TYPE }),
     "200 without a token": () => Response.json({ token_type: "bearer" }),
     "200 with an empty object": () => Response.json({}),
-    "200 with a life that is no number": () => Response.json({ ...GRANTED, expires_in: "soon" }),
+    "200 with an invalid lifetime": () => Response.json({ ...GRANTED, expires_in: "soon" }),
   };
   const faultFor = async (answer: keyof typeof answers): Promise<OAuthError> => {
     await using server = serve(answers[answer]);
     return await faultOf(oauthAt(server.url, `${CANARY}-secret`).refresh(`${CANARY}-refresh`));
   };
 
-  test.each(["400 as X words it", "400 invalid_grant", "401 invalid_grant, with a challenge"] as const)(
-    "%s: the grant is dead",
-    async (answer) => expect(await faultFor(answer)).toMatchObject({ kind: "rejected", isUnsettled: false }),
+  test.each([
+    "400 invalid_request for a stale token",
+    "400 invalid_grant",
+    "401 invalid_grant, with a challenge",
+  ] as const)("%s to a refresh means that the grant is dead", async (answer) =>
+    expect(await faultFor(answer)).toMatchObject({ kind: "rejected", isUnsettled: false }),
   );
 
   test.each([
     "401 invalid_client, with a challenge",
     "401 with a challenge only",
-    "401 without a word",
-    "401 as X words its problems",
-    "401 in words of no meaning",
+    "401 without a body",
+    "401 with a problem of X",
+    "401 invalid_request",
     "401 to the app",
     "400 to the app",
-  ] as const)("%s: the app's credentials are to be checked, the grant lives", async (answer) => {
+  ] as const)("%s to a refresh blames the app's credentials, not the grant", async (answer) => {
     const { kind, message, isUnsettled } = await faultFor(answer);
     expect([kind, isUnsettled, message]).toEqual(["unavailable", false, expect.stringContaining(CHECK)]);
   });
@@ -211,8 +214,8 @@ describe("what the network answers to a refresh", () => {
     "400 without an OAuth body",
     "403",
     "429",
-    "429 in the words of OAuth",
-  ] as const)("%s: no new tokens, the refresh token is as it was", async (answer) =>
+    "429 with an OAuth body",
+  ] as const)("%s to a refresh leaves the refresh token unused", async (answer) =>
     expect(await faultFor(answer)).toMatchObject({ kind: "unavailable", isUnsettled: false }),
   );
 
@@ -220,51 +223,48 @@ describe("what the network answers to a refresh", () => {
     "a redirect",
     "500",
     "503 with an OAuth body",
-    "503 that repeats what ends a grant",
-    "200 that is no JSON",
+    "503 with an error that ends a grant",
+    "200 in HTML",
     "200 cut short",
     "200 without a token",
     "200 with an empty object",
-    "200 with a life that is no number",
-  ] as const)("%s: whether the refresh token was used up is not known", async (answer) =>
+    "200 with an invalid lifetime",
+  ] as const)("%s to a refresh leaves the refresh token in doubt", async (answer) =>
     expect(await faultFor(answer)).toMatchObject({ kind: "unavailable", isUnsettled: true }),
   );
 
-  test("an odd answer to a code is the network's fault, not the redirect's", async () => {
+  test("counts as an outage if a code gets no token", async () => {
     await using server = serve(() => Response.json({}));
     const fault = await faultOf(oauthAt(server.url).exchange(redirect(GOOD_REDIRECT), started));
     expect(fault.kind).toBe("unavailable");
   });
 
-  test.each([401, 400])(
-    "the app's credentials failed beside a code, %d: they are what is to be checked",
-    async (status) => {
-      await using server = serve(() => Response.json({ error: "invalid_client" }, { status, headers: CHALLENGE }));
-      const fault = await faultOf(oauthAt(server.url, "s").exchange(redirect(GOOD_REDIRECT), started));
-      expect([fault.kind, fault.message]).toEqual(["unavailable", `invalid_client: ${CHECK}`]);
-    },
-  );
+  test.each([401, 400])("%d with invalid_client for a code blames the app's credentials", async (status) => {
+    await using server = serve(() => Response.json({ error: "invalid_client" }, { status, headers: CHALLENGE }));
+    const fault = await faultOf(oauthAt(server.url, "s").exchange(redirect(GOOD_REDIRECT), started));
+    expect([fault.kind, fault.message]).toEqual(["unavailable", `invalid_client: ${CHECK}`]);
+  });
 
-  test("a secret that is not the same form-encoded may want the other encoding", async () => {
+  test("mentions X_BASIC_ENCODING after invalid_client if that changes the secret", async () => {
     await using server = serve(() => Response.json({ error: "invalid_client" }, { status: 401, headers: CHALLENGE }));
     const { message } = await faultOf(oauthAt(server.url, "a+b").refresh("r"));
     expect(message).toBe(`invalid_client: ${CHECK}, or X_BASIC_ENCODING`);
   });
 
-  test("an error code that may hold anything is not repeated", async () => {
+  test("is reported without an unknown error code", async () => {
     await using server = serve(() => Response.json({ error: `${CANARY}\u0000` }, { status: 400 }));
     expect((await faultOf(oauthAt(server.url).refresh("r"))).message).toEndWith(": unknown_error");
     const fault = await faultOf(oauthAt(server.url).exchange(redirect(GOOD_REDIRECT), started));
     expect([fault.kind, fault.message]).toEqual(["rejected", "unknown_error"]);
   });
 
-  test("a connection that breaks", async () => {
+  test("leaves the refresh token in doubt if it breaks off", async () => {
     await using server = await serveRaw((socket) => socket.resetAndDestroy());
     const fault = await faultOf(oauthAt(server.url).refresh(`${CANARY}-refresh`));
     expect(fault).toMatchObject({ kind: "unavailable", isUnsettled: true });
   });
 
-  test("no server there", async () => {
+  test("leaves nothing in doubt if there is no server", async () => {
     const oauth = oauthAt(await deadUrl());
     for (const asked of [oauth.exchange(redirect(GOOD_REDIRECT), started), oauth.refresh("r")])
       expect(await faultOf(asked)).toMatchObject({ kind: "unavailable", isUnsettled: false });

@@ -5,9 +5,11 @@ import { OAuthError, type TokenPair } from "../../src/account/oauth.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
 import { nextTurn, openAccount, type AccountProcess, type AccountHarness } from "../harness/memory/account.ts";
+import { toStateContext } from "../harness/memory/log.ts";
+import type { SocialNetwork } from "../../src/networks/network.ts";
 
 const LIFE_MS = 60_000;
-/** Longer than the tokens' lease lasts without a renewal. */
+/** Time after which an instance's lease on the tokens has expired if it was not renewed. */
 const LEASE_MS = 15_001;
 
 const echo = async (token: string): Promise<string> => token;
@@ -24,8 +26,8 @@ async function linked() {
 }
 
 /**
- * Stops the process while it waits for the answer to its refresh. With `rotated` the network has used the refresh token
- * up. `answer` lets the answer arrive.
+ * Freezes the process while its refresh waits for X's answer. If `rotated`, X has already replaced the refresh token.
+ * `answer` lets the answer arrive.
  */
 async function standStillInRefresh(world: AccountHarness, process: AccountProcess, rotated: boolean) {
   const { oauth } = world;
@@ -45,7 +47,11 @@ async function standStillInRefresh(world: AccountHarness, process: AccountProces
   return { used, answer: () => answered.resolve() };
 }
 
-test("killed before the new pair was stored: the access token is used to its end, the refresh token tried once more, then a person is asked for", async () => {
+async function unlink({ oauth, eventLog }: AccountHarness, { tokens, projector }: AccountProcess): Promise<void> {
+  const account = { oauth, tokens, network: {} as SocialNetwork, pinnedHandle: undefined };
+  await unlinkAccount(toStateContext({ eventLog, projector }), account, {});
+}
+test("a kill before the new pair is stored ends the grant after one more refresh", async () => {
   const { world, first } = await linked();
   await standStillInRefresh(world, first, true);
   const next = await world.start();
@@ -62,7 +68,7 @@ test("killed before the new pair was stored: the access token is used to its end
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
 });
 
-test("killed before the network was reached: the refresh token still works, and no operator is alarmed", async () => {
+test("a kill before the network is reached leaves the refresh token valid, without an announcement", async () => {
   const { world, first } = await linked();
   await standStillInRefresh(world, first, false);
   const next = await world.start();
@@ -72,7 +78,7 @@ test("killed before the network was reached: the refresh token still works, and 
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
 });
 
-test("while the network cannot be asked, the doubt about the refresh token stays", async () => {
+test("an outage of the network keeps the refresh token in doubt", async () => {
   const { world, first } = await linked();
   await standStillInRefresh(world, first, true);
   const { tokens } = await world.start();
@@ -86,7 +92,7 @@ test("while the network cannot be asked, the doubt about the refresh token stays
   });
 });
 
-/** X has used the refresh token up, but its answer did not arrive in time. */
+/** Makes the next refresh replace the refresh token at X and then fail, as if X's answer did not arrive in time. */
 function loseAnswer({ oauth }: AccountHarness): void {
   const { refresh } = oauth;
   oauth.refresh = async (token) => {
@@ -96,7 +102,7 @@ function loseAnswer({ oauth }: AccountHarness): void {
   };
 }
 
-test("after a refresh that timed out the access token is used to its end before the refresh token is tried again", async () => {
+test("after a refresh without an answer the access token is used until it expires", async () => {
   const { world, first } = await linked();
   loseAnswer(world);
   const next = await world.start();
@@ -112,14 +118,14 @@ test("after a refresh that timed out the access token is used to its end before 
   });
 });
 
-test("after a refresh that the network certainly did not make, the refresh token is in no doubt", async () => {
+test("a refresh that certainly was not executed leaves the refresh token in no doubt", async () => {
   const { world, first } = await linked();
   world.oauth.faults.push(new OAuthError("unavailable", "the connection was refused"));
   expect(await first.tokens.use(echo)).toBe("access-1");
   expect(await first.tokens.use(echo)).toBe("access-2");
 });
 
-test("an answer that comes after another process found the grant dead brings it back", async () => {
+test("a late answer restores a grant that another process found dead", async () => {
   const { world, first } = await linked();
   const late = await standStillInRefresh(world, first, true);
   const other = await world.start();
@@ -131,19 +137,19 @@ test("an answer that comes after another process found the grant dead brings it 
   expect((await first.tokens.peek())?.refreshToken).toBe("refresh-2");
 });
 
-test("an answer that comes after the account was unlinked is not kept", async () => {
+test("a late answer after an unlinking is not stored", async () => {
   const { world, first } = await linked();
   const late = await standStillInRefresh(world, first, true);
   const other = await world.start();
   world.now += LEASE_MS;
-  await unlinkAccount({ ...world, ...other }, {});
+  await unlink(world, other);
   late.answer();
   expect(await late.used).toBe("unauthorized");
   expect(await first.tokens.peek()).toBeUndefined();
   expect(await world.types()).toEqual(["AccountAuthorized", "AccountUnlinked"]);
 });
 
-/** A process that stops while it holds the lease, before it uses the refresh token. */
+/** Starts a process that freezes while it holds the lease, before it sends the refresh token to X. */
 async function standStillBeforeRefresh(world: AccountHarness) {
   const goOn = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<void>();
@@ -168,7 +174,7 @@ async function standStillBeforeRefresh(world: AccountHarness) {
   };
 }
 
-test("a process that stood still under the lease does not use a refresh token that another has used", async () => {
+test("a suspended process does not reuse a refresh token that another has used", async () => {
   const { world, first } = await linked();
   const { slow, used, goOn } = await standStillBeforeRefresh(world);
   expect(await first.tokens.use(echo)).toBe("access-2");
@@ -178,7 +184,7 @@ test("a process that stood still under the lease does not use a refresh token th
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });
 
-test("a process that stood still under the lease takes it again before it refreshes", async () => {
+test("a suspended process refreshes once after it resumes", async () => {
   const { world, first } = await linked();
   const { used, goOn } = await standStillBeforeRefresh(world);
   goOn();
@@ -187,7 +193,7 @@ test("a process that stood still under the lease takes it again before it refres
   expect(await first.tokens.use(echo)).toBe("access-2");
 });
 
-test("a process that stood still under the lease waits for another that refreshes meanwhile", async () => {
+test("a suspended process waits for another that is refreshing", async () => {
   const { world, first } = await linked();
   const { used, goOn } = await standStillBeforeRefresh(world);
   const other = await standStillInRefresh(world, first, true);
@@ -201,10 +207,10 @@ test("a process that stood still under the lease waits for another that refreshe
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("a process that stood still under the lease leaves the tokens of the next account alone", async () => {
+test("a suspended process leaves the tokens of a newer authorization alone", async () => {
   const { world, first } = await linked();
   const { slow, used, goOn } = await standStillBeforeRefresh(world);
-  await unlinkAccount({ ...world, ...first }, {});
+  await unlink(world, first);
   await world.link(first);
   goOn();
   expect(await used).toBe("access-2");
@@ -212,30 +218,27 @@ test("a process that stood still under the lease leaves the tokens of the next a
   expect(world.oauth.refreshed).toEqual([]);
 });
 
-test.each(["before", "after"])(
-  "killed %s the operator was told of a dead grant: the next one tells it, once",
-  async (when) => {
-    const { world } = await linked();
-    const told = Promise.withResolvers<void>();
-    const dying = await world.start({
-      announce: (text, key) => {
-        if (when === "after") world.announced.set(key, text);
-        told.resolve();
-        return new Promise(() => {});
-      },
-    });
-    world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
-    void dying.tokens.use(echo);
-    await told.promise;
-    dying.freeze();
-    const next = await world.start();
-    world.now += LIFE_MS;
-    expect(await outcomeOf(next.tokens.use(echo))).toBe("unauthorized");
-    expect(world.announced.size).toBe(1);
-  },
-);
+test.each(["before", "after"])("a dead grant is announced once despite a kill %s the announcement", async (when) => {
+  const { world } = await linked();
+  const told = Promise.withResolvers<void>();
+  const dying = await world.start({
+    announce: (text, key) => {
+      if (when === "after") world.announced.set(key, text);
+      told.resolve();
+      return new Promise(() => {});
+    },
+  });
+  world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
+  void dying.tokens.use(echo);
+  await told.promise;
+  dying.freeze();
+  const next = await world.start();
+  world.now += LIFE_MS;
+  expect(await outcomeOf(next.tokens.use(echo))).toBe("unauthorized");
+  expect(world.announced.size).toBe(1);
+});
 
-test("a verdict that comes late does not count against an authorization that came meanwhile", async () => {
+test("a late rejection does not end a newer authorization", async () => {
   const { world, first } = await linked();
   const told = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
@@ -257,7 +260,7 @@ test("a verdict that comes late does not count against an authorization that cam
   expect(await slow.tokens.use(echo)).toBe("access-2");
 });
 
-test("the death of the next authorization is announced too", async () => {
+test("each dead authorization is announced once", async () => {
   const { world, first } = await linked();
   world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
   await outcomeOf(first.tokens.use(echo));
@@ -267,7 +270,7 @@ test("the death of the next authorization is announced too", async () => {
   expect(world.announced.size).toBe(2);
 });
 
-test("a slow token request keeps the lease: another process does not use the refresh token meanwhile", async () => {
+test("a slow refresh keeps the lease, so that another process does not reuse the refresh token", async () => {
   const { world, first } = await linked();
   const { leases } = world.eventLog.store;
   const { acquire } = leases;
@@ -294,7 +297,7 @@ test("a slow token request keeps the lease: another process does not use the ref
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("while the vault cannot be written, as on a full disk, the refresh token is not used up", async () => {
+test("the refresh token is not used while the vault cannot be written", async () => {
   const { world, first } = await linked();
   const { tokens } = await world.start({
     vault: {
@@ -310,8 +313,8 @@ test("while the vault cannot be written, as on a full disk, the refresh token is
 });
 
 /**
- * A process whose vault handles each attempt to store a new pair as given: it stores it or not, and then returns or
- * throws.
+ * Starts a process with a faulty vault. `tries` says for each attempt to store a refreshed pair of tokens if the pair
+ * is stored, and if the call returns or throws.
  */
 async function startStoring(
   world: AccountHarness,
@@ -334,7 +337,7 @@ async function startStoring(
   return { ...process, asked: () => asked };
 }
 
-test("a new pair that the vault does not take at once, as while its server is away, is stored as soon as it does", async () => {
+test("a new pair is stored by retries while the vault fails", async () => {
   const { world, first } = await linked();
   const lost = ["lost", "fault"] as const;
   const process = await startStoring(world, first, [lost, lost, lost]);
@@ -344,7 +347,7 @@ test("a new pair that the vault does not take at once, as while its server is aw
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
 });
 
-test("a new pair that the vault stored without saying so is used and recorded", async () => {
+test("a new pair that was stored without confirmation is used and recorded", async () => {
   const { world, first } = await linked();
   const process = await startStoring(world, first, [["stored", "fault"]]);
   expect(await process.tokens.use(echo)).toBe("access-2");
@@ -353,7 +356,7 @@ test("a new pair that the vault stored without saying so is used and recorded", 
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
 });
 
-test("a new pair that the vault never takes is given up in the end, and the account is not used with it", async () => {
+test("a new pair that cannot be stored is abandoned as in doubt", async () => {
   const { world, first } = await linked();
   const process = await startStoring(
     world,
@@ -364,7 +367,7 @@ test("a new pair that the vault never takes is given up in the end, and the acco
   expect(await world.types()).toEqual(["AccountAuthorized"]);
 });
 
-test("a caller that comes while a refresh is under way waits for it, and is not sent out with the old token", async () => {
+test("a caller during a refresh waits for the new token", async () => {
   const { world, first } = await linked();
   const { refresh } = world.oauth;
   let later: Promise<string> | undefined;
@@ -376,7 +379,7 @@ test("a caller that comes while a refresh is under way waits for it, and is not 
   expect(await later).toBe("access-2");
 });
 
-test("a refresh whose caller left is waited for at the end, and its answer stored", async () => {
+test("a stop waits for a refresh in progress, and its answer is stored", async () => {
   const { world, first } = await linked();
   const { refresh } = world.oauth;
   const asked = Promise.withResolvers<void>();

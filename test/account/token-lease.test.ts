@@ -1,22 +1,22 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import type { Leases } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
 import { createTokenLease } from "../../src/account/tokens.ts";
 import { nextTurn, openAccount, type AccountHarness } from "../harness/memory/account.ts";
-import { SILENT } from "../harness/memory/log.ts";
+import { toLogContext } from "../harness/memory/log.ts";
+import type { LogContext } from "../../src/log/event-log.ts";
 
 const RENEW_MS = 5_000;
-/** Longer than the lease lasts without a renewal. */
+/** Time after which the lease has expired if its holder did not renew it. */
 const EXPIRED_MS = 15_001;
-/** Duration of the slowest token request. */
+/** Duration of the slowest request for tokens, longer than the lease lasts without a renewal. */
 const SLOW_MS = 30_000;
 
-/** The queue of one process; `leases` overrides the store's leases. */
-function queueOf(world: AccountHarness, holder: string, leases: Partial<Leases> = {}) {
+/** Creates one process's queue for the token lease; `leases` overrides methods of the store's leases. */
+function queueOf(world: AccountHarness, holder: string, leases: Partial<EventStore["leases"]> = {}) {
   const { eventLog } = world;
   const store = { ...eventLog.store, leases: { ...eventLog.store.leases, ...leases } };
-  return createTokenLease({
-    eventLog: { ...eventLog, store },
+  const times: Partial<LogContext> = {
     clock: () => world.now,
     wallClock: () => world.now,
     async sleep(ms, signal) {
@@ -24,14 +24,16 @@ function queueOf(world: AccountHarness, holder: string, leases: Partial<Leases> 
       do await nextTurn();
       while (world.now < until && !signal.aborted);
     },
-    holder,
-    logger: SILENT,
-  });
+  };
+  return createTokenLease(toLogContext({ ...eventLog, store }, { ...times, holder }));
 }
 
 const DEAD = new Error("database is locked");
 
-/** Lets the time of a slow request pass in steps of one renewal. `renewed` returns the number of attempted renewals. */
+/**
+ * Advances the clock through a slow request and waits for a renewal of the lease at each interval. `renewed` returns
+ * the number of attempted renewals.
+ */
 async function passSlowly(world: AccountHarness, renewed: () => number): Promise<void> {
   for (let passed = 0; passed < SLOW_MS; passed += RENEW_MS) {
     const before = renewed();
@@ -40,7 +42,7 @@ async function passSlowly(world: AccountHarness, renewed: () => number): Promise
   }
 }
 
-test("a renewal that fails is tried again: no other process gets in while the work goes on", async () => {
+test("a failed renewal is retried, and no other process acquires the lease", async () => {
   await using world = await openAccount();
   const { leases } = world.eventLog.store;
   let tried = 0;
@@ -65,7 +67,7 @@ test("a renewal that fails is tried again: no other process gets in while the wo
   expect(order).toEqual(["first", "other"]);
 });
 
-test("a lease that expired while the process stood still is taken again, and released at the end", async () => {
+test("a lease that expired during a suspension is acquired again, and released at the end", async () => {
   await using world = await openAccount();
   const { leases } = world.eventLog.store;
   const taken: unknown[] = [];
@@ -89,13 +91,13 @@ test("a lease that expired while the process stood still is taken again, and rel
   expect(tokens).toEqual([undefined, 3]);
 });
 
-test("a lease that cannot be given back does not undo what was done under it", async () => {
+test("a failed release does not undo the work", async () => {
   await using world = await openAccount();
   const queue = queueOf(world, "one", { release: () => Promise.reject(DEAD) });
   expect(await queue.run(async () => "stored")).toBe("stored");
 });
 
-test("work that fails does not hold up the next", async () => {
+test("failed work does not block the next", async () => {
   await using world = await openAccount();
   const queue = queueOf(world, "one");
   const failed = queue.run(() => Promise.reject(DEAD)).catch((fault: unknown) => fault);

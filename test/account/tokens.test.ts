@@ -34,7 +34,7 @@ async function linked(lifeMs: number) {
   return { world, ...process };
 }
 
-test("a token with 5 minutes to live is used as it is; with less it is refreshed first", async () => {
+test("a token is refreshed before use if it expires in less than 5 minutes", async () => {
   const { world, tokens } = await linked(FIVE_MINUTES_MS);
   expect(await tokens.use(call(world))).toBe("access-1");
   world.now += 1;
@@ -43,14 +43,14 @@ test("a token with 5 minutes to live is used as it is; with less it is refreshed
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshed"]);
 });
 
-test("ten callers at once make one refresh, and all get the new token", async () => {
+test("ten concurrent callers cause one refresh, and all receive the new token", async () => {
   const { world, tokens } = await linked(60_000);
   const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
   expect(new Set(used)).toEqual(new Set(["access-2"]));
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("ten callers that all met with a 401 make one refresh", async () => {
+test("ten concurrent callers with a 401 cause one refresh", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
   const revokedEarly = async (token: string) => {
     if (token === "access-1") throw new SocialError("unauthorized", "told so");
@@ -61,7 +61,7 @@ test("ten callers that all met with a 401 make one refresh", async () => {
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("callers of two processes at once make one refresh", async () => {
+test("concurrent callers of two processes cause one refresh", async () => {
   const { world, tokens } = await linked(60_000);
   const other = await world.start();
   const callers = [tokens, other.tokens, tokens, other.tokens];
@@ -70,7 +70,7 @@ test("callers of two processes at once make one refresh", async () => {
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("after a 401 it is tried once more with a fresh token, and not a third time", async () => {
+test("a call is repeated once with a new token after a 401", async () => {
   const { tokens } = await linked(LIFETIME_MS);
   const asked: string[] = [];
   const fault = await faultOf(
@@ -90,7 +90,7 @@ test("after a 401 it is tried once more with a fresh token, and not a third time
   expect([result.outcome, ...sent]).toEqual(["unauthorized", "access-2", "access-3"]);
 });
 
-test("a clock that is set ahead and back again costs one refresh, and no new token is taken for dead", async () => {
+test("a clock that is set ahead and back causes one refresh", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
   world.now += LIFETIME_MS;
   expect(await tokens.use(call(world))).toBe("access-2");
@@ -99,7 +99,7 @@ test("a clock that is set ahead and back again costs one refresh, and no new tok
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("a clock that was set back makes an expired token look alive: its 401 is what refreshes it, once", async () => {
+test("after a clock was set back, a 401 refreshes an expired token once", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
   world.now -= 12 * LIFETIME_MS;
   const expired = async (token: string) => {
@@ -110,7 +110,7 @@ test("a clock that was set back makes an expired token look alive: its 401 is wh
   expect(world.oauth.refreshed).toEqual(["refresh-1"]);
 });
 
-test("other faults make no refresh", async () => {
+test("other errors cause no refresh", async () => {
   const { world, tokens } = await linked(LIFETIME_MS);
   const down = new SocialError("unavailable", "told so");
   expect(await faultOf(tokens.use(() => Promise.reject(down)))).toBe(down);
@@ -124,7 +124,7 @@ test("the new pair is in the vault before any caller uses it", async () => {
   });
 });
 
-test("a network that grants no new refresh token leaves the old one in use", async () => {
+test("the old refresh token is kept if the network grants no new one", async () => {
   const { world, tokens } = await linked(60_000);
   const { refresh } = world.oauth;
   world.oauth.refresh = async (token) => ({ ...(await refresh(token)), refreshToken: undefined });
@@ -133,7 +133,7 @@ test("a network that grants no new refresh token leaves the old one in use", asy
 });
 
 describe("a dead grant", () => {
-  test("ends the authorization, is announced to the operator once, and is not asked for again", async () => {
+  test("ends the authorization, is announced once, and is not refreshed again", async () => {
     const { world, tokens, projector } = await linked(60_000);
     world.oauth.faults.push(new OAuthError("rejected", "invalid_request"));
     const faults = await Promise.all(Array.from({ length: 5 }, () => faultOf(tokens.use(call(world)))));
@@ -145,7 +145,7 @@ describe("a dead grant", () => {
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
   });
 
-  test("is announced once by two processes that meet with it at once", async () => {
+  test("is announced once by two concurrent processes", async () => {
     const { world, tokens } = await linked(60_000);
     const other = await world.start();
     world.oauth.faults.push(new OAuthError("rejected", "no"), new OAuthError("rejected", "no"));
@@ -154,7 +154,7 @@ describe("a dead grant", () => {
     expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
   });
 
-  test("that showed in a 401 is not tried again, though its token has long to live", async () => {
+  test("is not used again after a 401, although its token has not expired", async () => {
     const { world, tokens } = await linked(LIFETIME_MS);
     world.oauth.faults.push(new OAuthError("rejected", "no"));
     let calls = 0;
@@ -166,7 +166,7 @@ describe("a dead grant", () => {
     expect(calls).toBe(1);
   });
 
-  test("without a refresh token the access token is used to its end, and then there is nothing to refresh with", async () => {
+  test("follows the expiry of an access token without a refresh token", async () => {
     await using world = await openAccount();
     const { tokens, projector } = await world.start();
     const pair = { ...world.oauth.grant(), refreshToken: undefined, expiresAt: world.now + 1 };
@@ -180,8 +180,8 @@ describe("a dead grant", () => {
   });
 });
 
-describe("a network that cannot be asked for a new token", () => {
-  test("does not matter as long as the old one works", async () => {
+describe("an unavailable token endpoint", () => {
+  test("has no effect while the old token works", async () => {
     const { world, tokens, projector } = await linked(60_000);
     world.oauth.faults.push(new OAuthError("unavailable", "down"));
     expect(await tokens.use(call(world))).toBe("access-1");
@@ -190,7 +190,7 @@ describe("a network that cannot be asked for a new token", () => {
     expect(await tokens.use(call(world))).toBe("access-2");
   });
 
-  test("is asked once for ten callers", async () => {
+  test("is called once for ten callers", async () => {
     const { world, tokens } = await linked(60_000);
     world.oauth.faults.push(new OAuthError("unavailable", "down"));
     const used = await Promise.all(Array.from({ length: 10 }, () => tokens.use(call(world))));
@@ -198,7 +198,7 @@ describe("a network that cannot be asked for a new token", () => {
     expect(world.oauth.refreshed).toHaveLength(1);
   });
 
-  test("while the old one is refused: nothing was sent, and the grant lives on", async () => {
+  test("keeps the grant while the old token is refused, and nothing is sent", async () => {
     const { world, tokens, projector } = await linked(LIFETIME_MS);
     world.oauth.grant();
     world.oauth.faults.push(new OAuthError("unavailable", "down"), new OAuthError("unavailable", "down"));
@@ -207,7 +207,7 @@ describe("a network that cannot be asked for a new token", () => {
     expect(projector.state("account").authorized).toBe(true);
   });
 
-  test("once it is stale: a read is unavailable, a message is certainly not sent, and the grant lives on", async () => {
+  test("keeps the grant after the old token expired, and nothing is sent", async () => {
     const { world, tokens, projector } = await linked(0);
     world.oauth.faults.push(new OAuthError("unavailable", "down"), new OAuthError("unavailable", "down"));
     expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unavailable" });
@@ -217,7 +217,7 @@ describe("a network that cannot be asked for a new token", () => {
   });
 });
 
-test("an account that is authorized again during a refresh is used with its new tokens, and no run ends", async () => {
+test("an account that is authorized again during a refresh is used with its new tokens", async () => {
   const { world, ...first } = await linked(60_000);
   let isReauthorized = false;
   const { tokens } = await world.start({
@@ -235,7 +235,7 @@ test("an account that is authorized again during a refresh is used with its new 
   expect(world.oauth.refreshed).toEqual([]);
 });
 
-test("an account whose tokens are gone, as in a log restored without its vault, has to be authorized again", async () => {
+test("an account without tokens in the vault must be authorized again", async () => {
   const { world, tokens, projector } = await linked(LIFETIME_MS);
   expect(await tokens.drop("access-1")).toBe(true);
   for (const _ of [1, 2]) expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });
@@ -244,7 +244,7 @@ test("an account whose tokens are gone, as in a log restored without its vault, 
   expect(await world.types()).toEqual(["AccountAuthorized", "TokenRefreshFailed"]);
 });
 
-test("without an account there is nothing to call with", async () => {
+test("a call without an account is unauthorized", async () => {
   await using world = await openAccount();
   const { tokens } = await world.start();
   expect(await faultOf(tokens.use(call(world)))).toMatchObject({ kind: "unauthorized" });

@@ -5,7 +5,10 @@ import type { NewEvent } from "eventstore-lite";
 // oxlint-disable-next-line no-control-regex
 const NOT_IN_NAMES = /[\u0000-\u001f\u007f-\u009f\ud800-\udfff]/gu;
 
-/** Names of streams, types and events, including ones that a spreadsheet or a parser could misinterpret. */
+/**
+ * fast-check generator of names of streams, types and events, including ones that a spreadsheet or a parser could
+ * misinterpret.
+ */
 export const name: fc.Arbitrary<string> = fc
   .tuple(
     fc.constantFrom("", "=", "+", "-", "@", "'", "''", '"', ",", ";", "\ufeff", "{", "1e5", "\u2028", "reachlog."),
@@ -13,7 +16,7 @@ export const name: fc.Arbitrary<string> = fc
   )
   .map(([first, rest]) => (first + rest).replace(NOT_IN_NAMES, "") || "x");
 
-/** Any JSON value, with NUL, lone surrogates and noncharacters in its texts. */
+/** fast-check generator of JSON values whose texts contain NUL, lone surrogates and noncharacters. */
 const json = fc.jsonValue({ maxDepth: 3, stringUnit: "binary" });
 
 const meta = fc.oneof(
@@ -21,5 +24,5 @@ const meta = fc.oneof(
   json,
 );
 
-/** Any event that another or an older codec may have written. */
+/** fast-check generator of any event that another or an older codec may have written. */
 export const newEvent: fc.Arbitrary<NewEvent> = fc.record({ id: name, type: name, data: json, meta });

@@ -6,8 +6,9 @@ import { EXPORT_FORMATS, type Format } from "../../src/log/export-formats.ts";
 import { csvRecord, readGuarded } from "../../src/log/export-formats/csv.ts";
 import type { StoredEvent } from "../../src/log/export-formats/format.ts";
 import { name, newEvent } from "./events.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-const CASES = 1_000;
+const CASES = countCases(1_000);
 const NAMES = Object.keys(EXPORT_FORMATS) as Format[];
 
 const stored: fc.Arbitrary<StoredEvent> = fc
@@ -35,7 +36,7 @@ const EVENT: StoredEvent = {
   hash: "ab".repeat(32),
 };
 
-/** Reads the JSON of each line's data and meta. */
+/** Parsers by export format. Each returns the data and the metadata of an exported line. */
 const READERS: Readonly<Record<Format, (line: string) => readonly unknown[]>> = {
   jsonl: (line) => Object.values(JSON.parse(line) as Record<string, unknown>).slice(6, 8),
   csv: (line) => (parse(line)[0] ?? []).slice(6, 8).map((cell) => JSON.parse(cell.replace(/^'/, "")) as unknown),
@@ -45,7 +46,7 @@ const READERS: Readonly<Record<Format, (line: string) => readonly unknown[]>> = 
   },
 };
 
-test.each(NAMES)("%s writes each event in one line, and its data and meta byte by byte in their JSON", (format) => {
+test.each(NAMES)("%s writes each event on one line and keeps the JSON of data and meta", (format) => {
   fc.assert(
     fc.property(stored, (event) => {
       const text = EXPORT_FORMATS[format].line(event);
@@ -59,17 +60,17 @@ test.each(NAMES)("%s writes each event in one line, and its data and meta byte b
   );
 });
 
-describe("csv", () => {
+describe("the csv format", () => {
   const cells = (event: StoredEvent) => EXPORT_FORMATS.csv.line(event).trimEnd();
 
-  test("keeps a spreadsheet from running a cell", () => {
+  test("keeps a spreadsheet from running a cell as a formula", () => {
     for (const first of ["=", "+", "-", "@"]) {
       const event = { ...EVENT, stream: `${first}cmd|' /C calc'!A0` };
       expect(cells(event)).toContain(`,"'${first}cmd`);
     }
   });
 
-  test("tells an apostrophe of the event from that of the guard", () => {
+  test("distinguishes an event's apostrophe from that of the guard", () => {
     const event = { ...EVENT, stream: "'=1" };
     expect(cells(event)).toContain(`,"''=1",`);
   });
@@ -77,7 +78,7 @@ describe("csv", () => {
   const FORMULA = /(?:^|[;\t])\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/;
   const hostile = fc.array(fc.constantFrom(";", "\t", " ", "=", "+", "@", "'", "\uff1d", '"', "a"), { maxLength: 12 });
 
-  test("begins no formula in a cell, nor behind a semicolon or a tab in one", () => {
+  test("has no formula at the start of a cell or after a semicolon or tab", () => {
     fc.assert(
       fc.property(hostile, (characters) => {
         const text = characters.join("");
@@ -92,16 +93,16 @@ describe("csv", () => {
     );
   });
 
-  test("begins with a byte order mark, by which a spreadsheet knows UTF-8, and names its columns", () => {
+  test("begins with a byte order mark and the names of its columns", () => {
     expect(EXPORT_FORMATS.csv.head).toBe("\ufeffposition,id,stream,version,type,time,data,meta,hash,stored\r\n");
   });
 });
 
-describe("cloudevents", () => {
+describe("events in the cloudevents format", () => {
   const parsed = (event: StoredEvent) => JSON.parse(EXPORT_FORMATS.cloudevents.line(event)) as Record<string, unknown>;
 
   // CloudEvents 1.0.2, 3 (context attributes) and its JSON format, 3.
-  test("are valid: required attributes, names of a-z and 0-9, values of its types", () => {
+  test("have the required attributes, with valid names and values", () => {
     fc.assert(
       fc.property(stored, (event) => {
         const { data: _data, ...attributes } = parsed(event);
@@ -123,7 +124,7 @@ describe("cloudevents", () => {
     );
   });
 
-  test("tell in attributes of their own what others may want of meta", () => {
+  test("have separate attributes for the schema version and the traceparent", () => {
     expect(parsed(EVENT)).toMatchObject({ schemaversion: 3, traceparent: "00-ab-cd-01", subject: EVENT.stream });
     expect(JSON.parse(String(parsed(EVENT)["meta"]))).toEqual(EVENT.meta);
   });

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { capture, type Captured } from "../harness/capture.ts";
@@ -9,7 +9,7 @@ import { addedOf } from "../harness/memory/new-events.ts";
 
 const imported = (id: string, username: string): NewEvent => addedOf({ id, username }, { basis: "dm_first" });
 
-test("an export is the same log in PostgreSQL, and back in a file", async () => {
+test("an export imported into PostgreSQL and back into a file stays the same", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [imported("101", "ann"), imported("102", "zoë 'quoted', =1")]);
   const key = { REACHLOG_KEY: "07".repeat(32) };

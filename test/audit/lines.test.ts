@@ -30,7 +30,7 @@ async function faultOf(content: string | Uint8Array, cuts?: readonly number[]): 
 }
 
 describe("lines", () => {
-  test("are the same however the file comes in pieces", async () => {
+  test("are the same for any chunks of the file", async () => {
     const line = fc.string({ unit: "grapheme" }).map((text) => text.replace(/[\r\n]/g, ""));
     const share = fc.double({ min: 0, max: 1, noNaN: true });
     const whole = fc.asyncProperty(
@@ -45,14 +45,14 @@ describe("lines", () => {
     await fc.assert(whole, { numRuns: 300 });
   });
 
-  test("may miss the last break, and begin with a byte order mark", async () => {
+  test("may lack the last line break and begin with a byte order mark", async () => {
     expect(await linesOf("\ufeffa\r\nb\n\nc")).toEqual(["a", "b", "", "c"]);
     // The same result if the second line begins a piece.
     for (const cuts of [[], [0.3]]) expect(await linesOf("a\n\ufeffb\n", cuts)).toEqual(["a", "\ufeffb"]);
     expect(await linesOf("")).toEqual([]);
   });
 
-  test("that are not UTF-8 are named", async () => {
+  test("with invalid UTF-8 are refused with their number", async () => {
     const latin1 = Buffer.concat([Buffer.from("één\ntwee\n"), Buffer.from("dri\u00eb\nvier\n", "latin1")]);
     for (const cuts of [[], [0.2, 0.4, 0.6, 0.8]]) {
       expect(await faultOf(latin1, cuts)).toBe("line 3: it is not valid UTF-8; nothing was imported");
@@ -60,7 +60,7 @@ describe("lines", () => {
     expect(await faultOf(Buffer.from("a\nb\nc\ud83d").subarray(0, -1))).toStartWith("line 3: it is not valid");
   });
 
-  test("without an end are refused before they fill the memory", async () => {
+  test("beyond the length limit are refused before they fill the memory", async () => {
     let given = 0;
     const endless = async function* () {
       yield Buffer.from("short\n");

@@ -9,9 +9,12 @@ import { exportLog } from "../../src/commands/audit/export.ts";
 import { importLog } from "../../src/commands/audit/import.ts";
 import { capture } from "../harness/capture.ts";
 import { name, newEvent } from "./events.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-/** Each run creates two logs; formats.test.ts tests single lines in a thousand runs. */
-const RUNS = 25;
+/**
+ * Number of random histories, few because each creates two logs; formats.test.ts tests single lines in a thousand runs.
+ */
+const RUNS = countCases(25);
 
 const root = mkdtempSync(join(tmpdir(), "reachlog-audit-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -20,9 +23,9 @@ interface Place {
   readonly directory: string;
   readonly log: string;
   file(name: string): string;
-  /** Runs `audit export` or `audit import`; returns its output. */
+  /** Runs `audit export` or `audit import` on the log of this place; returns its output. */
   run(action: "export" | "import", ...args: string[]): Promise<string>;
-  /** Runs the same command with a signal; returns the exit code and stderr. */
+  /** Runs the command as `run` does, but `signal` may interrupt it; returns the exit code and stderr. */
   interrupted(signal: AbortSignal, action: "export" | "import", ...args: string[]): Promise<[number, string]>;
 }
 
@@ -54,7 +57,7 @@ const appends: fc.Arbitrary<readonly Append[]> = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-/** Writes a log with `history`; the clock advances by a second with each append. */
+/** Writes the appends of `history` to a new log, a second apart by its clock. Returns the log's head. */
 async function write(log: string, history: readonly Append[]) {
   let now = 0;
   await using store = await openSqliteStore({ file: log, clock: () => (now += 1_000) });
@@ -62,7 +65,7 @@ async function write(log: string, history: readonly Append[]) {
   return await store.head();
 }
 
-test("an export imported is the same log, and exports to the same bytes", async () => {
+test("an imported export gives the same log and exports to the same bytes", async () => {
   const roundTrip = fc.asyncProperty(appends, async (history) => {
     const source = newPlace();
     const head = await write(source.log, history);
@@ -80,7 +83,7 @@ test("an export imported is the same log, and exports to the same bytes", async 
   await fc.assert(roundTrip, { numRuns: RUNS });
 });
 
-/** Exports four events. */
+/** Writes a log with four events and exports it. Returns its place, and the path and text of the export. */
 async function exported(): Promise<{ place: Place; file: string; text: string }> {
   const place = newPlace();
   const events = [1, 2].map((n) => ({ id: `e${n}`, type: "T", data: { n, text: "é" }, meta: { schema: 1 } }));
@@ -98,20 +101,24 @@ const spoiled: Record<
   string,
   readonly [spoil: (lines: string[]) => string | Uint8Array, line: number, reason: string]
 > = {
-  "cut off in a line": [(lines) => lines.join("\n").slice(0, -9), 4, "cut off"],
-  shuffled: [
+  "cut off within a line": [(lines) => lines.join("\n").slice(0, -9), 4, "cut off"],
+  "with swapped lines": [
     ([a, b, c, d]) => [a, c, b, d].join("\n"),
     2,
     "position 2: it is missing: the event here is of position 3",
   ],
-  doubled: [([a, b, c, d]) => [a, b, b, c, d].join("\n"), 3, "position 3: the event here is of position 2"],
-  "short of a line": [([a, _b, c, d]) => [a, c, d].join("\n"), 2, "position 2: it is missing"],
-  "short of its beginning": [([_a, b, c, d]) => [b, c, d].join("\n"), 1, "position 1: it is missing"],
-  altered: [(lines) => lines.join("\n").replace("é", "e"), 1, "position 1: the hash does not follow"],
-  "not JSON": [([a, _b, c, d]) => [a, "what?", c, d].join("\n"), 2, "not JSON"],
-  "no object": [([a, _b, c, d]) => [a, "[]", c, d].join("\n"), 2, "not a JSON object"],
-  "of another encoding": [(lines) => Buffer.from(lines.join("\n"), "latin1"), 1, "not valid UTF-8"],
-  "without an end": [(lines) => lines.join("\n") + "x".repeat(2_000_000), 4, "longer than 1048576 bytes"],
+  "with a repeated line": [
+    ([a, b, c, d]) => [a, b, b, c, d].join("\n"),
+    3,
+    "position 3: the event here is of position 2",
+  ],
+  "with a missing line": [([a, _b, c, d]) => [a, c, d].join("\n"), 2, "position 2: it is missing"],
+  "with a missing beginning": [([_a, b, c, d]) => [b, c, d].join("\n"), 1, "position 1: it is missing"],
+  "with an altered event": [(lines) => lines.join("\n").replace("é", "e"), 1, "position 1: the hash does not follow"],
+  "with a line that is not JSON": [([a, _b, c, d]) => [a, "what?", c, d].join("\n"), 2, "not JSON"],
+  "with a line that is no object": [([a, _b, c, d]) => [a, "[]", c, d].join("\n"), 2, "not a JSON object"],
+  "in another encoding": [(lines) => Buffer.from(lines.join("\n"), "latin1"), 1, "not valid UTF-8"],
+  "with an endless line": [(lines) => lines.join("\n") + "x".repeat(2_000_000), 4, "longer than 1048576 bytes"],
 };
 
 /** Imports a file that holds this content into a new place. Returns the place, and the output or the refusal. */
@@ -124,7 +131,7 @@ async function importOf(content: string | Uint8Array): Promise<{ target: Place; 
 
 describe("an import", () => {
   test.each(Object.entries(spoiled))(
-    "of a file that is %s names the line, and imports nothing",
+    "refuses a file %s, names the line and imports nothing",
     async (_what, [spoil, line, reason]) => {
       const { text } = await exported();
       const { target, told } = await importOf(spoil(text.trimEnd().split("\n")));
@@ -133,7 +140,7 @@ describe("an import", () => {
     },
   );
 
-  test.each(["csv", "cloudevents"])("of %s is refused at the first line", async (format) => {
+  test.each(["csv", "cloudevents"])("refuses a %s export at its first line", async (format) => {
     const { place } = await exported();
     const file = place.file(format);
     await place.run("export", "--format", format, "--out", file);
@@ -142,7 +149,7 @@ describe("an import", () => {
     expect(existsSync(target.log)).toBe(false);
   });
 
-  test("takes a byte order mark, either line break, empty lines and a missing last break", async () => {
+  test("accepts a byte order mark, either line break, empty lines and a missing last break", async () => {
     const { text } = await exported();
     for (const lineBreak of ["\n", "\r\n", "\n\n"]) {
       const { told } = await importOf(`\ufeff${text.trimEnd().replaceAll("\n", lineBreak)}`);
@@ -150,7 +157,7 @@ describe("an import", () => {
     }
   });
 
-  test("without events is refused", async () => {
+  test("refuses a file without events", async () => {
     for (const content of ["", "\n"]) {
       const { target, told } = await importOf(content);
       expect(told).toContain("holds no events");
@@ -160,7 +167,7 @@ describe("an import", () => {
 });
 
 describe("an export to a file", () => {
-  test("is its owner's alone, and overwrites nothing", async () => {
+  test("is readable by its owner only and overwrites no file", async () => {
     const { place, file, text } = await exported();
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await place.run("export", "--out", file).catch((fault: Error) => fault.message)).toBe(
@@ -169,19 +176,19 @@ describe("an export to a file", () => {
     expect(readFileSync(file, "utf8")).toBe(text);
   });
 
-  test("has its name once it is whole: interrupted, there is none", async () => {
+  test("leaves no file if it is interrupted", async () => {
     const { place } = await exported();
     const file = place.file("interrupted");
     const interrupt = new AbortController();
     interrupt.abort(130);
     expect(await place.interrupted(interrupt.signal, "export", "--out", file)).toEqual([
       130,
-      `interrupted: ${file} was not made\n`,
+      `interrupted: ${file} was not written\n`,
     ]);
     expect(readdirSync(place.directory).filter((name) => name.startsWith("interrupted"))).toEqual([]);
   });
 
-  test("tells of events that this version of the program does not know", async () => {
+  test("contains events of types that this version does not know", async () => {
     const { text } = await exported();
     expect(JSON.parse(text.split("\n")[0] ?? "")).toMatchObject({ type: "T", data: { n: 1, text: "é" } });
   });

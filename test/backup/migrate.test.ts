@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { openDatabase } from "eventstore-lite/postgres";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { audit } from "../../src/commands/audit.ts";
 import { backup, migrate } from "../../src/commands/backup.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
@@ -73,7 +73,7 @@ async function schemasOf(url: string): Promise<string[]> {
   return rows.map(({ nspname }) => String(nspname));
 }
 
-test("moved to PostgreSQL and back to a file, it is the same log with all that belongs to it", async () => {
+test("a log moved to PostgreSQL and back has the same events, vault and suppressions", async () => {
   const before = await stateOf(world.env);
   const { position, hash } = await world.store.head();
   const suppression = await world.store.vault.stableKey("suppression");
@@ -114,7 +114,7 @@ test("moved to PostgreSQL and back to a file, it is the same log with all that b
   expect(readdirSync(place.file("back")).filter((name) => name.startsWith("reachlog-"))).toEqual([]);
 });
 
-test("nothing is put beside a log or other secrets, nor with another master key", async () => {
+test("migrate refuses a place with a log or secrets, and another master key", async () => {
   const other = { ...server, REACHLOG_KEY: Buffer.alloc(32, 9).toString("hex") };
   const refused = (to: Record<string, string>): Promise<unknown> =>
     move(world.env, to).catch((fault: unknown) => fault);
@@ -135,7 +135,7 @@ test("nothing is put beside a log or other secrets, nor with another master key"
   expect(await refused(world.env)).toMatchObject({ kind: "conflict" });
 });
 
-test("interrupted, no log is in the new place, and it can be moved again", async () => {
+test("an interrupted migration leaves no log in the new place, and can be repeated", async () => {
   const interrupt = new AbortController();
   interrupt.abort(130);
   const before = await stateOf(world.env);
@@ -147,7 +147,7 @@ test("interrupted, no log is in the new place, and it can be moved again", async
   expect(await move(world.env, server)).toMatchObject({ code: 0 });
 });
 
-test("a command that was killed after the secrets were put there, and before the log, moves again", async () => {
+test("a migration can be repeated after a kill between the secrets and the log", async () => {
   expect(await move(world.env, server)).toMatchObject({ code: 0 });
   const database = openDatabase({ url: server["DATABASE_URL"]!, connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA eventstore CASCADE`);
@@ -156,7 +156,7 @@ test("a command that was killed after the secrets were put there, and before the
   expect(await stateOf(server)).toEqual(await stateOf(world.env));
 });
 
-test("a backup of a log on PostgreSQL is restored as files, and one of files to PostgreSQL", async () => {
+test("a backup of a log in a file is restored to PostgreSQL, and the reverse", async () => {
   const before = await stateOf(world.env);
   await world.run(backup, place.file("one"));
   expect(await capture(restoreCommand, [place.file("one")], { env: server })).toMatchObject({ code: 0 });

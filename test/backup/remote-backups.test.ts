@@ -5,10 +5,10 @@ import type { Increments } from "../../src/backup/increments-manifest.ts";
 import { hashedName, isFormer } from "../../src/backup/remote-names.ts";
 import { playHistory, type Tally } from "./remote-model/history.ts";
 
-/** Enough to find a defect that one history in fifty reveals. */
+/** Number of random histories: enough to find a defect that shows in one of fifty. */
 const HISTORIES = 200;
 
-test(`${HISTORIES} histories of two writers and a reader: each backup that was made is read`, async () => {
+test(`every reported backup is readable in ${HISTORIES} random histories of two writers and a reader`, async () => {
   const first = Number(process.env["FAULT_SEED"] ?? randomInt(2 ** 31));
   const tally: Tally = { made: 0, busy: 0, killed: 0, unavailable: 0, read: 0 };
   for (let seed = first; seed < first + HISTORIES; seed += 1) {
@@ -40,9 +40,9 @@ test.each([
   ["a segment at earlier positions", own(segment(11, 20)), true],
   ["another log's segment at earlier positions", others(segment(11, 20)), false],
   ["an earlier build's segment at earlier positions", segment(11, 20), false],
-  ["a segment behind the last position", own(segment(31, 40)), false],
+  ["a segment after the last position", own(segment(31, 40)), false],
   ["a name that no backup writes", "segments/notes.txt", false],
-])("what backup 3, with the positions 21 to 30, removes: %s", (_what, name, isRemoved) => {
+])("backup 3 of positions 21 to 30 removes only former and unfinished objects: %s", (_what, name, isRemoved) => {
   const backups = [10, 20, 30].map((position) => ({ made_at: "", position, hash: "" }));
   expect(isFormer(name, { log: "log-1", backups } as unknown as Increments)).toBe(isRemoved);
 });

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { outputOf } from "eventstore-lite/bench/child";
+import { outputOf } from "eventstore-lite/bench";
 
 /** Returns a log of `clicks` clicks that are pending on all channels. Created once per run, in a separate process. */
 export async function backlogLog(directory: string, clicks: number): Promise<string> {

@@ -3,9 +3,9 @@
  * and stores nothing. Prints clicks a second and processor time per click. Arguments: FILE (the backlog), URL of the
  * sinks.
  */
+import { type UsualChannel } from "../harness/click.ts";
 import { openSqliteStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
-import type { ClickChannel } from "../../events/channel.ts";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
 import { toDispatch } from "../../src/delivery/ask-network.ts";
 import { createMetaChannel } from "../../src/networks/meta/meta.ts";
@@ -43,8 +43,11 @@ async function readClicks(): Promise<readonly Click[]> {
   return found;
 }
 
-/** Creates the requests with the channels' own code; their `fetch` stores each request instead of sending it. */
-async function prepareAll(): Promise<Readonly<Record<ClickChannel, readonly Prepared[]>>> {
+/**
+ * Creates the requests of the backlog's clicks with the channels' own code, whose `fetch` stores each request here
+ * instead of sending it.
+ */
+async function prepareAll(): Promise<Readonly<Record<UsualChannel, readonly Prepared[]>>> {
   const kept: Prepared[] = [];
   const keep: SafeFetch = async (url, { body = "" }) => {
     kept.push({ url, body });

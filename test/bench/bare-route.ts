@@ -1,4 +1,7 @@
-/** The limit of intake and redirect: the same routes and schema with synchronous handlers and no storage. */
+/**
+ * Server with which intake and redirect are compared: the service's routes and schema with synchronous handlers and no
+ * storage.
+ */
 import { Elysia } from "elysia";
 import { makeId } from "../../src/platform/clock.ts";
 import { trackingBody } from "../../src/http/features/clicks.ts";

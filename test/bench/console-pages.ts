@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqliteStore } from "eventstore-lite";
-import { atMost, compare, roundsOf, type Bar, type Bench, type Row } from "eventstore-lite/bench/measure";
-import { timeWithChildren } from "eventstore-lite/bench/processor-time";
+import { atMost, compare, roundsOf, type Bar, type Bench, type Row, timeWithChildren } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
@@ -13,7 +12,9 @@ const EVENTS_QUICK = 50_000;
 const PEOPLE = 100_000;
 const PEOPLE_QUICK = 2_000;
 
-/** Limits: a delay that an operator does not notice, and a size that a phone loads at once. */
+/**
+ * Limits for a page of the console: a delay that an operator does not notice, and a size that a phone loads at once.
+ */
 const PAGE_MS = 200;
 const PAGE_KB = 200;
 
@@ -71,13 +72,16 @@ async function measure(
   return rows;
 }
 
-/** Placeholder for a position in the address of a page. */
+/** Placeholder for a past position in the address of a page. */
 const MOMENT = "MOMENT";
 
-/** Multiples of it, without their integer part, are spread evenly. */
+/** Golden ratio. Its multiples, without their integer part, are spread evenly, so they choose the past positions. */
 const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
-/** The addresses of the pages, with a recipient, a link and an event that the log contains. */
+/**
+ * Returns the number of clicks in the log, and the addresses of the pages, with a recipient, a link and an event of
+ * that log.
+ */
 async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly pages: readonly string[] }> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let clicks = 0;
@@ -86,7 +90,8 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
   const [sent] = await Array.fromAsync(store.read({ types: ["DirectMessageSent"], backwards: true, limit: 1 }));
   if (click?.type !== "LinkClicked" || sent?.type !== "DirectMessageSent") throw new Error("the log is too short");
   const { domain, short_code } = click.data;
-  const main = ["/", "/?range=90d", "/people", "/runs", "/links", "/results", "/deliveries"];
+  const { run_id } = sent.data;
+  const main = ["/", "/?range=90d", "/people", "/runs", "/activity", "/links", "/results", "/deliveries", "/attention"];
   const pages = [
     ...main,
     "/people?search=person_4999",
@@ -95,10 +100,13 @@ async function pagesOf(log: string): Promise<{ readonly clicks: number; readonly
     `/links/${domain}/${encodeURIComponent(short_code)}`,
     // The link that all messages contain.
     "/links/go.example/spring",
-    "/activity",
+    `/runs/${run_id}`,
+    "/find?q=person_49",
     "/activity?type=RunFinished",
     `/activity/${click.position}`,
     `/activity/${sent.position}`,
+    "/people/import",
+    "/what-if",
     "/setup",
     ...main.map((page) => `${page}${page.includes("?") ? "&" : "?"}as_of=${MOMENT}`),
   ];

@@ -1,4 +1,4 @@
-import { median } from "eventstore-lite/bench/measure";
+import { median } from "eventstore-lite/bench";
 
 /** The cost of one operation. */
 export interface Cost {

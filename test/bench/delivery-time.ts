@@ -1,14 +1,13 @@
-import { median } from "eventstore-lite/bench/measure";
-import { processorTimeOf, timeOfThreads } from "eventstore-lite/bench/processor-time";
+import { median, processorTimeOf, timeOfThreads } from "eventstore-lite/bench";
 
 /** Processor time of a delivering process in µs, by the purpose of its threads. */
 export interface DeliveryTime {
   readonly main: number;
-  /** The runtime's HTTP client. */
+  /** Processor time of the runtime's HTTP client, in µs. */
   readonly client: number;
-  /** The log's writer. */
+  /** Processor time of the log's writer thread, in µs. */
   readonly writer: number;
-  /** The compilers and the garbage collection of the runtime. */
+  /** Processor time of all remaining threads, in µs: those of the runtime's compilers and garbage collection. */
   readonly runtime: number;
 }
 
@@ -25,7 +24,7 @@ export function timeOfEach(before: DeliveryTime, after: DeliveryTime, clicks: nu
   return { main: each("main"), client: each("client"), writer: each("writer"), runtime: each("runtime") };
 }
 
-/** Formats the medians of several rounds. */
+/** Formats the medians of several rounds of such processor times. */
 export function describeTimes(times: readonly DeliveryTime[]): string {
   const middle = (part: keyof DeliveryTime): string => median(times.map((time) => time[part])).toFixed(0);
   return `main thread ${middle("main")}, HTTP client ${middle("client")}, log's writer ${middle("writer")}, runtime ${middle("runtime")}`;

@@ -1,4 +1,4 @@
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
 import { pendingOf } from "./pending.ts";
@@ -6,14 +6,20 @@ import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
-/** Progress of the chat, which with messaging is the slowest channel: each click is a separate request. */
+/**
+ * Progress of the backlog on the chat channel while clicks arrive. Chat and messaging are the slowest channels, because
+ * each click is a separate request.
+ */
 interface Meanwhile {
   readonly settledPerSecond: number;
-  /** True if the backlog was empty before the load ended. */
+  /** True if the backlog was empty before the load of new clicks ended. */
   readonly isOver: boolean;
 }
 
-/** Durable 202s a second while a backlog drains, against the same service on the same log that delivers nothing. */
+/**
+ * Measures durably accepted clicks a second while a backlog drains, against the same service on the same log that
+ * delivers nothing.
+ */
 export const drainIntake: Bench = async (options) => {
   const clicks = options.quick ? 10_000 : 100_000;
   const seconds = options.quick ? 1 : 4;
@@ -41,7 +47,7 @@ export const drainIntake: Bench = async (options) => {
   ];
 };
 
-/** Without networks the backlog stays pending, and new clicks request no dispatch. */
+/** Posts clicks to a service without networks. Its backlog stays pending, and new clicks request no dispatch. */
 async function loadIdle(log: string, seconds: number): Promise<LoadResult> {
   await using service = await startService(log);
   return await postClicks(service.url, seconds);

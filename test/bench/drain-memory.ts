@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
 import { largestMib } from "./memory.ts";
@@ -9,11 +9,12 @@ import { networkSettings, startSinks } from "./sinks-process.ts";
 /** Delay of a slow network: two such answers fit into an attempt's deadline of 5 s. */
 const SLOW_MS = 2_000;
 
-/** No server listens on this port, which browsers and servers avoid. */
+/** Address of dead networks: no server listens on this port, which browsers and servers avoid. */
 const DEAD = "http://127.0.0.1:9";
 
 /**
- * Largest memory of the service with a large backlog for slow or dead networks, against a service without a backlog.
+ * Measures the largest memory of the service with a large backlog for slow or dead networks, against a service without
+ * a backlog.
  */
 export const drainMemory: Bench = async (options) => {
   const clicks = options.quick ? 50_000 : 1_000_000;
@@ -34,7 +35,9 @@ export const drainMemory: Bench = async (options) => {
   return [row("slow", sizes.slow), row("dead", sizes.dead)];
 };
 
-/** The largest memory since the start, which folds the whole backlog. */
+/**
+ * Returns the largest memory of a service, in MiB. It includes the start, at which the service folds the whole backlog.
+ */
 async function grown(log: string, networks: string, watchMs: number): Promise<number> {
   await using service = await startService(log, networkSettings(networks));
   await Bun.sleep(watchMs);

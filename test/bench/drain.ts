@@ -1,9 +1,8 @@
+import { USUAL_CHANNELS } from "../harness/click.ts";
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
-import { outputOf } from "eventstore-lite/bench/child";
-import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
+import { outputOf, atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
-import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { backlogLog } from "./backlog-logs.ts";
 import { onCopyOf } from "./copied.ts";
@@ -12,22 +11,28 @@ import { settled } from "./pending.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** A shorter backlog would spend much of its time on compiling. */
+/** Clicks of the backlog. A shorter one would spend much of its time on compiling. */
 const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
-/** Positions per click with its outcomes on three channels; requests that complete together share an event. */
+/**
+ * Largest accepted number of log positions per click: the click itself and its outcomes on three channels, which share
+ * an event if requests complete together.
+ */
 const POSITIONS_MAX = 1.5;
 
 interface Drained {
   readonly perSecond: number;
   /** Positions of the log per click, including the click's own. */
   readonly positions: number;
-  /** Processor time per click. */
+  /** Processor time of the delivering process per click. */
   readonly time: DeliveryTime;
 }
 
-/** Delivers clicks that are pending on three channels until each outcome is durable, against only posting them. */
+/**
+ * Measures the delivery of clicks that are pending on three channels until each outcome is durable, against only
+ * posting the same requests.
+ */
 export const drain: Bench = async (options) => {
   const clicks = options.quick ? CLICKS_QUICK : CLICKS;
   const backlog = await backlogLog(options.directory, clicks);
@@ -48,7 +53,10 @@ export const drain: Bench = async (options) => {
   ];
 };
 
-/** Runs in a separate process, which creates its requests before its clock starts. */
+/**
+ * Posts the requests of the backlog and stores nothing. Runs in a separate process, which creates the requests before
+ * its clock starts.
+ */
 async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   await sinks.reset();
   const program = join(import.meta.dirname, "bare-loop.ts");
@@ -57,7 +65,10 @@ async function postBare(backlog: string, sinks: Sinks, clicks: number): Promise<
   return { ...(JSON.parse(printed) as Omit<Drained, "positions">), positions: 1 };
 }
 
-/** The service delivers immediately after its start, so its first requests are held until the clock starts. */
+/**
+ * Measures how fast a service delivers a copy of the backlog. The service begins as soon as it has started, so the
+ * sinks hold back its first requests until the measurement begins.
+ */
 function drainCopy(backlog: string, sinks: Sinks, clicks: number): Promise<Drained> {
   return onCopyOf(backlog, async (log) => {
     await sinks.reset();
@@ -80,16 +91,19 @@ async function drainService(log: string, sinks: Sinks, clicks: number): Promise<
 
 async function expectArrived(sinks: Sinks, clicks: number): Promise<void> {
   const counts = await sinks.reached(clicks);
-  const wrong = CLICK_CHANNELS.filter((channel) => counts[channel] !== clicks);
+  const wrong = USUAL_CHANNELS.filter((channel) => counts[channel] !== clicks);
   if (wrong.length > 0) throw new Error(`${wrong.join(", ")}: got other than ${clicks} clicks`);
 }
 
-/** Throws unless every dispatch was delivered; any other outcome is less work. Returns the length of the log. */
+/**
+ * Throws unless every dispatch in the log was delivered, because any other outcome is less work. Returns the position
+ * of the log's end.
+ */
 async function expectDelivered(log: string, clicks: number): Promise<number> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   const states = (await foldLog(store, ["deliveries"])).states.deliveries;
-  const delivered = CLICK_CHANNELS.reduce((sum, name) => sum + states[name].dispatched, 0);
-  if (delivered !== clicks * CLICK_CHANNELS.length)
+  const delivered = USUAL_CHANNELS.reduce((sum, name) => sum + states[name].dispatched, 0);
+  if (delivered !== clicks * USUAL_CHANNELS.length)
     throw new Error(`${delivered} dispatches of ${clicks} clicks delivered`);
   return (await store.head()).position;
 }

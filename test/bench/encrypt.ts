@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
@@ -8,12 +8,15 @@ import { startUnchanged, startWithout } from "./server.ts";
 /** Addresses of the visitors of a busy day, used in turn. */
 const ADDRESSES = 20_000;
 
-/** Addresses used in turn; more than the service caches leaf keys for, so that each click needs a new one. */
+/**
+ * Number of visitors' addresses, used in turn: more than the service caches encryption keys for, so that each click
+ * needs a new key.
+ */
 const NEW_ADDRESSES = 100_000;
 
 /**
- * The intake with encryption against the same service without it: clicks of one address, of many, and of always new
- * ones.
+ * Measures the intake with encryption against the same service without it: clicks of one address, of many, and of
+ * always new ones.
  */
 export const encrypt: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;

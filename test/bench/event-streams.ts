@@ -1,17 +1,17 @@
 import { connect, type Socket } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 
 const STREAMS = 200;
 
-/** Event streams of an open console page and of a program. */
+/** Paths of the event streams that an open console page and a program read. */
 const PAGES = "/events?only=position";
 const PROGRAMS = "/events";
 
-/** Durable 202s a second while clients follow the log, against none. */
+/** Measures durably accepted clicks a second while clients follow the log, against none that follow it. */
 export const eventStreams: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using service = await startService(join(options.directory, "event-streams.sqlite"));

@@ -7,7 +7,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
 
-/** Events folded first and not counted; otherwise a short log would be measured before the code is compiled. */
+/** Events folded before the measurement; otherwise a short log would be measured before the code is compiled. */
 const WARM_UP_EVENTS = 10_000;
 const WARM_UPS = 5;
 
@@ -21,7 +21,10 @@ const { position } = await foldLog(store, PROJECTION_NAMES);
 const tookMs = performance.now() - start;
 console.log(JSON.stringify({ microsecondsPerEvent: (tookMs * 1000) / position, rssMib: largestKib() / 1024 }));
 
-/** Asks Linux for this process only; getrusage would also count the memory of the parent process. */
+/**
+ * Returns the largest memory of this process, in KiB. On Linux it comes from /proc, because getrusage would also count
+ * the memory of the parent process.
+ */
 function largestKib(): number {
   if (process.platform !== "linux") return process.resourceUsage().maxRSS;
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1]);

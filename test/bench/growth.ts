@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { outputOf } from "eventstore-lite/bench/child";
-import { atMost, atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { outputOf, atMost, atMostMore, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { mixedLog } from "./mixed-logs.ts";
 
 const SIZES = [100_000, 1_000_000, 10_000_000] as const;
@@ -30,7 +29,7 @@ export const growth: Bench = async (options) => {
   });
 };
 
-/** Runs in a separate process, so that its largest memory is that of this fold. */
+/** Folds a log in a separate process, so that the largest memory is that of this fold. */
 async function foldIn(file: string): Promise<Fold> {
   const program = join(import.meta.dirname, "fold-process.ts");
   return JSON.parse(await outputOf([process.execPath, program, file])) as Fold;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
@@ -8,7 +8,10 @@ import { CLICK } from "./click.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 
-/** Clicks a second on one link among as many links as are counted separately, against the same link alone. */
+/**
+ * Measures the clicks a second on one link in a log with as many links as are counted separately, against a log with
+ * this link alone.
+ */
 export const hotLink: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   const [many, one] = [join(options.directory, "many-links.sqlite"), join(options.directory, "one-link.sqlite")];
@@ -31,7 +34,10 @@ export const hotLink: Bench = async (options) => {
   ];
 };
 
-/** Writes one click for each separately counted link; the first is on the link that is posted later. */
+/**
+ * Writes as many clicks as there are separately counted links. Each is on the link that is posted later, unless `other`
+ * names another one.
+ */
 async function writeClicks(file: string, other: (click: number) => { readonly short_code?: string }): Promise<void> {
   const posted = JSON.parse(CLICK) as { domain: string; short_code: string };
   await using store = await openSqliteStore<Event>({ file, codec });

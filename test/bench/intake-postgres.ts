@@ -1,21 +1,32 @@
 import { join } from "node:path";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
-import { processorTimeOf, timeWithChildren, type ProcessorTime } from "eventstore-lite/bench/processor-time";
+import {
+  atLeast,
+  compare,
+  interleave,
+  roundsOf,
+  type Bench,
+  processorTimeOf,
+  timeWithChildren,
+  type ProcessorTime,
+} from "eventstore-lite/bench";
+import { startPostgres } from "eventstore-lite/testing";
 import { CLIENT, measureClicks } from "./post-clicks.ts";
 import { startService, startServiceOn, type Server } from "./server.ts";
 
 const INSTANCES = 3;
 
-/** Clicks a second, and the processor time of one in µs. */
+/** Intake of services that share a log: clicks a second, and processor times of one click in µs. */
 interface SharedIntake {
   readonly perSecond: number;
-  /** Processor time in the services that received clicks. */
+  /** Processor time in the services that received clicks, per click. */
   readonly services: number;
   readonly server: number;
-  /** The part of the server's time during which others wait: that of the appending connections. */
+  /** Part of the database server's time during which other appends wait: that of the appending connections. */
   readonly turn: number;
-  /** Processor time in a service for each click that another one received: all of it, and on the request thread. */
+  /**
+   * Processor time in a service for each click that another service received: of the whole service, and of its request
+   * thread.
+   */
   readonly following: number;
   readonly followingMain: number;
   /** Processor time of the request thread for each click that its service received. */
@@ -23,8 +34,8 @@ interface SharedIntake {
 }
 
 /**
- * Durable 202s a second of three services on one PostgreSQL log, against one, and of one against SQLite. The processor
- * times show how much three could receive if each thread had its own core.
+ * Measures durably accepted clicks a second of three services on one PostgreSQL log, against one, and of one against
+ * SQLite. Processor times show how much three could receive if each thread had its own core.
  */
 export const intakePostgres: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
@@ -99,8 +110,8 @@ export const intakePostgres: Bench = async (options) => {
 };
 
 /**
- * Clicks a second that the processor time of request threads and turns allows. Each service also follows the others'
- * clicks.
+ * Clicks a second for which the request threads of `services` services and the server's turns have processor time. Each
+ * service also follows the others' clicks.
  */
 function allowed(services: number, { main, followingMain }: SharedIntake, turn: number): number {
   const thread = (main + (services - 1) * followingMain) / services;

@@ -1,11 +1,14 @@
 import { dirname, join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, atMost, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
 import { CLIENT, CONNECTIONS, measureClicks, type Measured } from "./post-clicks.ts";
 import { startBareRoute, startService, type Server } from "./server.ts";
 
-/** Durable 202s a second against the same Elysia route and schema with a synchronous handler and no storage. */
+/**
+ * Measures durably accepted clicks a second, against the same Elysia route and schema with a synchronous handler and no
+ * storage.
+ */
 export const intake: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   const log = join(options.directory, "intake.sqlite");
@@ -49,7 +52,10 @@ async function withServers<Result>(
   return await work(service, bareRoute);
 }
 
-/** Clicks in flight when a client ends are recorded but not counted: at most one per connection. */
+/**
+ * Throws unless the log has all acknowledged clicks. Clicks in flight when a client ends are recorded but not counted:
+ * at most `inFlightMax`, one per connection.
+ */
 async function expectRecorded(log: string, acknowledged: number, inFlightMax: number): Promise<void> {
   await using store = await openSqliteStore<Event>({ file: log, codec });
   let recorded = 0;

@@ -4,7 +4,10 @@
  */
 import { connect, type Socket } from "node:net";
 
-/** In a body, the 16 digits after this are replaced by the time of sending, in µs since the epoch and unique. */
+/**
+ * Text before a stamp. The 16 digits after it in a body are replaced by the time of sending, in µs since the epoch and
+ * unique.
+ */
 const STAMP = "sent=";
 // Arguments: URL, connections, seconds, body, total requests a second (0 for as fast as they are answered), and the
 // maximum number of requests.
@@ -75,7 +78,7 @@ function drive(index: number): Promise<void> {
   });
 }
 
-/** Returns a copy, because the socket may still hold the previous one. */
+/** Returns a copy of the request with a new stamp. A copy, because the socket may still hold the previous one. */
 function stamped(): Buffer {
   lastStamp = Math.max(lastStamp + 1, Math.floor((performance.timeOrigin + performance.now()) * 1000));
   const copy = Buffer.from(request);

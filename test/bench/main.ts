@@ -1,5 +1,4 @@
-import { peerBenches, storeBenches } from "eventstore-lite/bench/benches";
-import { runBenches } from "eventstore-lite/bench/command";
+import { peerBenches, storeBenches, runBenches } from "eventstore-lite/bench";
 import { consolePages } from "./console-pages.ts";
 import { drainIntake } from "./drain-intake.ts";
 import { drainMemory } from "./drain-memory.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { outputOf } from "eventstore-lite/bench/child";
+import { outputOf } from "eventstore-lite/bench";
 
 /** Returns the largest memory that a process had so far in MiB; outside Linux, its current memory. */
 export async function largestMib(pid: number): Promise<number> {

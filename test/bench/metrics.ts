@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { CLIENT, postClicks } from "./post-clicks.ts";
 import { startUnchanged, startWithout, type Server } from "./server.ts";
 
-/** Fifteen times as often as Prometheus by default. */
+/** Interval of the scrapes in ms, fifteen times as often as Prometheus by default. */
 const SCRAPE_MS = 1_000;
 
-/** The intake with counting and scraping, against the same service without counting. */
+/** Measures the intake with counting and scraping, against the same service without counting. */
 export const metrics: Bench = async (options) => {
   const seconds = options.quick ? 2 : 4;
   await using counting = await startUnchanged(join(options.directory, "counting.sqlite"));

@@ -1,23 +1,23 @@
 import type { ClickChannel } from "../../events/channel.ts";
-import type { OutcomeType } from "../../events/dispatches.ts";
-import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitors.ts";
+import type { OutcomeType } from "../../events/dispatch-rules.ts";
+import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { Emit, Part, Random } from "./mixed-log.ts";
 
-/** Number of different links; more than the clicks projection counts separately would be unusual. */
+/** Number of different links. A log with more links than the clicks projection counts separately would be unusual. */
 const LINKS = 4_000;
 const BURST_CLICKS = 12;
-/** Share of bursts with a click on a recipient's own link, and the number of such links. */
+/** Share of bursts that contain a click on a recipient's own link, and the number of such links. */
 const PERSONAL_SHARE = 0.1;
 const PERSONAL_LINKS = 5_000;
-/** The dispatcher has several attempts in flight, which complete out of order. */
+/** Number of attempts that the simulated dispatcher has in flight; they complete out of order. */
 const IN_FLIGHT = 4;
 const RETRY_AT = "2026-11-20T00:05:00.000Z";
 
-/** Pending clicks of one channel, as its dispatcher tracks them. */
+/** Pending clicks of one channel, as the simulated dispatcher tracks them. */
 interface Lane {
   readonly channel: ClickChannel;
-  /** Sources without an outcome, in the order of the log. */
+  /** Positions of clicks without an outcome, in the order of the log. */
   readonly waiting: number[];
   readonly retries: number[];
 }
@@ -74,7 +74,7 @@ interface Outcome {
   readonly request: object;
 }
 
-/** One event per kind of outcome for attempts that completed together, as the recorder writes them. */
+/** Creates one event for each kind of outcome of attempts that completed together, as the recorder writes them. */
 function eventsOf({ channel }: Lane, outcomes: readonly Outcome[], low_watermark: number): NewEvent[] {
   return [...Map.groupBy(outcomes, ({ type }) => type)].map(([type, ofType]) => {
     const requests = ofType.map(({ request }) => request);
@@ -82,7 +82,7 @@ function eventsOf({ channel }: Lane, outcomes: readonly Outcome[], low_watermark
   });
 }
 
-/** Outcome of the first attempt: nearly always delivered. */
+/** Returns a random outcome of a dispatch's first attempt: nearly always delivered. */
 function outcomeOf(lane: Lane, source: number, random: Random): Outcome {
   const base = { sources: [source], attempt: 1 };
   const asked = { ...base, mode: "single" };
@@ -98,7 +98,7 @@ function outcomeOf(lane: Lane, source: number, random: Random): Outcome {
   return { type: "DispatchSucceeded", request: { ...asked, status: 200, latency_ms } };
 }
 
-/** Outcome of the second attempt: delivered or abandoned. */
+/** Returns a random outcome of a dispatch's second attempt: delivered or abandoned. */
 function retryOf(source: number, random: Random): Outcome {
   const asked = { sources: [source], attempt: 2, mode: "single" };
   if (random() < 0.1) {

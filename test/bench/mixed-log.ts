@@ -12,8 +12,8 @@ import { restPart } from "./mixed-rest.ts";
 const BATCH_EVENTS = 1_000;
 
 /**
- * Fills as many quarters of an hour as the service keeps: the 90 days of a chart and the 90 days before. Each day has
- * one busy part.
+ * Days that the log covers: the 90 days of a chart and the 90 days before, as many as the service keeps counts for by
+ * quarter of an hour. Each day has one busy part.
  */
 const DAYS = 180;
 const BUSY_MS = 5 * HOUR_MS;
@@ -24,14 +24,14 @@ const FIRST_ID_MS = Date.parse("2026-11-20T00:00:00Z");
 /** Appends events and returns the position of the first one. */
 export type Emit = (stream: string, newEvents: readonly NewEvent[]) => number;
 
-/** Writes one kind of events; each round of all parts together has about fifty events. */
+/** Writes events of one kind in each round; a round of all parts together has about fifty events. */
 export type Part = (emit: Emit, random: Random) => void;
 
-/** Returns the next number in [0, 1). */
+/** Returns the next random number in [0, 1). */
 export type Random = () => number;
 
 export interface MixedLogOptions {
-  /** The same seed gives the same events, except for their times. */
+  /** Seed of the random numbers. The same seed gives the same events, except for their times. */
   readonly seed?: number;
   /** Number of recipients imported first; runs contact the first ones. */
   readonly people?: number;
@@ -84,18 +84,18 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   }
 }
 
-/** Converts days since the first day to ms; all events of a day fall into its busy part. */
+/** Converts a number of days since the first day to ms, so that all events of a day fall into its busy part. */
 function busyTime(days: number): number {
   const day = Math.floor(days);
   return day * DAY_MS + Math.floor((days - day) * BUSY_MS);
 }
 
-/** Outcomes contain positions, so the store must assign the predicted ones. */
+/** Throws unless the store assigned the predicted position to an event, because outcomes contain such positions. */
 function expectPosition(actual: number, foreseen: number): void {
   if (actual !== foreseen) throw new Error(`an event came to position ${actual} instead of ${foreseen}`);
 }
 
-/** As long as the key of a request. */
+/** Creates an idempotency key and digest as long as those of an API request. */
 function keyOf(id: string): IdempotencyKey {
   const hash = (text: string) => createHash("sha256").update(text).digest("hex");
   return { key: `request/${hash(id)}`, digest: hash(`body of ${id}`) };

@@ -1,6 +1,6 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { outputOf } from "eventstore-lite/bench/child";
+import { outputOf } from "eventstore-lite/bench";
 
 /**
  * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year. Only

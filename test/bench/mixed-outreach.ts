@@ -4,13 +4,16 @@ import type { Part, Random } from "./mixed-log.ts";
 
 /** Number of recipients: as many as a hundred messages a day reach in fifty days. */
 const PEOPLE_MAX = 5_000;
-/** About one recipient in 200 events, and one run in 10,000. */
+/**
+ * Rounds per added recipient and per run. A round has about fifty events, so that is one recipient in 200 events and
+ * one run in 10,000.
+ */
 const ROUNDS_A_PERSON = 4;
 const ROUNDS_A_RUN = 200;
 const IMPORTED_AT_ONCE = 1_000;
-/** The most clicked links, used in the templates. */
+/** Number of links that the message templates use: the most clicked ones. */
 const MESSAGE_LINKS = 100;
-/** Early, so that a short log has a run too. */
+/** Round of the first run, early so that a short log has a run too. */
 const FIRST_RUN_ROUND = 20;
 const RUN_MESSAGES = 20;
 /** Runs per day; the next run uses the next day's quota. */
@@ -27,7 +30,7 @@ export function outreachPart(first = 0): Part {
     if (people < first) emit(STREAMS.outreach, importsOf(people, (people += IMPORTED_AT_ONCE), random));
     if (rounds % ROUNDS_A_PERSON === 0 && people < PEOPLE_MAX) emit(STREAMS.outreach, [importOf(people++, random)]);
     if (rounds % ROUNDS_A_RUN !== FIRST_RUN_ROUND) return;
-    const run_id = `run-${++runs}`;
+    const run_id = `01990000-0000-7000-8000-${String(++runs).padStart(12, "0")}`;
     const day = new Date(Date.UTC(2026, 10, 20 + Math.floor(runs / RUNS_A_DAY))).toISOString().slice(0, 10);
     const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
     const newEvents: NewEvent[] = [{ type: "RunStarted", data: { run_id, dry_run: false } }];

@@ -1,6 +1,5 @@
 import { openSqliteStore } from "eventstore-lite";
-import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
-import { openScan } from "eventstore-lite/bench/scan";
+import { atMost, compare, interleave, roundsOf, type Bench, openScan } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
@@ -11,13 +10,19 @@ import { mixedLog } from "./mixed-logs.ts";
 /** Longest acceptable time for one state in the past. */
 const WANTED_MS = 1_000;
 
-/** Columns that a fold needs in addition to the JSON. */
+/** Columns of an event that a fold reads in addition to its JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
-/** Coprime to the number of moments, so that the rounds visit the whole log. */
+/**
+ * Step in the list of positions from one round to the next. It is coprime to the length of the list, so that the rounds
+ * visit the whole log.
+ */
 const STEP = 7;
 
-/** Computes all states as of the positions that are farthest from a snapshot, in a long log. */
+/**
+ * Measures how long it takes to compute all states as of past positions that are farthest from a snapshot, in a long
+ * log.
+ */
 export const moment: Bench = async (options) => {
   const events = options.quick ? 100_000 : 10_000_000;
   return onCopyOf(await mixedLog(options.logs, events), async (file) => {

@@ -1,5 +1,5 @@
 /**
- * A solution that a team on Node would use: fastify and BullMQ on a durable Redis. Runs on Node, in the folder in which
+ * Outbox that a team on Node would use: fastify and BullMQ on a durable Redis. Runs on Node, in the folder in which
  * they are installed.
  */
 import { randomUUID } from "node:crypto";
@@ -39,10 +39,13 @@ interface IoRedis {
 
 const QUEUE = "dispatches";
 
-/** Twice as many, a second worker, or a queue per channel make no difference. */
+/**
+ * Number of jobs that the worker runs at the same time. Twice as many, a second worker, or a queue per channel make no
+ * difference.
+ */
 const IN_FLIGHT = 50;
 
-/** A completed job is removed, which is the least work. */
+/** Options of a BullMQ job. A completed job is removed, which is the least work. */
 const JOB = { attempts: 10, backoff: { type: "exponential", delay: 1_000 }, removeOnComplete: true };
 
 const require = createRequire(import.meta.url);

@@ -1,12 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { outputOf } from "eventstore-lite/bench/child";
+import { outputOf } from "eventstore-lite/bench";
 import { startRedis } from "./redis.ts";
 import { startServer, type Server } from "./server.ts";
 
-/** A program that accepts clicks and delivers them. */
+/** Running program that accepts clicks and delivers them, compared with others. */
 export interface Contender extends Server {
-  /** All its processes, including the one that listens. */
+  /** Process ids of the program, including the process that listens. */
   readonly pids: readonly number[];
 }
 
@@ -19,12 +19,18 @@ export interface Peer {
 /** Installs a peer into the folder `home`. Throws if a requirement is missing. */
 export type Install = (home: string) => Promise<Peer>;
 
-/** Pinned, so that results stay comparable. better-sqlite3 is of the last release line that runs on Node 20. */
+/**
+ * Pinned packages of the compared outboxes, so that results stay comparable. better-sqlite3 is of the last release line
+ * that runs on Node 20.
+ */
 const FASTIFY = { fastify: "5.12.8" };
 const SQLITE = { ...FASTIFY, "better-sqlite3": "12.11.1" };
 const BULLMQ = { ...FASTIFY, bullmq: "6.7.0", ioredis: "6.0.0" };
 
-/** A solution that could be written in a day. Its native module may be compiled, which takes a minute. */
+/**
+ * Installs an outbox that could be written in a day, with better-sqlite3. Its native module may be compiled, which
+ * takes a minute.
+ */
 export const installSqliteOutbox: Install = async (home) => {
   const program = await installProgram("outbox-sqlite", SQLITE, home);
   return {
@@ -35,7 +41,7 @@ export const installSqliteOutbox: Install = async (home) => {
   };
 };
 
-/** The solution of a team on Node. Redis is the system's, so its version is not pinned. */
+/** Installs the outbox of a team on Node, with BullMQ. Redis is the system's, so its version is not pinned. */
 export const installBullMq: Install = async (home) => {
   if (Bun.which("redis-server") === null) throw new Error("redis-server is not installed");
   const program = await installProgram("outbox-bullmq", BULLMQ, home);

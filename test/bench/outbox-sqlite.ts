@@ -1,6 +1,6 @@
 /**
- * A solution that could be written in a day: fastify and an outbox in better-sqlite3. Runs on Node, in the folder in
- * which both are installed.
+ * Outbox that could be written in a day: fastify and better-sqlite3. Runs on Node, in the folder in which both are
+ * installed.
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
@@ -51,7 +51,7 @@ const openRows = db.prepare(
 const markDone = db.prepare("UPDATE outbox SET done = 1, attempts = attempts + 1 WHERE id = ?");
 const markFailed = db.prepare("UPDATE outbox SET attempts = attempts + 1 WHERE id = ?");
 
-/** A click is one durable transaction: the event and a row for each channel. */
+/** Records a click in one durable transaction: the event and a row for each channel. */
 const record = db.transaction((click: Click): string => {
   const id = randomUUID();
   insertEvent.run(id, Date.now(), JSON.stringify(click));

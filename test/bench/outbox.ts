@@ -10,7 +10,7 @@ import {
   type Bench,
   type BenchOptions,
   type Row,
-} from "eventstore-lite/bench/measure";
+} from "eventstore-lite/bench";
 import { STAMPED_CLICK } from "./click.ts";
 import { largestMib } from "./memory.ts";
 import { alone, installBullMq, installSqliteOutbox, type Contender, type Peer } from "./outbox-peers.ts";
@@ -19,7 +19,7 @@ import { postSome, postSteadily } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** With fewer clicks no contender reaches its full speed, because each is compiled while it runs. */
+/** Clicks of a flood. With fewer, no contender reaches its full speed, because each is compiled while it runs. */
 const CLICKS = 20_000;
 const CLICKS_QUICK = 1_000;
 
@@ -38,11 +38,14 @@ interface Work {
   readonly sinks: Sinks;
   readonly clicks: number;
   readonly seconds: number;
-  /** Clicks a second. */
+  /** Clicks posted a second at the steady rate. */
   readonly rate: number;
 }
 
-/** Accepts clicks durably and delivers them, against a solution written in a day and one that a team would use. */
+/**
+ * Measures how the service accepts clicks durably and delivers them, against an outbox written in a day and one that a
+ * team would use.
+ */
 export const outbox: Bench = async (options) => {
   const peers = await installPeers(options);
   if (peers.length === 0) return [];

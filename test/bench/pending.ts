@@ -1,18 +1,18 @@
-import type { ClickChannel } from "../../events/channel.ts";
+import { type UsualChannel } from "../harness/click.ts";
 import type { Server } from "./server.ts";
 
 /** Delay between two reads of the pending dispatches. */
 const LOOK_MS = 5;
 
-/** Resolves when nothing is pending: all outcomes are durable and folded. */
+/** Resolves when the service has no pending dispatch: all outcomes are durable and folded. */
 export async function settled(service: Server): Promise<void> {
   while (Object.values(await pendingOf(service)).some((pending) => pending > 0)) await Bun.sleep(LOOK_MS);
 }
 
-/** Number of pending dispatches by channel. */
-export async function pendingOf({ url }: Server): Promise<Readonly<Record<ClickChannel, number>>> {
+/** Returns the number of a service's pending dispatches by channel. */
+export async function pendingOf({ url }: Server): Promise<Readonly<Record<UsualChannel, number>>> {
   const answer = await fetch(`${url}/api/health`);
-  const { channels } = (await answer.json()) as { channels: Record<ClickChannel, { pending: number }> };
+  const { channels } = (await answer.json()) as { channels: Record<UsualChannel, { pending: number }> };
   const { ads, chat, messaging } = channels;
   return { ads: ads.pending, chat: chat.pending, messaging: messaging.pending };
 }

@@ -1,12 +1,11 @@
 import { join } from "node:path";
-import { outputOf } from "eventstore-lite/bench/child";
-import { processorTimeOf, type ProcessorTime } from "eventstore-lite/bench/processor-time";
+import { outputOf, processorTimeOf, type ProcessorTime } from "eventstore-lite/bench";
 import { CLICK, CLICK_PATH } from "./click.ts";
 import type { Server } from "./server.ts";
 
 export const CONNECTIONS = 128;
 
-/** The measurements of a client. */
+/** Measurements of a load client. */
 export interface LoadResult {
   /** Requests answered with 202 or a redirect. */
   readonly requests: number;
@@ -16,12 +15,14 @@ export interface LoadResult {
 }
 
 /**
- * The client of the intake: wrk where it is installed, because a client in JavaScript costs as much processor time as
- * what it measures.
+ * Name of the load client that posts clicks: wrk if it is installed, because a client in JavaScript costs as much
+ * processor time as the service that it measures.
  */
 export const CLIENT = Bun.which("wrk") === null ? "load.ts" : "wrk";
 
-/** Posts clicks as fast as they are answered, from `addresses` addresses with wrk, otherwise from one. */
+/**
+ * Posts clicks as fast as they are answered: from `addresses` client addresses if wrk is installed, otherwise from one.
+ */
 export function postClicks(server: string, seconds: number, addresses = 1): Promise<LoadResult> {
   const url = server + CLICK_PATH;
   if (CLIENT === "load.ts") return postSteadily(server, seconds, 0);
@@ -56,14 +57,14 @@ export function postSome(server: string, clicks: number): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, POST_SECONDS_MAX, CLICK, 0, clicks]);
 }
 
-/** A server that takes longer for the clicks of one flood is not worth comparing. */
+/** Longest time for the clicks of one flood. A server that takes longer is not worth comparing. */
 const POST_SECONDS_MAX = 300;
 
 function runLoad(args: readonly (string | number)[]): Promise<LoadResult> {
   return run([process.execPath, join(import.meta.dirname, "load.ts"), ...args.map(String)]);
 }
 
-/** Runs a client, whose last line of output is JSON. */
+/** Runs a load client, whose last line of output is JSON. */
 async function run(command: readonly string[]): Promise<LoadResult> {
   const lines = (await outputOf(command)).trim().split("\n");
   const { failures, ...load } = JSON.parse(lines.at(-1) ?? "") as LoadResult & { failures: number };

@@ -3,15 +3,14 @@ import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { codec, type Event } from "../../events/catalog.ts";
 import { openSqliteStore } from "eventstore-lite";
-import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
-import { processorTimeOf } from "eventstore-lite/bench/processor-time";
+import { atMost, compare, interleave, roundsOf, type Bench, processorTimeOf } from "eventstore-lite/bench";
 import { followLink, type LoadResult } from "./post-clicks.ts";
 import { type Server, startBareRoute, startService } from "./server.ts";
 
 /** Visits a second: a tenth of what one thread can answer. */
 const RATE = 500;
 
-/** The answers of the redirect, against the same Elysia route that records nothing. */
+/** Measures the answers of the redirect, against the same Elysia route that records nothing. */
 export const redirect: Bench = async (options) => {
   const seconds = options.quick ? 2 : 6;
   await using bare = await startBareRoute(options.directory);
@@ -50,7 +49,7 @@ async function measure(server: Server, seconds: number): Promise<Measured> {
   return { ...load, processorUs: (end.main + end.others - start.main - start.others) / load.requests };
 }
 
-/** A service whose log contains the link. */
+/** Starts a service whose log contains the link. */
 async function serveLink(log: string, durability: "before" | "after"): Promise<Server> {
   {
     await using store = await openSqliteStore<Event>({ file: log, codec });

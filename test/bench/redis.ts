@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { startChild } from "eventstore-lite/bench/child";
+import { startChild } from "eventstore-lite/bench";
 import { saidBy } from "./server.ts";
 
 export interface Redis extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";

@@ -1,6 +1,5 @@
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
-import { openScan } from "eventstore-lite/bench/scan";
+import { atLeast, compare, interleave, roundsOf, type Bench, openScan } from "eventstore-lite/bench";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { openExistingLog } from "../../src/commands/shared/log-session.ts";
@@ -11,7 +10,7 @@ import { onCopyOf } from "./copied.ts";
 import { costOf, describeCosts, ratesOf } from "./cost.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
-/** Columns that a fold needs in addition to the JSON. */
+/** Columns of an event that a fold reads in addition to its JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
 /** Folds the log into every projection, against only scanning and parsing the same rows. */
@@ -46,7 +45,10 @@ export const replay: Bench = async (options) => {
   ];
 };
 
-/** Runs the rebuild as the command does, including the start of the thread and the keys for the handed-over data. */
+/**
+ * Rebuilds all projections on two threads as the command does, including the start of the second thread and the keys
+ * for the data that the threads hand over.
+ */
 async function rebuildOnTwoThreads(log: string): Promise<void> {
   const env = { DATABASE_URL: `sqlite:${log}` };
   await using store = await openExistingLog({ env });

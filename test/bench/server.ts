@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { startChild } from "eventstore-lite/bench/child";
+import { startChild } from "eventstore-lite/bench";
 
 const ROOT = join(import.meta.dirname, "../..");
 
@@ -14,7 +14,7 @@ export function startService(log: string, settings: Readonly<Record<string, stri
   return startServiceOn(`sqlite:${log}`, dirname(log), settings);
 }
 
-/** Starts `reachlog serve` on a log at any address. */
+/** Starts `reachlog serve` on a log at any address, in a file or on a database server. */
 export function startServiceOn(
   address: string,
   cwd: string,
@@ -25,22 +25,25 @@ export function startServiceOn(
 }
 
 /**
- * Starts the service without one part, which a preloaded module removes from the source. The difference is the part's
- * cost.
+ * Starts the service without one of its parts, which a preloaded module removes from the source. The difference from
+ * the complete service is the part's cost.
  */
 export function startWithout(part: "encryption" | "metrics" | "traces" | "tree", log: string): Promise<Server> {
   return startPreloaded([`without-${part}.ts`], log);
 }
 
-/** Starts the whole service with a preload too, because a plugin costs some percent of processor time. */
+/**
+ * Starts the complete service with a preloaded module too, so that it can be compared with one without a part: a
+ * preload costs some percent of processor time.
+ */
 export function startUnchanged(log: string): Promise<Server> {
   return startPreloaded(["unchanged.ts"], log);
 }
 
-/** A service that measures its own stalls. */
+/** Service process that measures the stalls of its own event loop. */
 export interface WatchedServer extends Server {
   readonly log: string;
-  /** File that stall-watch.ts writes. */
+  /** Path of the file to which stall-watch.ts writes the stalls. */
   readonly stallsFile: string;
   /** API token for the routes that always require one. */
   readonly token: string;
@@ -64,7 +67,7 @@ function startPreloaded(
   return startServer(command, dirname(log), { DATABASE_URL: `sqlite:${log}`, ...settings });
 }
 
-/** Starts the same routes without storage; any folder works. */
+/** Starts a server with the routes of bare-route.ts, which stores nothing; any folder works. */
 export function startBareRoute(directory: string): Promise<Server> {
   return startServer([process.execPath, join(import.meta.dirname, "bare-route.ts")], directory, {});
 }
@@ -93,7 +96,7 @@ export async function startServer(
 /** All servers log their address to stderr as a JSON line with a `url`. */
 const LISTENING = /"url":"([^"]+)"/;
 
-/** Waits until a process has written a match. Throws with its output if it ends before. */
+/** Waits until a process has written text that matches `wanted`. Throws with the process's output if it ends before. */
 export function saidBy(output: ReadableStream<Uint8Array<ArrayBuffer>>, wanted: RegExp): Promise<RegExpExecArray> {
   let seen = "";
   const said = Promise.withResolvers<RegExpExecArray>();

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { ClickChannel } from "../../events/channel.ts";
 import { startServer, type Server } from "./server.ts";
 
-/** Settings of the service that direct all networks to one address. */
+/** Settings of the service that direct the requests to all networks to one address. */
 export function networkSettings(url: string) {
   return {
     META_PIXEL_ID: "1",
@@ -20,7 +20,7 @@ export function networkSettings(url: string) {
 /** Number of clicks that each channel received. */
 export type Counts = Readonly<Record<ClickChannel, number>>;
 
-/** Figures that the sinks report. */
+/** Figures that the sinks, the stand-ins for the networks, report. */
 interface Told {
   readonly counts: Counts;
   readonly p99Ms: number;
@@ -35,11 +35,14 @@ export interface Sinks extends AsyncDisposable {
   release(): Promise<void>;
   /** Resolves with the counts when each channel has received `clicks` clicks. */
   reached(clicks: number): Promise<Counts>;
-  /** For the stamped clicks since the reset: time from their sending to the third channel's receipt. */
+  /**
+   * Returns the 99th percentile of the delivery times since the reset: from the sending of a stamped click to its
+   * receipt by the third channel.
+   */
   p99Ms(): Promise<number>;
 }
 
-/** Starts the sinks, which delay each answer by `delayMs`. */
+/** Starts the sinks, stand-ins for the networks that delay each answer by `delayMs`. */
 export async function startSinks(directory: string, delayMs = 0): Promise<Sinks> {
   const command = [process.execPath, join(import.meta.dirname, "sinks.ts"), String(delayMs)];
   const server: Server = await startServer(command, directory, {});
@@ -58,5 +61,5 @@ export async function startSinks(directory: string, delayMs = 0): Promise<Sinks>
   };
 }
 
-/** Clicks that have not arrived by then are lost: a backlog takes a minute at most. */
+/** Longest wait for clicks at the sinks. A backlog takes a minute at most, so clicks that are missing then are lost. */
 const WAIT_MS_MAX = 300_000;

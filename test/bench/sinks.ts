@@ -6,12 +6,15 @@ import { setTimeout as wait } from "node:timers/promises";
 // Argument: ms until each answer.
 const [delayMs = "0"] = process.argv.slice(2);
 
-/** The time when the client sent a click, in µs since the epoch; the client wrote it into the click's address. */
+/**
+ * Pattern of a click's stamp: the time when the client sent the click, in µs since the epoch, which it wrote into the
+ * click's address.
+ */
 const STAMP = /sent=(\d{16})/g;
 
 const counts = { ads: 0, chat: 0, messaging: 0 };
 type Channel = keyof typeof counts;
-/** Maps a stamp to the number of channels that received it; removed when all did. */
+/** Number of channels that have received a click, by its stamp. An entry is removed when all channels have. */
 const underWay = new Map<string, number>();
 const latenciesMs: number[] = [];
 let gate: PromiseWithResolvers<void> | undefined;

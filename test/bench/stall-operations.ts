@@ -1,22 +1,28 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { outputOf } from "eventstore-lite/bench/child";
+import { outputOf } from "eventstore-lite/bench";
 import type { WatchedServer } from "./server.ts";
 
-/** Reads of pages and figures are repeated, as open pages and Prometheus do. */
+/** Number of reads in a round. Pages and figures are read repeatedly, as open pages and Prometheus do. */
 const READS = 20;
 const READ_EVERY_MS = 100;
 
 const FORGOTTEN = 3;
 
-/** An import contains one in this many recipients. */
+/** Ratio of all recipients to those of one import. */
 const IMPORTED_PART = 5;
 
-/** The service sees what a command appended within 100 ms, then folds it or takes over. */
+/**
+ * Time until the service has handled what a command appended: it sees the events within 100 ms, then folds them or
+ * loads the rebuilt states.
+ */
 const SEEN_MS = 500;
 
-/** Operations of the service besides clicks, each so often that it causes the longest turn of a round. */
+/**
+ * Operations of the service besides clicks. A round performs each so often that it causes the longest turn of the event
+ * loop in that round.
+ */
 export const OPERATIONS = {
   "import by a command": async ({ log }, people) => {
     await runCommand(log, "recipients", "import", writeList(log, people / IMPORTED_PART));
@@ -42,7 +48,7 @@ export const OPERATIONS = {
   "/metrics": reading("/metrics"),
 } as const satisfies Record<string, (server: WatchedServer, people: number) => Promise<void>>;
 
-/** Number of forgotten recipients; runs have contacted all of them. */
+/** Number of recipients forgotten so far. Runs have contacted all of them. */
 let forgotten = 0;
 
 let imports = 0;
@@ -88,7 +94,9 @@ async function ask({ url, token }: WatchedServer, path: string, sent?: Sent): Pr
   if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text.slice(0, 200)}`);
 }
 
-/** Session cookies by service; pages require a session where other routes require a token. */
+/**
+ * Session cookies by the service's address. The console's pages require a session where other routes require a token.
+ */
 const cookies: Record<string, Promise<string>> = {};
 
 async function signIn(url: string, token: string): Promise<string> {

@@ -20,10 +20,10 @@ function busyMs(): number {
   return Number(seconds) * 1_000 + Number(ns) / 1_000_000;
 }
 
-/** Stalls in ms. */
+/** Stalls of the event loop in ms: `late` is the delay of a timer, `busy` the processor time of a turn. */
 export interface Stalls {
   readonly longestLate: number;
-  /** One turn in 1,000 was later. */
+  /** Delay that only one turn in 1,000 exceeded. */
   readonly p999Late: number;
   readonly longestBusy: number;
 }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { openSqliteStore } from "eventstore-lite";
-import { atMostInAll, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
+import { atMostInAll, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { onCopyOf } from "./copied.ts";
@@ -16,16 +16,19 @@ const EVENTS_QUICK = 20_000;
 const PEOPLE = 50_000;
 const PEOPLE_QUICK = 1_000;
 
-/** Clicks a second; at the service's maximum a turn is as long as its queue of requests. */
+/**
+ * Clicks posted a second. At the service's maximum rate, a turn of the event loop would be as long as its queue of
+ * requests.
+ */
 const RATE = 3_000;
-/** Long enough that each projection is saved once in a round: after every 20,000 positions. */
+/** Duration of a round, long enough that each projection is saved once: after every 20,000 positions. */
 const SECONDS = 8;
 const SECONDS_QUICK = 2;
 
-/** Keeps the list of recipients changing, because only a changed one is saved. */
+/** Interval of imports that keep the list of recipients changing, because only a changed list is saved. */
 const IMPORT_EVERY_MS = 100;
 
-/** About as long as one of the operations. */
+/** Duration of a round without any operation, about as long as one of the operations takes. */
 const CONTROL_MS = 2_000;
 
 const LIMIT = atMostInAll(10, "ms");

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { startService } from "./server.ts";
@@ -24,7 +24,10 @@ export const start: Bench = async (options) => {
   ];
 };
 
-/** The service is stopped in order afterwards, so that the next start finds its snapshots. */
+/**
+ * Measures one start of the service, in ms. Stops the service in order afterwards, so that the next start finds its
+ * snapshots.
+ */
 async function startMs(log: string): Promise<number> {
   const start = performance.now();
   await using service = await startService(log);

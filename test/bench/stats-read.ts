@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { outputOf } from "eventstore-lite/bench/child";
-import { atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { outputOf, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 import { postSteadily } from "./post-clicks.ts";
@@ -12,7 +11,7 @@ const READS = 5_000;
 const READS_QUICK = 500;
 /** Uncounted first reads, which include compilation and the first connections of the intake. */
 const READS_UNCOUNTED = 500;
-/** Long enough to measure the maximum of the intake. */
+/** Duration of the probe before the reads, long enough to measure the maximum rate of the intake. */
 const PROBE_SECONDS = 3;
 /** Smallest accepted share of the intended rate; below it the machine was too busy. */
 const RATE_SHARE_MIN = 0.9;
@@ -80,7 +79,7 @@ async function readSteadily(url: string, reads: number): Promise<Latency> {
   return JSON.parse(await outputOf([process.execPath, program, ...args])) as Latency;
 }
 
-/** Calls `work` with a service on a copy of a log that no process has open. */
+/** Calls `work` with a service on a copy of `log`, which no process has open. */
 function onCopy<Result>(log: string, work: (service: Server) => Promise<Result>): Promise<Result> {
   return onCopyOf(log, async (copy) => {
     await using service = await startService(copy);

@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
-import { compare, type Bench } from "eventstore-lite/bench/measure";
+import { compare, type Bench } from "eventstore-lite/bench";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 
-/** Two samples with a larger t are considered different (dudect: Reparaz, Balasch, Verbauwhede 2017). */
+/** Largest Welch's t of two samples that count as equal (dudect: Reparaz, Balasch, Verbauwhede 2017). */
 const T_MAX = 4.5;
 
-/** The slowest calls of a sample are dropped: they were interrupted and only measure the machine. */
+/**
+ * Share of a sample's calls that is kept. The slowest are dropped, because they were interrupted and only measure the
+ * machine.
+ */
 const KEPT_SHARE = 0.9;
 
 const TOKEN = "a-token-of-the-bench-0123456789";
@@ -40,7 +43,9 @@ export const tokenTiming: Bench = async ({ quick, note }) => {
 /** Uncounted first calls, during which the code is compiled. */
 const WARM_UP = 20_000;
 
-/** Nanoseconds of each call. The kinds are called in random order, so that none always follows the same one. */
+/**
+ * Measures each call in ns. The kinds of guesses are called in random order, so that none always follows the same one.
+ */
 function sample<Kind extends string>(
   guesses: Readonly<Record<Kind, string>>,
   count: number,

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { CLIENT, postClicks } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 

@@ -1,12 +1,15 @@
 import { join } from "node:path";
-import { atLeast, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, compare, interleave, roundsOf, type Bar, type Bench } from "eventstore-lite/bench";
 import { CLIENT, measureClicks, type Measured } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
-/** Long enough for a head to be signed, so that each round includes the tree's work for its clicks. */
+/**
+ * Duration of a round, long enough for a head of the log to be signed, so that each round includes the Merkle tree's
+ * work for its clicks.
+ */
 const SECONDS = 12;
 
-/** More than usual, because the tree's cost is small compared with the variation between rounds. */
+/** Number of rounds, more than usual because the tree's cost is small compared with the variation between rounds. */
 const ROUNDS = 10;
 
 /** The intake of a service that keeps a Merkle tree, against the same service that signs heads of the chain alone. */

@@ -1,7 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload for the comparison with a service without a part: removes nothing, so that the plugin costs both the same.
+ * Preload of the complete service when it is compared with a service without one part. Removes nothing, so that the
+ * preload itself costs both the same.
  */
 plugin({
   name: "unchanged",

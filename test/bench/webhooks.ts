@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openSqliteStore } from "eventstore-lite";
-import { atLeast, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench/measure";
+import { atLeast, atMost, compare, interleave, roundsOf, type Bench } from "eventstore-lite/bench";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { makeId } from "../../src/platform/clock.ts";
@@ -11,7 +11,7 @@ import { startService } from "./server.ts";
 const EVENTS = 20_000;
 const EVENTS_QUICK = 2_000;
 
-/** Short codes of the links; the slow receiver and the one that is down subscribe to one each. */
+/** Short codes of the clicked links. The slow receiver and the unreachable one subscribe to one link each. */
 const CODES = Array.from("abcdefghij");
 
 /** Delay of the slow receiver, which resembles a distant one that stores what it receives. */
@@ -21,11 +21,14 @@ const SECRET = `whsec_${Buffer.alloc(32, "bench").toString("base64")}`;
 
 interface Delivered {
   readonly perSecond: number;
-  /** Processor time per event. */
+  /** Processor time of the service per event. */
   readonly time: DeliveryTime;
 }
 
-/** Events a second of one webhook next to a slow one and one that is down, against the same one alone. */
+/**
+ * Measures the events a second of one webhook next to a slow one and an unreachable one, against the same webhook
+ * alone.
+ */
 export const webhooks: Bench = async (options) => {
   const events = options.quick ? EVENTS_QUICK : EVENTS;
   const { beside, alone } = await interleave(roundsOf(options), {
@@ -44,7 +47,7 @@ export const webhooks: Bench = async (options) => {
   ];
 };
 
-/** Measures from the first to the last event that arrives at the fast receiver. */
+/** Measures one round of deliveries, from the first to the last event that arrives at the fast receiver. */
 async function deliver(directory: string, events: number, hasOthers: boolean): Promise<Delivered> {
   const folder = mkdtempSync(join(directory, "webhooks-"));
   const file = join(folder, "log.sqlite");

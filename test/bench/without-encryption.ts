@@ -1,7 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload that makes the service write and read without encryption; the difference in time is the cost of encryption.
+ * Code that this preload replaces, so that the benchmarked service writes and reads without encryption. The difference
+ * in time is the cost of encryption.
  */
 const ENCRYPTING = "encryptingCodec(keyring)";
 

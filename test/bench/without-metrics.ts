@@ -1,6 +1,9 @@
 import { plugin } from "bun";
 
-/** Preload that stops the service from counting; the difference in time is the cost of counting. */
+/**
+ * Code that this preload replaces, so that the benchmarked service does not count. The difference in time is the cost
+ * of counting.
+ */
 const COUNTED = {
   "appends: createAppendMetrics(registry)": "appends: { measured: (eventLog) => eventLog, onCommit() {} }",
   "countAnswer: createAnswerCount(registry)": "countAnswer() {}",

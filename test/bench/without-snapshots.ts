@@ -1,8 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload that stops the service from saving snapshots while it follows the log; the remaining stalls have other
- * causes.
+ * Code that this preload replaces, so that the benchmarked service saves no snapshots while it follows the log. Stalls
+ * of the event loop that remain have other causes.
  */
 const SAVING = "if (!isSaving || ";
 

@@ -1,7 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload that removes tracing from the service; the difference in time is the cost of checking that tracing is off.
+ * Code that this preload replaces, so that the benchmarked service contains no tracing. The difference in time is the
+ * cost of checking that tracing is off.
  */
 const TRACED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "src/http/app.ts": {

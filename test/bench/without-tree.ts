@@ -1,7 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload that makes the service sign heads of the chain alone; the difference in time is the cost of the Merkle tree.
+ * Code that this preload replaces, so that the benchmarked service signs heads of the chain alone. The difference in
+ * time is the cost of the Merkle tree.
  */
 const WITH_TREE = "const hasTree = await tree.extend(head.position);";
 

@@ -5,7 +5,7 @@ import { violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, openBrowser } from "../harness/browser.ts";
 import { openInstallation, TOKEN, type Running, type Installation } from "../harness/process.ts";
 
-describe.skipIf(!hasBrowser)("a person with a browser", () => {
+describe.skipIf(!hasBrowser)("a browser", () => {
   let world: Installation;
   let service: Running;
   let browser: BrowserContext;
@@ -26,7 +26,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     await world?.[Symbol.asyncDispose]();
   });
 
-  test("cancels on the consent page: a page says so, nothing is stored, and a link leads to another try", async () => {
+  test("cancels on the consent page, nothing is stored, and a link leads to another attempt", async () => {
     await page.goto(`${service.url}/social/auth`);
     expect(await page.textContent("h1")).toContain("wants to access your X account");
     await page.click("text=Cancel");
@@ -37,7 +37,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
   });
 
-  test("authorizes, is sent to the console, signs in once, and sees the account", async () => {
+  test("authorizes, is redirected to the console, signs in and shows the account", async () => {
     await page.goto(`${service.url}/social/auth`);
     await page.click("text=Authorize app");
     await page.waitForURL(`${service.url}/`);
@@ -49,14 +49,14 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     await page.fill("input[name=token]", TOKEN);
     await page.click("button");
     expect(await page.textContent("main")).toContain("Sends as @acme_team");
-    expect(await page.textContent("main")).toContain("The account @acme_team");
+    expect(await page.textContent("main")).toContain("signed in to X as @acme_team");
     await page.reload();
     expect(await page.textContent("main")).toContain("Sends as @acme_team");
     const session = (await browser.cookies()).find(({ name }) => name.startsWith("reachlog_session"));
     expect(session).toMatchObject({ httpOnly: true, sameSite: "Lax" });
   });
 
-  test("stays signed in after X leads back, and by a link from another site", async () => {
+  test("stays signed in after the redirect from X, and after a link from another site", async () => {
     await page.goto(`${service.url}/social/auth`);
     await page.click("text=Authorize app");
     await page.waitForURL(`${service.url}/`);
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     expect(await page.title()).toContain("People");
   });
 
-  test("is asked for a token by a link, and led to the page that it names", async () => {
+  test("signs in at a link and is redirected to its page", async () => {
     await browser.clearCookies();
     await page.goto(`${service.url}/people?status=sent`);
     await page.fill("input[name=token]", ` ${TOKEN} `);
@@ -76,7 +76,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     expect(await page.title()).toContain("People");
   });
 
-  test("is not signed in by a page of another site that holds a token", async () => {
+  test("is not signed in by a form on another site", async () => {
     await browser.clearCookies();
     const foreign = Bun.serve({
       port: 0,
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)("a person with a browser", () => {
     await foreign.stop(true);
   });
 
-  test("sees what the networks received on the sandbox's page, as text", async () => {
+  test("shows received messages on the sandbox's page as text", async () => {
     await service.post("/api/notify", { message: "<script>document.title='owned'</script>" });
     await page.goto(world.sandbox.url);
     expect(await page.textContent("main")).toContain("document.title='owned'");

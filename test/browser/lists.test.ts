@@ -1,6 +1,7 @@
 // On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
+import { MARKETERS_LIST } from "../fixtures/marketers-list.ts";
 import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
@@ -54,7 +55,23 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
 
   const namesOn = (page: Page) => page.locator("tbody th").allInnerTexts();
 
-  test.each(WIDTHS)("people are sorted by the head of a column, page after page, %d px wide", async (width) => {
+  test("on a phone a rate has the width of its card, its label above and the axis below", async () => {
+    const operator = await signedIn(390);
+    const { page } = operator;
+    await page.goto(`${service.url}/results`);
+    const row = page.locator(".rates li").first();
+    const places = [row.locator("span").first(), row.locator("svg"), page.locator(".rates .axis svg").first()];
+    const [label, bar, axis] = await Promise.all(places.map((place) => place.boundingBox()));
+    expect(label!.y + label!.height).toBeLessThanOrEqual(bar!.y + 1);
+    expect(bar!.width).toBeGreaterThan(280);
+    expect(axis).toMatchObject({ x: bar!.x, width: bar!.width });
+    expect(axis!.y).toBeGreaterThan(bar!.y);
+    await page.locator("select[name=by]").selectOption("run");
+    await page.getByRole("heading", { name: "Rates by run" }).waitFor();
+    await leave(operator);
+  });
+
+  test.each(WIDTHS)("people are sorted by a column head, over several pages, %d px wide", async (width) => {
     const operator = await signedIn(width);
     const { page } = operator;
     await page.goto(`${service.url}/people`);
@@ -65,7 +82,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.follow("person");
     await operator.follow("person");
     const [first] = await namesOn(page);
-    expect(first).toBe(`@p_${PEOPLE - 1} (P ${PEOPLE - 1})`);
+    expect(first).toBe(`@p_0${PEOPLE - 1} (P ${PEOPLE - 1})`);
     await operator.follow("More people");
     expect((await namesOn(page)).at(-1)).toBe("@ada_builds (Ada)");
     expect(await page.locator("tbody tr").count()).toBe(PEOPLE + 1 - PEOPLE_SHOWN);
@@ -73,7 +90,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
   });
 
   test.each(WIDTHS)(
-    "a filter applies as it is changed, the focus stays, and Back undoes it, %d px wide",
+    "a changed filter applies at once, keeps the focus, and Back undoes it, %d px wide",
     async (width) => {
       const operator = await signedIn(width);
       const { page } = operator;
@@ -96,22 +113,70 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     },
   );
 
-  test.each(["/people", "/links", "/results", "/runs", "/deliveries", "/setup"])(
-    "on a phone each row of %s is a list of labels and values, none of them cut off",
+  test.each([
+    [1_440, "by mouse"],
+    [1_440, "by keyboard alone"],
+    [390, "by mouse"],
+  ] as const)("a line of the news unfolds to its clicks and folds again, %d px wide, %s", async (width, way) => {
+    const operator = await signedIn(width, way);
+    const { page } = operator;
+    await page.goto(`${service.url}/activity`);
+    const line = "summary:has-text('3 clicks by people on 2 links')";
+    const link = page.getByRole("link", { name: "go.example/b" });
+    expect(await link.isVisible()).toBe(false);
+    await operator.open(line);
+    await link.waitFor();
+    expect(await page.locator("details[open] .tally tbody tr").allInnerTexts()).toEqual([
+      "go.example/b\t2\t0",
+      "go.example/a\t1\t0",
+    ]);
+    expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    await operator.open(line);
+    await link.waitFor({ state: "hidden" });
+    await leave(operator);
+  });
+
+  test("a line of the news unfolds by touch", async () => {
+    const operator = await operatorOf(browser, "by mouse", {
+      viewport: { width: 390, height: 800 },
+      hasTouch: true,
+      timezoneId: "UTC",
+    });
+    const { page } = operator;
+    await page.goto(service.url);
+    operator.wrong.splice(0);
+    await operator.fill("Token", TOKEN);
+    await operator.press("Sign in");
+    await page.goto(`${service.url}/activity`);
+    await page.locator("summary:has-text('clicks by people')").first().tap();
+    await page.getByRole("link", { name: "go.example/b" }).waitFor();
+    await leave(operator);
+  });
+
+  test.each(["/people", "/links", "/results", "/runs", "/setup"])(
+    "each row of %s is its name and state, then all else in words, on a phone",
     async (path) => {
       const operator = await signedIn(390);
       const { page } = operator;
       await page.goto(service.url + path);
-      const cells = page.locator("tbody :is(th, td)").filter({ visible: true });
-      const seen = await cells.evaluateAll((all) =>
-        all.map((cell) => ({
-          label: getComputedStyle(cell, "::before").content,
-          isCut: cell.scrollWidth > cell.clientWidth || cell.getBoundingClientRect().right > innerWidth,
-        })),
-      );
-      expect(seen.length).toBeGreaterThan(2);
-      expect(seen.filter(({ label, isCut }) => isCut || !/^"[A-Z].*"$/.test(label))).toEqual([]);
-      const hidden = page.locator("tbody :is(th, td)").filter({ visible: false });
+      const rows = await page
+        .locator("tbody tr")
+        .filter({ visible: true })
+        .evaluateAll((all) =>
+          all.map((row) => ({
+            isCut: [...row.children].some((cell) => cell.getBoundingClientRect().right > innerWidth),
+            numbers: [...row.querySelectorAll("td.number:not([data-blank])")].map(
+              (cell) => getComputedStyle(cell, "::after").content,
+            ),
+            isNextToName: [...row.querySelectorAll(".state")].every(
+              (cell) => cell.getBoundingClientRect().top < row.firstElementChild!.getBoundingClientRect().bottom,
+            ),
+          })),
+        );
+      expect(rows.length).toBeGreaterThan(0);
+      expect(rows.filter(({ isCut, isNextToName }) => isCut || !isNextToName)).toEqual([]);
+      expect(rows.flatMap(({ numbers }) => numbers).filter((unit) => unit === "none")).toEqual([]);
+      const hidden = page.locator("tbody :is(th, td):not([data-blank])").filter({ visible: false });
       // Cells of a chart's table are folded away.
       expect(await hidden.evaluateAll((all) => all.filter((cell) => cell.closest("details") === null).length)).toBe(0);
       // It remains a table for screen readers.
@@ -131,7 +196,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     [1_440, "by keyboard alone"],
     [390, "by mouse"],
     [390, "by mouse, without script"],
-  ] as const)("a notice stays from page to page until it is dismissed, %d px wide, %s", async (width, way) => {
+  ] as const)("a notice goes when it is dismissed, or the page left, %d px wide, %s", async (width, way) => {
     const operator = await signedIn(width, way);
     const { page } = operator;
     const name = `@p_0${WIDTHS.indexOf(width)}${way.length % 10}`;
@@ -140,15 +205,12 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.press(`Suppress ${name}`);
     const notice = page.getByRole("status").filter({ hasText: "The recipient never gets a message again." });
     await operator.sees(notice);
-    await page.goto(`${service.url}/people?status=suppressed`);
-    await operator.sees(notice);
-    await page.reload();
-    await operator.sees(notice);
     if (way !== "by mouse, without script") expect(await violationsOf(page)).toEqual([]);
-    await operator.follow("Dismiss");
-    expect([await notice.count(), new URL(page.url()).search]).toEqual([0, "?status=suppressed"]);
-    await page.reload();
-    expect(await notice.count()).toBe(0);
+    const { href } = new URL(page.url());
+    if (way === "by mouse") await page.reload();
+    else await page.getByRole("link", { name: "Dismiss" }).press("Enter");
+    await notice.waitFor({ state: "detached" });
+    expect(page.url().replace(/\?$/, "")).toBe(href);
     if (way !== "by mouse, without script") await leave(operator);
     else await page.context().close();
   });
@@ -157,50 +219,70 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     [1_440, "by mouse"],
     [390, "by mouse"],
     [390, "by mouse, without script"],
-  ] as const)(
-    "a moment is chosen by date and time, and the overview says what changed since, %d px wide, %s",
-    async (width, way) => {
-      const operator = await signedIn(width, way);
-      const { page } = operator;
-      const isPhone = width < 500;
-      if (isPhone) await operator.unfold("Look at an earlier moment");
-      await page.fill("input[type=datetime-local]", "2020-01-01T18:00");
-      await operator.press("Go");
-      await operator.sees("As of position 0, before the first event");
-      expect(new URL(page.url()).search).toBe("?as_of=2020-01-01T18%3A00");
-      const changes = page.getByLabel("What changed since");
-      expect(await changes.innerText()).toContain(`Recipients +${PEOPLE + 1} (0 → ${PEOPLE + 1})`);
-      expect(await changes.innerText()).toContain("Sent +1 (0 → 1)");
-      expect(await changes.innerText()).toContain("Clicks by people +3 (0 → 3)");
-      if (isPhone) await operator.unfold("Look at an earlier moment");
-      await operator.follow("Before the last run");
-      expect(await changes.innerText()).toContain(`Recipients ±0 (${PEOPLE + 1} → ${PEOPLE + 1})`);
-      // The bar stays visible while the page scrolls.
-      await page.mouse.wheel(0, 5_000);
-      await operator.sees(page.locator("#moment.past"));
-      expect(await page.locator("#moment.past").evaluate((bar) => Math.round(bar.getBoundingClientRect().top))).toBe(0);
-      if (way === "by mouse") expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
-      await operator.follow("Back to now");
-      expect(await page.locator("#moment.past").count()).toBe(0);
-      await page.context().close();
-    },
-  );
+  ] as const)("a chosen date and time shows that moment and the changes since, %d px wide, %s", async (width, way) => {
+    const operator = await signedIn(width, way);
+    const { page } = operator;
+    await operator.openOver(/Look at another moment/);
+    await operator.fill("Moment", "1 Jan 2020, 18:00");
+    await operator.press("Go");
+    await operator.sees(", before the first event");
+    expect(new URL(page.url()).search).toBe("?as_of=2020-01-01T18%3A00Z");
+    const changes = page.getByLabel("What changed since");
+    expect(await changes.innerText()).toContain(`Recipients +${PEOPLE + 1} (0 → ${PEOPLE + 1})`);
+    expect(await changes.innerText()).toContain("Sent +1 (0 → 1)");
+    expect(await changes.innerText()).toContain("Clicks by people +3 (0 → 3)");
+    await operator.openOver(/Look at another moment/);
+    await operator.follow(/^Before run /);
+    expect(await changes.innerText()).toContain(`Recipients ±0 (${PEOPLE + 1} → ${PEOPLE + 1})`);
+    // The bar stays visible while the page scrolls.
+    await page.mouse.wheel(0, 5_000);
+    await operator.sees(page.locator(".past-bar"));
+    expect(await page.locator(".past-bar").evaluate((bar) => Math.round(bar.getBoundingClientRect().top))).toBe(56);
+    if (way === "by mouse") expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    await operator.follow("Back to now");
+    expect(await page.locator(".past-bar").count()).toBe(0);
+    await page.context().close();
+  });
 
-  test.each(WIDTHS)("to suppress a list asks first, and says what it does, %d px wide", async (width) => {
+  test.each(WIDTHS)("an import is previewed in a dialog, which follows each choice, %d px wide", async (width) => {
     const operator = await signedIn(width);
     const { page } = operator;
     await page.goto(`${service.url}/people`);
+    await page.getByRole("link", { name: "Import…" }).click();
+    await page.setInputFiles("dialog[open] input[type=file]", {
+      name: "december.csv",
+      mimeType: "text/csv",
+      buffer: Buffer.from(MARKETERS_LIST),
+    });
+    await operator.sees(page.getByRole("button", { name: /^Import \d+ people$/ }));
+    expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    const column = page.getByLabel("Opted in", { exact: true });
+    await column.focus();
+    await column.selectOption("do not import");
+    await operator.sees(page.locator(".sums").getByText("0", { exact: true }).first());
+    await operator.sees("Nothing would be imported.");
+    // The choice keeps the focus.
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("map-3");
+    await page.getByRole("link", { name: "Cancel" }).click();
+    expect(await page.locator("dialog[open]").count()).toBe(0);
+    await leave(operator);
+  });
+
+  test.each(WIDTHS)("suppressing a list shows its effect before the button, %d px wide", async (width) => {
+    const operator = await signedIn(width);
+    const { page } = operator;
+    await page.goto(`${service.url}/people/import`);
     const button = page.getByRole("button", { name: "Suppress all people of the file for good" });
     expect(await button.isVisible()).toBe(false);
     await operator.unfold("Suppress all people of a file…");
     await operator.sees("The people in the file never get a message again");
     const color = await button.evaluate((element) => getComputedStyle(element).backgroundColor);
     const importing = await page
-      .getByRole("button", { name: "Import" })
+      .getByRole("button", { name: "Preview" })
       .evaluate((element) => getComputedStyle(element).backgroundColor);
     expect(color).not.toBe(importing);
     const buffer = Buffer.from(`username\nlisted_${width}\n`);
-    await page.setInputFiles(".dangerous input[type=file]", { name: "list.csv", mimeType: "text/csv", buffer });
+    await page.setInputFiles("dialog[open] input[type=file]", { name: "list.csv", mimeType: "text/csv", buffer });
     await operator.press("Suppress all people of the file for good");
     await operator.sees("1 added, 0 suppressed before, 0 refused.");
     await leave(operator);

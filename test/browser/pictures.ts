@@ -1,6 +1,6 @@
 /**
- * Takes the screenshots of README and documents from a demo with some history: `bun run pictures [FOLDER]`. With a
- * folder it instead takes one of every page there, also at a phone's width.
+ * Takes the screenshots of README and documents from a demo: `bun run pictures [FOLDER]`. With a folder, it instead
+ * takes one there of every console page of the busy demo, light and dark, at a desktop's and a phone's width.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,30 +11,41 @@ import { temporaryFolder } from "../harness/temporary.ts";
 
 const PICTURES = join(import.meta.dirname, "../../docs/pictures");
 
-/** Pages in the documents' pictures, which newcomers see first. */
+/** Name of each picture in the documents -> the console page that it shows. */
 const PAGES_OF_DOCUMENTS: Readonly<Record<string, string>> = {
   overview: "/",
   activity: "/activity",
   person: "/people/@grace_codes",
 };
 
+/** Name of each picture of the busy demo -> the console page that it shows. */
 const PAGES: Readonly<Record<string, string>> = {
-  ...PAGES_OF_DOCUMENTS,
+  overview: "/",
+  "overview-past": "/?as_of=1000",
+  activity: "/activity",
+  event: "/activity/1",
   people: "/people",
+  person: "/people/@ada_ships",
   runs: "/runs",
+  run: "/find?q=run+36",
   links: "/links",
-  link: "/links/go.example/welcome",
+  link: "/links/go.example/winter-b",
   deliveries: "/deliveries",
   results: "/results",
-  event: "/activity/1",
+  "results-7-days": "/results?days=7",
+  "what-if": "/what-if",
+  find: "/find?q=winter",
   setup: "/setup",
 };
 
 const SCHEMES = ["light", "dark"] as const;
 const DESKTOP = { width: 1_280, height: 800 };
-const PHONE = { width: 360, height: 740 };
+/** Sizes of the pictures of all pages. */
+const DEVICES = { 1440: { width: 1_440, height: 900 }, 390: { width: 390, height: 844 } };
 
-/** Quality of a picture in the repository: a third of a PNG's bytes, without a visible difference. */
+/**
+ * WebP quality of the pictures in the repository. A picture has a third of a PNG's bytes, without a visible difference.
+ */
 const WEBP_QUALITY = 80;
 
 const AGENTS = [
@@ -46,13 +57,17 @@ const CLICKS = 60;
 
 const [folder] = process.argv.slice(2);
 using files = temporaryFolder();
-await using demo = await startDemo(files.path);
+const isOfAll = folder !== undefined;
+await using demo = await startDemo(files.path, ["--keep", files.path, ...(isOfAll ? ["--busy"] : [])]);
 const browser = await launchBrowser();
 try {
-  await authorize(browser, demo);
-  if (folder === undefined) await takeDryRun(browser, demo);
-  await letSomethingHappen(demo);
-  await (folder === undefined ? takeDocumentPictures(browser, demo) : takeAll(browser, demo, folder));
+  if (isOfAll) await takeAll(browser, demo, folder);
+  else {
+    await authorize(browser, demo);
+    await takeDryRun(browser, demo);
+    await letSomethingHappen(demo);
+    await takeDocumentPictures(browser, demo);
+  }
 } finally {
   await browser.close();
 }
@@ -106,7 +121,7 @@ async function signIn(opened: Browser, running: Demo, options: Parameters<Browse
   return page;
 }
 
-/** Taken before the run, which leaves no recipient to list. */
+/** Takes the picture of a dry run. It has to happen before the real run, which leaves no recipient to list. */
 async function takeDryRun(opened: Browser, running: Demo): Promise<void> {
   for (const colorScheme of SCHEMES) {
     const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });
@@ -121,7 +136,7 @@ async function takeDocumentPictures(opened: Browser, running: Demo): Promise<voi
   for (const colorScheme of SCHEMES) {
     const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });
     for (const [name, path] of Object.entries(PAGES_OF_DOCUMENTS)) {
-      await open(page, running.url + path);
+      await page.goto(running.url + path);
       await takePicture(page, `${name}-${colorScheme}`);
     }
     await page.context().close();
@@ -138,19 +153,13 @@ async function takePicture(page: Page, name: string): Promise<void> {
 async function takeAll(opened: Browser, running: Demo, into: string): Promise<void> {
   mkdirSync(into, { recursive: true });
   for (const colorScheme of SCHEMES) {
-    for (const [device, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+    for (const [device, viewport] of Object.entries(DEVICES)) {
       const page = await signIn(opened, running, { colorScheme, viewport });
       for (const [name, path] of Object.entries(PAGES)) {
-        await open(page, running.url + path);
+        await page.goto(running.url + path);
         await page.screenshot({ path: join(into, `${name}-${device}-${colorScheme}.png`), fullPage: true });
       }
       await page.context().close();
     }
   }
-}
-
-/** Opens a page and waits for the script, which formats times. */
-async function open(page: Page, url: string): Promise<void> {
-  await page.goto(url);
-  await page.waitForSelector("#connection:not(:empty)");
 }

@@ -6,11 +6,11 @@ import { authorize, openInstallation, TOKEN, type Installation, type Running } f
 
 const CLICK = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
 
-describe("each operation for programs, asked of a running service", () => {
+describe("the client at a running service", () => {
   let world: Installation;
   let service: Running;
   let client: Client;
-  /** Operations that were requested, by their names in the document. */
+  /** Names of the operations in the OpenAPI document that the test has called so far. */
   const asked = new Set<string>();
 
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe("each operation for programs, asked of a running service", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test("health and figures", async () => {
+  test("reads health and metrics", async () => {
     const { data: outreach } = await client.GET("/social/health");
     expect([outreach?.status, outreach?.quota.limit]).toEqual(["ok", 100]);
     const { data: health } = await client.GET("/api/health");
@@ -38,7 +38,7 @@ describe("each operation for programs, asked of a running service", () => {
     expect((await client.GET("/openapi.json")).data?.openapi).toBe("3.1.0");
   });
 
-  test("an account that is not there yet, and one that is", async () => {
+  test("authorizes and unlinks an account", async () => {
     const { response } = await client.GET("/social/auth");
     expect([response.status, URL.canParse(response.headers.get("location") ?? "")]).toEqual([302, true]);
     const { error: failed } = await client.GET("/social/callback");
@@ -52,13 +52,15 @@ describe("each operation for programs, asked of a running service", () => {
     await authorize(service, world.sandbox);
   });
 
-  test("people", async () => {
+  test("manages recipients", async () => {
     const { data: taken } = await client.POST("/social/recipients", {
       headers: { "Content-Type": "text/csv" },
       body: "username,basis\nada_builds,opt_in\nben_noconsent,none\n",
       bodySerializer: (body) => body,
     });
     expect([taken?.added, taken?.without_consent]).toEqual([2, 1]);
+    const { data: previewed } = await client.POST("/social/recipients/preview", { body: [{ username: "sara_sells" }] });
+    expect(previewed?.refused).toBe(0);
     const { error: unreadable } = await client.POST("/social/recipients", { body: "none" });
     expect(unreadable?.type).toBe("urn:reachlog:problem:unreadable-file");
     const recipient = "ada_builds";
@@ -90,7 +92,7 @@ describe("each operation for programs, asked of a running service", () => {
     expect((await client.POST("/social/recipients/forget", { body: { recipient } })).data?.keys).toBeGreaterThan(0);
   });
 
-  test("a run", async () => {
+  test("starts a dry run, and reads runs", async () => {
     const { data: ran } = await client.POST("/social/run", { body: { dry_run: true } });
     if (ran?.status !== "finished") throw new Error("a dry run is waited for");
     expect([ran.dry_run, ran.would_send, ran.would_skip?.map(({ reason }) => reason)]).toEqual([
@@ -106,16 +108,19 @@ describe("each operation for programs, asked of a running service", () => {
     const { data: quota } = await client.GET("/social/quota", { params: { query: { as_of: "1" } } });
     expect([quota?.used, quota?.remaining]).toEqual([0, 100]);
     const { data: runs } = await client.GET("/social/runs");
-    expect(runs?.runs.map(({ number, dry_run }) => [number, dry_run])).toEqual([[1, true]]);
+    expect(runs?.runs.map(({ number, dry_run }) => [number, dry_run])).toEqual([[null, true]]);
   });
 
-  test("clicks, notifications and messages", async () => {
+  test("sends clicks, notifications and messages", async () => {
     const key = { params: { header: { "Idempotency-Key": "the-first" } } };
     const { data: first } = await client.POST("/api/tracking/event", { ...key, body: CLICK });
     const { data: again } = await client.POST("/api/tracking/event", { ...key, body: CLICK });
     expect(again?.id).toBe(first?.id as string);
     const { error: reused } = await client.POST("/api/tracking/event", { ...key, body: { ...CLICK, event: "other" } });
     expect(reused?.type).toBe("urn:reachlog:problem:idempotency-key-reused");
+    const sale = { name: "Purchase", link: "go.example/sale", value: "24.90", currency: "EUR" };
+    const { data: converted } = await client.POST("/api/tracking/conversion", { body: sale });
+    expect(converted).toMatchObject({ id: expect.any(String), event_id: converted!.id });
     const { error: invalid } = await client.POST("/api/tracking/event", { body: { ...CLICK, original_url: "no url" } });
     if (invalid?.status !== 422) throw new Error("it is refused by its schema");
     expect(invalid.errors?.map(({ path }) => path)).toEqual(["/original_url"]);
@@ -123,13 +128,14 @@ describe("each operation for programs, asked of a running service", () => {
       "delivered",
     );
     expect((await client.POST("/api/messaging", { body: { text: "t" } })).data?.status).toBe("delivered");
+    expect((await client.POST("/api/report", { body: {} })).data?.report).toContain("people");
     const { data: tested } = await client.POST("/api/tracking/test", { body: {} });
     expect(tested?.results.chat?.status).toBe("delivered");
     const { error: unknown } = await client.POST("/api/tracking/forget", { body: { ip: "192.0.2.1" } });
     expect(unknown?.type).toBe("urn:reachlog:problem:unknown-address");
   });
 
-  test("deliveries", async () => {
+  test("manages deliveries", async () => {
     const { error: working } = await client.POST("/api/deliveries/resume", { body: { channel: "chat" } });
     expect(working?.type).toBe("urn:reachlog:problem:not-suspended");
     expect((await client.POST("/api/deliveries/retry", { body: { all: true } })).data?.done).toBe(0);
@@ -151,11 +157,15 @@ describe("each operation for programs, asked of a running service", () => {
     );
     const why = "of a test";
     expect((await client.POST("/api/deliveries/discard", { body: { all: true, why } })).data?.left_count).toBe(0);
+    const deciding = { body: { channel: "chat", leave: ["1"], why } };
+    expect((await client.POST("/api/deliveries/decide", deciding)).data?.leave.done).toBe(0);
+    expect((await client.POST("/social/lookup", { body: {} })).response.status).toBeLessThan(500);
     const settling = { body: { all: true, as: "left", why } } as const;
+    expect((await client.POST("/social/settle", settling)).data?.done).toBe(0);
     expect((await client.POST("/api/deliveries/settle", settling)).data?.left_count).toBe(0);
   });
 
-  test("the log", async () => {
+  test("reads and verifies the log", async () => {
     const { data: begun } = await client.POST("/api/audit/verify", { body: {} });
     expect(begun?.status).toBe("started");
     expect((await client.GET("/api/tokens")).data?.last_uses).toBe("known");
@@ -169,6 +179,9 @@ describe("each operation for programs, asked of a running service", () => {
     expect(proof).toStartWith("c2sp.org/tlog-proof@v1\n");
     const { response: unknown } = await client.GET("/l/{code}", { params: { path: { code: "none" } } });
     expect(unknown.status).toBe(404);
+    const ofNoMessage = { params: { path: { code: "none" } } };
+    expect((await client.GET("/o/{code}", ofNoMessage)).response.status).toBe(404);
+    expect((await client.POST("/o/{code}", ofNoMessage)).response.status).toBe(404);
     const { data: results } = await client.GET("/social/results", { params: { query: { by: "variant" } } });
     expect(results).toMatchObject({ by: "variant" });
     const { data: history } = await client.GET("/api/audit/history", { params: { query: { subject: "1" } } });
@@ -190,14 +203,14 @@ describe("each operation for programs, asked of a running service", () => {
     await reader?.cancel();
   });
 
-  test("that was each of them", () => {
+  test("has called every operation for programs", () => {
     const programs = describeEndpoints().filter(({ tag }) => tag !== "console");
     expect([...asked].sort()).toEqual(
       programs.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`).sort(),
     );
   });
 
-  test("a wrong token is a problem, and so is none", async () => {
+  test("receives a problem with a wrong or missing token", async () => {
     const body = { text: "t" };
     const { error: wrong } = await createClient({ url: service.url, token: "wrong" }).POST("/api/messaging", { body });
     const { error: none } = await createClient({ url: `${service.url}/` }).POST("/api/messaging", { body });
@@ -206,7 +219,7 @@ describe("each operation for programs, asked of a running service", () => {
   });
 });
 
-test("what the service does not take does not compile", () => {
+test("a call that the service does not accept does not compile", () => {
   const calls = (client: Client) => [
     // @ts-expect-error: no such path
     () => client.GET("/api/nothing"),

@@ -20,12 +20,12 @@ import { quota } from "../harness/memory/operation-commands.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import { sandbox } from "../../src/commands/development/sandbox.ts";
-import { serve } from "../../src/commands/serve.ts";
+import { serveCommand } from "../../src/commands/serve.ts";
 import { stats } from "../harness/memory/operation-commands.ts";
 
-/** Each command with all the arguments that it accepts. */
+/** Each command with as many arguments as it accepts, so that one more is too many. */
 const FULL: readonly (readonly [MakeCommand, string])[] = [
-  [serve, ""],
+  [serveCommand, ""],
   [demo, ""],
   [sandbox, ""],
   [doctor, ""],
@@ -61,7 +61,9 @@ const FULL: readonly (readonly [MakeCommand, string])[] = [
   [outreach, "reconcile"],
 ];
 
-/** A log that does not exist: a command that accepts its arguments fails in another way. */
+/**
+ * Terminal whose settings name a log that cannot exist. A command that accepts its arguments fails on this log instead.
+ */
 const SILENT_WORLD = {
   env: { DATABASE_URL: "sqlite:/dev/null/none.sqlite" },
   out: () => {},
@@ -71,7 +73,7 @@ const SILENT_WORLD = {
 };
 
 test.each(FULL.map(([make, line]) => [make(SILENT_WORLD).name(), line, make] as const))(
-  "%s %s takes no more arguments",
+  "%s %s rejects a surplus argument",
   async (_name, line, make) => {
     const args = [...line.split(" ").filter((word) => word !== ""), "tpyo"];
     const refusal = await runCommand(make, args, SILENT_WORLD).catch((fault: unknown) => fault);

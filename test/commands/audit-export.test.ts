@@ -35,7 +35,7 @@ test.each<[string[], number[]]>([
     [2, 3],
   ],
   [["--encrypted", "--link", "go.example/x"], [3]],
-])("audit export %j writes what fits", async (args, positions) => {
+])("audit export %j writes the matching events", async (args, positions) => {
   await using world = await openLog();
   const { code, out } = await world.run(audit, "export", ...args);
   expect(code).toBe(0);
@@ -49,7 +49,7 @@ test.each([
   [["--type", "Nonsense"]],
   [["--run", "1"]],
   [["--from", "yesterday"]],
-])("audit export %j: a usage error", async (args) => {
+])("audit export %j is a usage error", async (args) => {
   await using world = await openLog();
   expect(await world.run(audit, "export", ...args).catch((fault: unknown) => fault)).toMatchObject({ kind: "usage" });
 });

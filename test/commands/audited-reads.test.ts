@@ -20,7 +20,10 @@ type Read = DataOf<"PersonalDataRead">;
 const ADA = { username: "planted_ada" };
 const FOUND = { recipient: ADA, records: 1 };
 
-/** Commands that show personal data, each with the event that the log must contain for it. FOLDER is the test's own. */
+/**
+ * Command that shows personal data -> the event that the log must contain after it. FOLDER stands for the test's own
+ * folder.
+ */
 const READS: Readonly<Record<string, Read>> = {
   "recipients show planted_ada": { resource: "recipient", ...FOUND },
   "recipients list": { resource: "recipients", records: 1 },
@@ -46,20 +49,22 @@ const READS: Readonly<Record<string, Read>> = {
 };
 
 /**
- * Commands that show no personal data, or only messages in doubt (`outreach reconcile`); their changes are separate
- * events.
+ * All other commands. They show no personal data, or only messages in doubt (`outreach reconcile`). Changes that they
+ * make are recorded by their own events.
  */
 const OTHERS = [
-  ..."init clock-corrected serve demo sandbox doctor ready settings stats quota runs clicks replay backup restore restored migrate".split(
+  ..."init clock-corrected serve demo sandbox doctor ready settings stats quota runs report clicks replay backup restore restored migrate".split(
     " ",
   ),
   ..."upgrade-check mcp completion".split(" "),
   ...["import", "consent", "suppress", "retry", "release", "forget"].map((name) => `recipients ${name}`),
   "suppressions import",
-  ...["run", "stop", "reconcile"].map((name) => `outreach ${name}`),
+  ...["run", "stop", "reconcile", "settle"].map((name) => `outreach ${name}`),
   ...["add", "list", "import"].map((name) => `links ${name}`),
   ...["verify", "head", "check", "consistency", "import"].map((name) => `audit ${name}`),
-  ...["list", "channels", "lag", "retry", "discard", "settle", "resume", "test"].map((name) => `deliveries ${name}`),
+  ...["list", "channels", "lag", "retry", "discard", "settle", "decide", "resume", "test"].map(
+    (name) => `deliveries ${name}`,
+  ),
   "clicks forget",
   "archive",
   "witness serve",
@@ -88,7 +93,7 @@ async function readsIn({ store }: CommandHarness): Promise<readonly Recorded[]> 
   return Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
 }
 
-/** Commands that follow the log end immediately. */
+/** Returns the signal that ends the command. A command that follows the log ends immediately. */
 function signalFor(command: string): AbortSignal {
   return /^(?:audit tail|outreach watch)/.test(command) ? AbortSignal.abort(0) : new AbortController().signal;
 }
@@ -100,14 +105,14 @@ const run = ({ env, directory }: CommandHarness, command: string, caller?: strin
     ...(caller === undefined ? {} : { caller }),
   });
 
-test("each command is known to show personal data, or not to", () => {
+test("the two lists here, commands that show personal data and the others, name every command", () => {
   const leaves = leavesOf(reachlog(NO_TERMINAL));
   const reading = leaves.filter((leaf) => Object.keys(READS).some((command) => `${command} `.startsWith(`${leaf} `)));
   expect([...reading, ...OTHERS].toSorted()).toEqual(leaves.toSorted());
 });
 
 describe.each(Object.keys(READS))("reachlog %s", (command) => {
-  test("is one event of the command line where AUDIT_READS is on, and none where it is off", async () => {
+  test("records one read by the command line, if AUDIT_READS is on", async () => {
     for (const [setting, wanted] of [["on", [[READS[command], "command-line"]]] as const, ["off", []] as const]) {
       await using world = await openWorld({ AUDIT_READS: setting });
       expect(await run(world, command)).toMatchObject({ code: 0 });
@@ -116,14 +121,14 @@ describe.each(Object.keys(READS))("reachlog %s", (command) => {
   });
 });
 
-test("an export of what is stored, and a proof alone, are none: they open nothing", async () => {
+test("an encrypted export and a bare proof record no read, because they decrypt nothing", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
   await run(world, "audit export --encrypted");
   await run(world, "audit prove 1 --out FOLDER/proof");
   expect(await readsIn(world)).toEqual([]);
 });
 
-test("a read that finds no such recipient is none", async () => {
+test("a read that finds no recipient is not recorded", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
   for (const command of ["recipients show a_stranger", "audit show @a_stranger", "outreach preview a_stranger"]) {
     const { code } = await run(world, command).catch(() => ({ code: 1 }));
@@ -154,7 +159,7 @@ test.each(Object.keys(READS))("reachlog %s shows and writes nothing before the r
   expect(shown.filter((newest) => newest !== positions[0])).toEqual([]);
 });
 
-test("a replay that shows what of recipients differs is one, and none where nothing of them does", async () => {
+test("a replay records a read only if the differences that it shows are about recipients", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
   const { position } = await world.store.head();
   const spoil = (name: ProjectionName) =>
@@ -170,7 +175,7 @@ test("a replay that shows what of recipients differs is one, and none where noth
   ] as never);
 });
 
-test("a record of consent that shows the rest of it is one, also where it changes nothing", async () => {
+test("recording consent also records a read, even if the consent is unchanged", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
   for (const _time of [1, 2]) await run(world, "recipients consent planted_ada --tracking denied");
   expect((await readsIn(world)).map(({ data }) => data)).toEqual([
@@ -179,7 +184,7 @@ test("a record of consent that shows the rest of it is one, also where it change
   ]);
 });
 
-test("an assistant that reads is the caller `mcp`", async () => {
+test("a read by an assistant is recorded with the caller `mcp`", async () => {
   await using world = await openWorld({ AUDIT_READS: "on" });
   await run(world, "recipients list", "mcp");
   expect((await readsIn(world)).map(({ meta }) => meta.caller)).toEqual(["mcp"]);

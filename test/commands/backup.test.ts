@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { backup } from "../../src/commands/backup.ts";
 import { measure } from "../../src/backup/copy-file.ts";
 import { MANIFEST, NAMES, readManifest, signManifest, type BackupFile } from "../../src/backup/manifest.ts";
@@ -61,7 +61,7 @@ const peopleThere = async () =>
     .split("\n")
     .map((line) => (JSON.parse(line) as { username: string | null }).username);
 
-/** Rewrites the manifest to match the files after they were changed. */
+/** Writes and signs a new manifest of the backup after the test changed its files. */
 function rewriteManifest(master: Uint8Array): void {
   const manifest = readManifest(folder);
   for (const [file, name] of Object.entries(NAMES)) {
@@ -70,7 +70,7 @@ function rewriteManifest(master: Uint8Array): void {
   writeFileSync(join(folder, MANIFEST), JSON.stringify(signManifest(manifest, master)));
 }
 
-test.each(["files", "postgres"])("a backup of %s holds the keys of clicks and no salt of visitors", async (engine) => {
+test.each(["files", "postgres"])("a backup of %s contains the keys of clicks but no visitor salts", async (engine) => {
   const url = engine === "files" ? {} : { DATABASE_URL: await newDatabase() };
   await using on = await openCommands(NOW, { REACHLOG_KEY: KEY, ...url });
   await on.append(STREAMS.link("go.example", "x"), [CLICK]);
@@ -84,7 +84,7 @@ test.each(["files", "postgres"])("a backup of %s holds the keys of clicks and no
   expect(await keys.refs("v")).toHaveLength(1);
 });
 
-test("a backup is a folder for its owner alone, with all but the master key, and says what it holds", async () => {
+test("a backup is a private folder with everything except the master key", async () => {
   const { position, hash } = await world.store.head();
   const { code, out, err } = await made();
   expect([code, out, err]).toEqual([
@@ -103,7 +103,7 @@ test("a backup is a folder for its owner alone, with all but the master key, and
   expect(secrets.filter((secret) => bytes.join().includes(secret))).toEqual([]);
 });
 
-test("restored elsewhere, it is the same log with all that belongs to it, as a copy", async () => {
+test("a backup restored elsewhere has the same events, vault, identity and signing key", async () => {
   const signer = (await world.run(audit, "head", "--public-key")).out;
   const { position, hash } = await world.store.head();
   await made();
@@ -119,7 +119,7 @@ test("restored elsewhere, it is the same log with all that belongs to it, as a c
   expect(existsSync(logFiles(place.file("data/reachlog.sqlite")).checkpoint)).toBe(true);
 });
 
-test("where the keys are kept elsewhere, they are restored there, also where no folder is yet", async () => {
+test("restore puts the keys where KEYS_FILE says, and creates its folder", async () => {
   await made();
   env["KEYS_FILE"] = place.file("elsewhere/keys.sqlite");
   expect(await restored()).toMatchObject({ code: 0 });
@@ -128,7 +128,7 @@ test("where the keys are kept elsewhere, they are restored there, also where no 
   expect(await peopleThere()).toEqual(["ann_builds", "bob"]);
 });
 
-test("a log of which an operator says that it was put back goes on as a restored one; no log is made for that", async () => {
+test("restored starts a new epoch of the log, and fails without a log", async () => {
   const { epoch } = world.store;
   expect(await world.run(sayRestored)).toMatchObject({
     code: 0,
@@ -143,7 +143,7 @@ test("a log of which an operator says that it was put back goes on as a restored
   expect(existsSync(place.file("data/reachlog.sqlite"))).toBe(false);
 });
 
-test("a rehearsal proves it and puts nothing anywhere", async () => {
+test("a rehearsal verifies the backup and writes nothing at the log's place", async () => {
   const { position, hash } = await world.store.head();
   await made();
   const { code, out } = await restored("--rehearse", "--json");
@@ -154,7 +154,7 @@ test("a rehearsal proves it and puts nothing anywhere", async () => {
   expect(readdirSync(place.path)).toEqual([]);
 });
 
-describe("the log that was copied says so,", () => {
+describe("the record of a backup in the log", () => {
   const recorded = async (of = world.store) =>
     (await Array.fromAsync(of.read({ types: ["BackupMade", "BackupRehearsed"] }))).map(({ type, data, meta }) => [
       type,
@@ -164,7 +164,7 @@ describe("the log that was copied says so,", () => {
   const rehearsed = (environment: Readonly<Record<string, string>>): Promise<Captured> =>
     capture(restoreCommand, [folder, "--rehearse"], { env: environment });
 
-  test("when a backup was made, and when it was rehearsed where the log is", async () => {
+  test("names the head when a backup is made, and when it is rehearsed at the log", async () => {
     const { position, hash } = await world.store.head();
     await made();
     const data = { position, hash, made_at: readManifest(folder).made_at };
@@ -173,7 +173,7 @@ describe("the log that was copied says so,", () => {
     expect((await recorded()).slice(1)).toEqual([["BackupRehearsed", data, "command-line"]]);
   });
 
-  test("and no other log does: a drill with a copy leaves it alone", async () => {
+  test("is not written to the original by a backup of a restored copy", async () => {
     await made();
     await restored();
     const drilled = join(world.directory, "drilled");
@@ -183,7 +183,7 @@ describe("the log that was copied says so,", () => {
     expect((await recorded(copy)).map(([type]) => type)).toEqual(["BackupMade"]);
   });
 
-  test("nor does one that is another log, or has another history", async () => {
+  test("is not written to an empty log at the place where the backup is rehearsed", async () => {
     await made();
     const other = { ...env, DATABASE_URL: `sqlite:${place.file("other/reachlog.sqlite")}` };
     await using log = await openLog(loadConfig(other, () => ""));
@@ -191,7 +191,7 @@ describe("the log that was copied says so,", () => {
     expect((await log.head()).position).toBe(0);
   });
 
-  test("nor does a copy that went another way", async () => {
+  test("is not written to a restored copy with a diverged history", async () => {
     await made();
     await restored();
     await using copy = await openLog(loadConfig(env, () => ""));
@@ -204,13 +204,13 @@ describe("the log that was copied says so,", () => {
     expect(await recorded(copy)).toEqual([]);
   });
 
-  test("unless it cannot: what was made or proved is good all the same", async () => {
+  test("is missing with a warning if the log cannot be opened; the rehearsal still succeeds", async () => {
     await made();
     writeFileSync(place.file("broken.sqlite"), "no log");
     const broken = { ...env, DATABASE_URL: `sqlite:${place.file("broken.sqlite")}` };
     const { code, out, err } = await rehearsed(broken);
     expect([code, out]).toEqual([0, expect.stringContaining("is whole and can be restored")]);
-    expect(err).toStartWith("the log does not record this: ");
+    expect(err).toStartWith("the log could not record this: ");
   });
 });
 
@@ -219,12 +219,12 @@ test.each([
   [{}, ", else from the file data/reachlog.key."],
   [{ DATABASE_URL: "sqlite:" }, "."],
   [{ DATABASE_URL: "postgres://127.0.0.1/log", REACHLOG_KEY: "ab".repeat(32) }, "."],
-])("the help of restore names the key file that is looked for: %j", async (settings, end) => {
+])("the help of restore names the key file that it reads: %j", async (settings, end) => {
   const { out } = await capture(restoreCommand, ["--help"], { env: settings });
   expect(out).toEndWith(`\nThe master key is read from REACHLOG_KEY${end}\n`);
 });
 
-test("a person who is forgotten between the copies of log and keys stays forgotten, although that log does not say so", async () => {
+test("a recipient forgotten between the copies of log and keys stays forgotten after the restore", async () => {
   const { secrets } = locateLog(loadConfig(world.env, () => ""));
   const backupAndForget: typeof world.store.backup = async (...args) => {
     const copied = await world.store.backup(...args);
@@ -242,7 +242,7 @@ test("a person who is forgotten between the copies of log and keys stays forgott
   expect(await peopleThere()).not.toContain("ann_builds");
 });
 
-describe("a backup that does not come to its end", () => {
+describe("a backup that fails", () => {
   const secrets = () => locateLog(loadConfig(world.env, () => "")).secrets;
   const attempt = (log: typeof world.store) =>
     writeBackup({ log, secrets: secrets() }, folder, { clock: () => NOW }).catch((fault: unknown) => fault);
@@ -250,7 +250,7 @@ describe("a backup that does not come to its end", () => {
     expect(readdirSync(world.directory).filter((name) => name.startsWith("backup"))).toEqual([]);
   });
 
-  test("leaves nothing", async () => {
+  test("leaves no files", async () => {
     const loadKey = (): never => {
       throw new Error("no key");
     };
@@ -258,7 +258,7 @@ describe("a backup that does not come to its end", () => {
     expect(await attempt({ ...world.store, checkpoints })).toMatchObject({ message: "no key" });
   });
 
-  test("since the master key was exchanged meanwhile, says so: its halves would want two keys", async () => {
+  test("because of a concurrent rotation of the master key asks for a repeat", async () => {
     world.env["REACHLOG_KEY_NEXT"] = Buffer.alloc(32, 8).toString("base64");
     const backupAndRotate: typeof world.store.backup = async (...args) => {
       const copied = await world.store.backup(...args);
@@ -272,15 +272,15 @@ describe("a backup that does not come to its end", () => {
   });
 });
 
-test("what it says names the folder absolutely", async () => {
+test("the output names the folder by its absolute path", async () => {
   const { out } = await world.run(backup, relative(process.cwd(), folder), "--json");
   expect(JSON.parse(out)).toMatchObject({ folder });
 });
 
-describe("nothing is restored, and nothing left behind,", () => {
+describe("restore refuses and leaves no log", () => {
   afterEach(() => expect(existsSync(place.file("data/reachlog.sqlite"))).toBe(false));
 
-  test.each(Object.values(NAMES))("where a byte of %s is another one", async (name) => {
+  test.each(Object.values(NAMES))("if a byte of %s was changed", async (name) => {
     await made();
     const bytes = readFileSync(join(folder, name));
     const at = Math.floor(bytes.length / 2);
@@ -293,7 +293,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     expect(readdirSync(place.file("data"))).toEqual([]);
   });
 
-  test("where the log is another one than the signed head knew, whatever the manifest says", async () => {
+  test("if the log does not match the signed head, even with a valid manifest", async () => {
     await made();
     await world.append(STREAMS.outreach, [imported("105", "eve")]);
     await world.store.backup(join(world.directory, "later.sqlite"));
@@ -305,7 +305,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     });
   });
 
-  test("where an event of the log is altered, whatever the manifest says", async () => {
+  test("if an event of the log was altered, even with a valid manifest", async () => {
     await made();
     const altered = new DatabaseSync(join(folder, NAMES.log));
     altered.exec("DROP TRIGGER events_are_never_updated; UPDATE events SET data = '{}' WHERE position = 2");
@@ -314,7 +314,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     expect(await refusal()).toMatchObject({ kind: "invalid", message: expect.stringContaining("position 2") });
   });
 
-  test("where the keys are an older copy", async () => {
+  test("if the keys are an older copy", async () => {
     const older = join(world.directory, "older");
     await world.run(backup, older);
     await world.append(STREAMS.outreach, [imported("105", "eve")]);
@@ -329,7 +329,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     }
   });
 
-  test("where a writer of the folder without the master key changed what no chain and no ciphertext proves", async () => {
+  test("if the manifest was rewritten without the master key, even if the chain still verifies", async () => {
     await made();
     const altered = new DatabaseSync(join(folder, NAMES.log));
     altered.exec("CREATE TRIGGER planted AFTER INSERT ON events BEGIN DELETE FROM snapshots; END");
@@ -341,7 +341,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     });
   });
 
-  test("with another master key, or without one", async () => {
+  test("with a different master key, or without one", async () => {
     await made();
     expect(
       await capture(restoreCommand, [folder], {
@@ -358,7 +358,7 @@ describe("nothing is restored, and nothing left behind,", () => {
     });
   });
 
-  test("where a service has begun a log while the backup was proved", async () => {
+  test("if a service created a log there during the verification", async () => {
     await made();
     const config = loadConfig(env, () => "");
     const { file } = config.log as SqliteLog;
@@ -376,14 +376,14 @@ describe("nothing is restored, and nothing left behind,", () => {
     rmSync(place.file("data"), { recursive: true });
   });
 
-  test("where there is no manifest: such a folder is no backup", async () => {
+  test("if the manifest is empty", async () => {
     await made();
     writeFileSync(join(folder, MANIFEST), "{}");
     expect(await refusal()).toMatchObject({ kind: "invalid" });
   });
 });
 
-test("nothing is overwritten: neither a backup by another one, nor what is in the place of a log", async () => {
+test("backup does not overwrite a backup, and restore does not overwrite a log", async () => {
   await made();
   const before = readFileSync(join(folder, MANIFEST));
   expect(await made().catch((fault: unknown) => fault)).toMatchObject({ kind: "conflict" });

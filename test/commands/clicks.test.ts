@@ -14,7 +14,10 @@ const INTENT: NewEvent = {
 
 const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 
-/** Appends a message, X's immediate fetches, clicks on another link, and a click by a person a minute later. */
+/**
+ * Appends a message with a link, two fetches of the link by X at the same time, clicks on another link, and a person's
+ * click on the first link a minute later.
+ */
 async function tell(world: CommandHarness): Promise<void> {
   let made = 0;
   // All of these events have the same time.
@@ -40,7 +43,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 const [soon, later] = [timeAt(1), timeAt(2)];
 
-test("what is suspected stands beside the clicks of people, of all links and in all", async () => {
+test("clicks shows suspected clicks next to those of people, for each link and in total", async () => {
   expect(await world.run(clicks)).toEqual({
     code: 0,
     err: "",
@@ -63,7 +66,7 @@ total         5       2          1
   });
 });
 
-test("of one link it is known from its own clicks and the messages", async () => {
+test("clicks LINK finds the suspected clicks of one link", async () => {
   expect((await world.run(clicks, "go.example/a")).out)
     .toBe(`link          people  suspected  bots  first                     last
 go.example/a  3       2          1     ${soon}  ${later}
@@ -81,7 +84,7 @@ test.each([
   [5, 1, 1],
   [6, 2, 2],
   [8, 3, 2],
-])("as of position %d: %d clicks of people, %d of them suspected", async (position, people, suspected) => {
+])("as of position %d clicks shows %d clicks of people, %d of them suspected", async (position, people, suspected) => {
   const of = { link: "go.example/a", clicks: people, suspected, bots: 1 };
   const asked = ["--json", "--as-of", String(position)];
   expect(JSON.parse((await world.run(clicks, "go.example/a", ...asked)).out)).toMatchObject({ links: [of] });
@@ -89,7 +92,7 @@ test.each([
   expect(links.find(({ link }) => link === of.link)).toMatchObject(of);
 });
 
-test("clicks that an older version recorded in other spellings are of one link, in all and by its name", async () => {
+test("clicks recorded in other spellings by an older version count for one link", async () => {
   await using older = await openCommands();
   const at = (domain: string, short_code: string) =>
     older.append(STREAMS.link(domain, short_code), [clickOf({ domain, short_code })]);

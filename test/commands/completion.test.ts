@@ -8,7 +8,7 @@ const reachlog = await loadReachlog();
 
 const COMMANDS = describeCommands(reachlog(NO_TERMINAL));
 
-/** Returns the words that bash offers for each line, with the cursor after its last word. */
+/** Returns the words that bash offers to complete each command line. The cursor is after the line's last word. */
 function offered(lines: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const asked = lines.map((words) => {
     const list = words.map((word) => `'${word}'`).join(" ");
@@ -24,8 +24,8 @@ function offered(lines: readonly (readonly string[])[]): readonly (readonly stri
 
 const lineOf = (path: string, word: string): readonly string[] => ["reachlog", ...path.split(" ").slice(1), word];
 
-describe("in bash", () => {
-  test("every command offers those below it, and its options", () => {
+describe("bash completion", () => {
+  test("offers the subcommands and the options of every command", () => {
     const below = COMMANDS.filter(({ commands }) => commands.length > 0);
     expect(offered(below.map(({ path }) => lineOf(path, "")))).toEqual(
       below.map(({ commands }) => commands.map(({ name }) => name)),
@@ -36,16 +36,32 @@ describe("in bash", () => {
   });
 
   test.each([
-    ["a command", ["reachlog", "aud"], ["audit"]],
-    ["an option", ["reachlog", "audit", "export", "--fo"], ["--format"]],
-    ["the values of an option", ["reachlog", "audit", "export", "--format", ""], ["jsonl", "csv", "cloudevents"]],
-    ["the same behind =", ["reachlog", "audit", "export", "--format", "=", "c"], ["csv", "cloudevents"]],
-    ["right behind =", ["reachlog", "audit", "export", "--format", "="], ["jsonl", "csv", "cloudevents"]],
-    ["files", ["reachlog", "audit", "import", "lo"], ["files"]],
-    ["files of an option", ["reachlog", "audit", "export", "--out", ""], ["files"]],
-    ["the values of an argument", ["reachlog", "deliveries", "resume", ""], ["ads", "chat", "messaging", "webhook"]],
-    ["nothing for a value that is not known", ["reachlog", "quota", "--as-of", ""], []],
-    ["a command behind another's options", ["reachlog", "audit", "export", "--encrypted", "--fo"], ["--format"]],
+    ["completes a command", ["reachlog", "aud"], ["audit"]],
+    ["completes an option", ["reachlog", "audit", "export", "--fo"], ["--format"]],
+    [
+      "completes the values of an option",
+      ["reachlog", "audit", "export", "--format", ""],
+      ["jsonl", "csv", "cloudevents"],
+    ],
+    [
+      "completes a partial value after =",
+      ["reachlog", "audit", "export", "--format", "=", "c"],
+      ["csv", "cloudevents"],
+    ],
+    [
+      "offers all values directly after =",
+      ["reachlog", "audit", "export", "--format", "="],
+      ["jsonl", "csv", "cloudevents"],
+    ],
+    ["completes file names", ["reachlog", "audit", "import", "lo"], ["files"]],
+    ["completes file names for an option", ["reachlog", "audit", "export", "--out", ""], ["files"]],
+    [
+      "completes the values of an argument",
+      ["reachlog", "deliveries", "resume", ""],
+      ["ads", "ads-openai", "ads-snap", "chat", "messaging", "webhook"],
+    ],
+    ["offers nothing for a free value", ["reachlog", "quota", "--as-of", ""], []],
+    ["completes an option after another option", ["reachlog", "audit", "export", "--encrypted", "--fo"], ["--format"]],
   ])("%s", (_what, words, expected) => {
     expect(offered([words])).toEqual([expected]);
   });
@@ -54,7 +70,7 @@ describe("in bash", () => {
 test.each([
   ["zsh", zshScript],
   ["fish", fishScript],
-])("%s gets every command and every option", (_shell, scriptOf) => {
+])("the %s script names every command and every option", (_shell, scriptOf) => {
   const script = scriptOf(COMMANDS);
   for (const { path, options } of COMMANDS) {
     expect(script).toContain(path === "" ? "''" : path);
@@ -62,7 +78,7 @@ test.each([
   }
 });
 
-test("the script is printed for the shells that are known", async () => {
+test("completion prints the script of a supported shell, and rejects other shells", async () => {
   let out = "";
   const terminal = { ...NO_TERMINAL, out: (text: string) => void (out += text) };
   for (const [shell, scriptOf] of [
@@ -73,7 +89,7 @@ test("the script is printed for the shells that are known", async () => {
     out = "";
     expect(await runCommandLine(["completion", shell], terminal)).toBe(0);
     // The running program has its own text for --help.
-    expect(out).toBe(scriptOf(COMMANDS).replaceAll("display help for command", "show this"));
+    expect(out).toBe(scriptOf(COMMANDS).replaceAll("display help for command", "show this help"));
   }
   expect(await runCommandLine(["completion", "powershell"], terminal)).toBe(2);
 });

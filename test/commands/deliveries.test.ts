@@ -29,7 +29,7 @@ const CONFIGURED = {
 };
 
 let world: CommandHarness;
-/** Two clicks whose dispatches to the chat were abandoned; one is delivered as an ad. */
+/** Opens a log with two clicks. The chat channel has given up on both; the ads channel has delivered the first. */
 beforeEach(async () => {
   world = await openCommands(undefined, CONFIGURED);
   await world.append(LINK, [CLICK, CLICK]);
@@ -48,7 +48,7 @@ async function told(type: string): Promise<unknown[]> {
   return events.map(({ stream, data, meta }) => [stream, data, meta.caller]);
 }
 
-/** Simulates another command that has just appended under this key, after this one read the log. */
+/** Simulates another command that appends with this idempotency key after the tested command has read the log. */
 async function take(key: string): Promise<void> {
   const eventLog = createEventLog(world.store, () => `under ${key}`);
   await eventLog.append(
@@ -60,7 +60,7 @@ async function take(key: string): Promise<void> {
 }
 
 describe("deliveries list and channels", () => {
-  test("the dead letters, the newest first, and what is pending on each channel", async () => {
+  test("show dead letters, newest first, and the counts of each channel", async () => {
     expect(await run("list")).toEqual({
       code: 0,
       err: "",
@@ -85,7 +85,7 @@ webhook    0        0          0        0         0
     expect((await run("channels", "--as-of", "2")).out).toMatch(/\nchat {7}2 {8}0 {10}0 {8}0 {9}0\n/);
   });
 
-  test("one page says how to list the next", async () => {
+  test("list names the option that shows the next page", async () => {
     expect((await run("list", "--limit", "1")).out).toEndWith(
       "\n(2 dead letters; --after 4-2 lists more; as of position 6)\n",
     );
@@ -94,11 +94,11 @@ webhook    0        0          0        0         0
     expect(out).toEndWith("\n(2 dead letters; as of position 6)\n");
   });
 
-  test("a channel on which something is pending and that has no credentials any more", async () => {
+  test("all reports mark a channel with pending dispatches as not configured", async () => {
     await using gone = await openCommands();
     await gone.append(LINK, [CLICK]);
     expect((await gone.run(deliveries, "channels")).out).toMatch(
-      /\nads +1 .*  not configured here: what is pending waits until it is\nchat +1 .*  not configured here: /,
+      /\nads +1 .*  not configured here: pending dispatches wait until it is\nchat +1 .*  not configured here: /,
     );
     const { out } = await gone.run(deliveries, "channels", "--json");
     expect(JSON.parse(out)).toMatchObject({
@@ -110,10 +110,10 @@ webhook    0        0          0        0         0
     expect((await gone.run(deliveries, "lag", "--channel", "chat")).out).toMatch(/\nchat +1 .* not configured here\n/);
   });
 
-  test("a channel that is suspended: since when and why, without what tells its credential", async () => {
+  test("channels shows since when and why a channel is suspended, without its credential", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect((await run("channels")).out).toContain(
-      `  suspended since ${timeAt(7)}: slack refuses it as a whole, channel_is_archived\n`,
+      `  suspended since ${timeAt(7)}: slack refuses the whole channel, channel_is_archived\n`,
     );
     const { out } = await run("channels", "--json");
     expect(JSON.parse(out)).toMatchObject({
@@ -129,7 +129,7 @@ webhook    0        0          0        0         0
 });
 
 describe("deliveries retry and discard", () => {
-  test("a letter that was discarded is none any more, and cannot be retried", async () => {
+  test("discard removes a dead letter for good: a later retry or discard skips it", async () => {
     expect(await run("discard", idAt(1), "--why", " the campaign is over ")).toMatchObject({
       code: 0,
       out: "1 dead letter was discarded.\n",
@@ -149,7 +149,7 @@ describe("deliveries retry and discard", () => {
     expect((await run("list")).out).not.toContain(idAt(1));
   });
 
-  test("with --json: how many, and what was left and why", async () => {
+  test("retry --json counts the retried letters and gives a reason for each skipped one", async () => {
     const { code, out } = await run("retry", idAt(1), idAt(9), "--json");
     expect([code, JSON.parse(out)]).toEqual([
       1,
@@ -168,7 +168,7 @@ describe("deliveries retry and discard", () => {
     });
   });
 
-  test("those that are letters are retried, also where another that is named is none", async () => {
+  test("retry retries the named dead letters and skips a named event that is none", async () => {
     expect(await run("retry", idAt(5), idAt(2))).toMatchObject({
       code: 1,
       out: `1 dead letter was retried. 1 was skipped: ${idAt(5)} is no dead letter.\n`,
@@ -179,7 +179,7 @@ describe("deliveries retry and discard", () => {
     expect((await run("channels")).out).toMatch(/\nchat {7}1 {8}0 {10}0 {8}0 {9}1\n/);
   });
 
-  test("--all: every letter of the channel, and none is no fault", async () => {
+  test("--all applies to every dead letter of a channel, and succeeds if there is none", async () => {
     expect(await run("discard", "--all", "--yes", "--why", "x", "--channel", "ads")).toMatchObject({
       code: 0,
       out: "0 dead letters were discarded.\n",
@@ -191,7 +191,7 @@ describe("deliveries retry and discard", () => {
     expect(await run("retry", "--all", "--yes")).toMatchObject({ code: 0, out: "0 dead letters were retried.\n" });
   });
 
-  test("letters of a stopped channel are not taken up, which would turn them away; they can be discarded", async () => {
+  test("dead letters of a suspended channel are skipped by retry, but can be discarded", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect(await run("retry", "--all", "--yes")).toEqual({
       code: 1,
@@ -205,7 +205,7 @@ describe("deliveries retry and discard", () => {
     });
   });
 
-  describe("of which an attempt may have arrived", () => {
+  describe("dead letters with an attempt that may have arrived", () => {
     const HOUR_MS = 3_600_000;
     const doubtful = (agoMs: number): Promise<void> => {
       const doubtful_since = new Date(Date.now() - agoMs).toISOString();
@@ -215,7 +215,7 @@ describe("deliveries retry and discard", () => {
     const deduplicationWindow = async () =>
       (await told("DispatchRetryRequested")).map((event) => (event as unknown[])[1]);
 
-    test("go out again while Meta knows them by their id", async () => {
+    test("are retried while Meta still deduplicates them by id", async () => {
       await doubtful(46 * HOUR_MS);
       expect((await run("list", "--channel", "ads")).out).toMatch(/ ads +8 .*; may have arrived\n/);
       expect(await run("retry", idAt(2), "--channel", "ads")).toMatchObject({
@@ -227,7 +227,7 @@ describe("deliveries retry and discard", () => {
       ]);
     });
 
-    test("are left alone after that, until an operator accepts doubles", async () => {
+    test("are skipped after that, unless the operator accepts doubles", async () => {
       await doubtful(47 * HOUR_MS);
       expect(await run("retry", "--all", "--yes")).toEqual({
         code: 1,
@@ -248,7 +248,7 @@ describe("deliveries retry and discard", () => {
     });
   });
 
-  test("several decide of the same letters at the same moment: of each one decision stands", async () => {
+  test("concurrent retries and discards of the same letters record one decision each", async () => {
     const asked = [
       run("retry", "--all", "--yes"),
       run("discard", "--all", "--yes", "--why", "one"),
@@ -268,7 +268,7 @@ describe("deliveries retry and discard", () => {
     }
   });
 
-  test("who comes a moment too late is told that another caller decided", async () => {
+  test("a letter that another caller decided at the same moment is reported as skipped", async () => {
     await take("letter/chat/1");
     const late = "1 was skipped: another caller decided at the same moment.\n";
     const named = await run("discard", idAt(1), "--why", "x");
@@ -277,7 +277,7 @@ describe("deliveries retry and discard", () => {
     expect(all).toEqual({ code: 0, out: `1 dead letter was discarded. ${late}`, err: "" });
   });
 
-  test("a retry that fails makes the letter pending again, and it can be discarded", async () => {
+  test("a letter can be discarded after its retry failed", async () => {
     await run("retry", idAt(1));
     await world.append(STREAMS.delivery("chat"), [gaveUp(7, "chat", "")]);
     expect(await run("discard", idAt(1), "--why", "x")).toMatchObject({
@@ -313,7 +313,7 @@ describe("deliveries retry and discard", () => {
     ["resume", "fax"],
     ["lag", "something"],
     ["something"],
-  ])("%s %s %s %s: a usage error", async (...args) => {
+  ])("%s %s %s %s is a usage error", async (...args) => {
     const given = args.flatMap((arg) => (typeof arg === "string" ? [arg] : []));
     expect(await run(...given).catch((fault: unknown) => fault)).toMatchObject({ kind: "usage" });
     expect(await told("DispatchDiscarded")).toEqual([]);
@@ -331,7 +331,7 @@ describe("deliveries retry and discard", () => {
       return { code, out, err, questions };
     };
 
-    test("--all names the number of those that match, asks, and does that number", async () => {
+    test("--all asks with the number of matching letters, and proceeds on yes only", async () => {
       expect(await runAsked("no", ["retry", "--all", "--error", "refused"])).toEqual({
         code: 1,
         out: "",
@@ -349,7 +349,7 @@ describe("deliveries retry and discard", () => {
       });
     });
 
-    test("letters that come while it asks are not among them", async () => {
+    test("letters that arrive while --all asks are left out", async () => {
       const oneMore = () => world.append(STREAMS.delivery("ads"), [gaveUp(2, "ads")]);
       expect(await runAsked("yes", ["discard", "--all", "--why", "x"], oneMore)).toMatchObject({
         out: "2 dead letters were discarded.\n",
@@ -357,7 +357,7 @@ describe("deliveries retry and discard", () => {
       expect((await run("list")).out).toContain("\n(1 dead letter; ");
     });
 
-    test("nothing is done if another caller decides while it asks", async () => {
+    test("nothing is done if another caller decides while --all asks", async () => {
       const oneLess = async () => void (await run("discard", idAt(1), "--why", "x"));
       expect(await runAsked("yes", ["retry", "--all"], oneLess).catch(String)).toContain(
         "Nothing was done: 1 would be decided now, not 2. List them again.",
@@ -366,7 +366,7 @@ describe("deliveries retry and discard", () => {
     });
   });
 
-  test("one in doubt is retried by hand, only where a double is accepted, and once", async () => {
+  test("a dispatch in doubt is retried by hand with --accept-doubles, once", async () => {
     await world.append(LINK, [CLICK]);
     const given = { ...about(7, "ads"), detail: "no answer in time" };
     await world.append(STREAMS.delivery("ads"), [outcomeOf("DispatchInDoubt", given)]);
@@ -384,18 +384,18 @@ describe("deliveries retry and discard", () => {
     expect((await run("show", "7")).out).toContain("an operator retried the dispatch in doubt of position 7");
   });
 
-  test("a reason of 500 characters is taken", async () => {
+  test("a reason of 500 characters is accepted", async () => {
     expect(await run("discard", "--all", "--yes", "--why", "x".repeat(500))).toMatchObject({ code: 0 });
   });
 });
 
 describe("deliveries resume", () => {
-  test("a channel that is not suspended: it says so", async () => {
+  test("refuses a channel that is not suspended", async () => {
     expect(await run("resume", "chat").catch(String)).toContain("The chat channel is not suspended.");
     expect(await told("ChannelResumed")).toEqual([]);
   });
 
-  test("a stopped one goes on, once for each stop, however many ask", async () => {
+  test("resumes a suspended channel once per suspension, however many callers ask", async () => {
     const resumed = [STREAMS.delivery("chat"), { channel: "chat", why: "by_hand" }, "command-line"];
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     // Either command may be second, and learn that the channel is no longer suspended.
@@ -410,7 +410,7 @@ describe("deliveries resume", () => {
     expect(await told("ChannelResumed")).toEqual([resumed, resumed]);
   });
 
-  test("with --json: since when it was suspended", async () => {
+  test("shows with --json since when the channel was suspended", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     expect(JSON.parse((await run("resume", "chat", "--json")).out)).toEqual({
       channel: "chat",
@@ -418,7 +418,7 @@ describe("deliveries resume", () => {
     });
   });
 
-  test("who comes a moment too late resumes it no second time", async () => {
+  test("records nothing if another caller resumed the channel at the same moment", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     await take(`resume/chat/${timeAt(7)}`);
     expect(await run("resume", "chat")).toMatchObject({ code: 0, err: "" });
@@ -432,7 +432,7 @@ describe("deliveries show", () => {
   const DEAD = 'chat: position 2 became a dead letter, refused for good (attempt 1): "gone"';
   const FAILED = `ads: position 2 not delivered (attempt 1, 503): "busy"; next attempt at ${timeAt(9)}`;
 
-  test("what requested it, every attempt on each channel, and where it is now", async () => {
+  test("shows the request, and the attempts and the status on each channel", async () => {
     expect(await run("show", idAt(2))).toEqual({
       code: 0,
       err: "",
@@ -446,7 +446,7 @@ ${lines([4, DEAD])}`,
     expect((await run("show", idAt(1))).out).toContain(`\nads: delivered\n`);
   });
 
-  test("with --json: each dispatch with its status on each channel, and its events", async () => {
+  test("shows with --json each dispatch with its status and events on each channel", async () => {
     const { code, out } = await run("show", idAt(2), "--json");
     const working = { configured: true, suspended: null };
     const channels = [
@@ -471,14 +471,14 @@ ${lines([4, DEAD])}`,
     expect([code, JSON.parse(out)]).toEqual([0, { dispatches: [{ source, channels }] }]);
   });
 
-  test("by any event of the dispatch, and of one channel alone", async () => {
+  test("accepts any event of the dispatch, and shows one channel on request", async () => {
     const whole = (await run("show", idAt(2))).out;
     for (const position of [4, 6]) expect((await run("show", idAt(position).toUpperCase())).out).toBe(whole);
     const { out } = await run("show", idAt(2), "--channel", "chat");
     expect([out.includes("\nchat: "), out.includes("\nads: ")]).toEqual([true, false]);
   });
 
-  test("what was decided by hand, and what came of it", async () => {
+  test("shows what operators decided, and the outcomes", async () => {
     await world.append(STREAMS.requests, [
       { type: "DispatchRetryRequested", data: { event_id: idAt(2), source: 2, channel: "chat" } },
     ]);
@@ -497,7 +497,7 @@ ${lines(
 )}`);
   });
 
-  test("of a batch each click has its own outcome, and the event shows all that it is about", async () => {
+  test("shows the outcome of each click in a batch, and all clicks for the batch's event", async () => {
     const request = { sources: [[7, 8] as [number, number]], attempt: 1, mode: "batch" as const, latency_ms: 9 };
     await world.append(LINK, [CLICK, CLICK]);
     await world.append(STREAMS.delivery("ads"), [
@@ -514,7 +514,7 @@ ${lines(
     expect(out).toEndWith(`\nads: delivered\n${lines([9, took(8)])}`);
   });
 
-  test("while its channel is suspended it says that, and of a final outcome recorded twice the first", async () => {
+  test("shows that the channel is suspended, and the first of two final outcomes", async () => {
     await world.append(STREAMS.delivery("ads"), [
       {
         type: "ChannelSuspended",
@@ -536,15 +536,15 @@ ${lines(
       `in doubt, not retried automatically: send it again with reachlog deliveries retry ${idAt(2)} --status in_doubt ` +
         `--accept-doubles, or close it with reachlog deliveries settle ${idAt(2)}`,
     ],
-  ])("after %s", async (type, more, words) => {
+  ])("says what is possible after %s", async (type, more, words) => {
     await world.append(STREAMS.delivery("ads"), [outcomeOf(type, { ...about(2, "ads"), ...more } as never)]);
     expect((await run("show", idAt(2))).out).toContain(`\nads: ${words}\n`);
   });
 
   test.each([
     ["arrived", "delivered"],
-    ["left", "in doubt, and left so by an operator; never sent again"],
-  ])("of one in doubt that was settled as %s", async (as, words) => {
+    ["left", "in doubt, and an operator left it so; never sent again"],
+  ])("shows a dispatch in doubt that was settled as %s", async (as, words) => {
     await world.append(STREAMS.delivery("ads"), [
       outcomeOf("DispatchInDoubt", { ...about(2, "ads"), detail: "reset" }),
     ]);
@@ -557,21 +557,21 @@ ${lines(
     });
   });
 
-  test("what requests nothing, and what is not in the log", async () => {
+  test("refuses an event that requests no dispatch, and one that does not exist", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
-    const requestsNothing = "It requests no dispatch to any channel that was asked for.";
+    const requestsNothing = "The event requests no dispatch, or none to this channel.";
     expect(await run("show", idAt(7)).catch(String)).toContain(requestsNothing);
     expect(await run("show", idAt(2), "--channel", "messaging").catch(String)).toContain(requestsNothing);
     for (const name of [idAt(99), "99"])
       expect(await run("show", name).catch(String)).toContain(`The log has no event ${name}.`);
   });
 
-  test("a position is as good as the id of its event", async () => {
+  test("accepts a position instead of the event's id", async () => {
     expect(await run("show", "2")).toEqual(await run("show", idAt(2)));
   });
 });
 
-test("dead letters are decided of by position too", async () => {
+test("retry and discard accept positions too", async () => {
   expect(await run("retry", "1", "99")).toEqual({
     code: 1,
     out: "1 dead letter was retried. 1 was skipped: 99 is no dead letter.\n",
@@ -583,7 +583,7 @@ test("dead letters are decided of by position too", async () => {
   ]);
 });
 
-describe("a webhook with a name", () => {
+describe("a named webhook", () => {
   const SUBSCRIBED: NewEvent = {
     type: "WebhookSubscribed",
     data: { channel: "webhook-crm", types: ["LinkClicked"], receiver: "x" },
@@ -601,7 +601,7 @@ describe("a webhook with a name", () => {
     data: { channel: "webhook-crm", network: "standard_webhooks", detail: "gone", credential: "hash" },
   };
 
-  test("is a channel of all commands as soon as the log knows it", async () => {
+  test("is accepted as a channel by all commands once the log contains its subscription", async () => {
     const unknown = run("list", "--channel", "webhook-crm").catch(String);
     expect(await unknown).toContain("the log has no channel webhook-crm: ads, chat, messaging, webhook");
     await world.append("webhook-crm", [SUBSCRIBED]);
@@ -625,10 +625,10 @@ describe("a webhook with a name", () => {
     expect(await told("DispatchRetryRequested")).toEqual([[STREAMS.requests, data, "command-line"]]);
   });
 
-  test("is not mistaken for another word", async () => {
+  test("is not mistaken for other names", async () => {
     for (const name of ["webhooks", "webhook-CRM", "webhook-", "fax"]) {
       expect(await run("lag", "--channel", name).catch(String)).toContain(
-        "a channel is one of ads, chat, messaging, webhook, webhook-NAME, not",
+        "a channel is one of ads, ads-openai, ads-snap, chat, messaging, webhook, webhook-NAME, not",
       );
     }
   });

@@ -16,17 +16,20 @@ test.each([
     "without faults; not configured: the message (MESSAGE_TEMPLATE)",
   ],
   [{ ...CHAT, ...META, ...TELEGRAM, ...X }, "complete"],
-])("doctor says what of the configuration is left out: %j", async (settings, told) => {
+])("doctor names what is not configured: %j", async (settings, told) => {
   await using world = await openCommands(undefined, settings);
   const state = told === "complete" ? "ok     " : "missing";
   expect((await world.run(doctor)).out).toStartWith(`${state} configuration: ${told}\n`);
 });
 
-test("doctor asks for a link to opt out, since X may not show replies written in X Chat", async () => {
-  const linked = { ...X, MESSAGE_TEMPLATE: "Hi https://acme.example/stop" };
+test("doctor warns if the template offers no way to opt out", async () => {
+  const worded = { ...X, MESSAGE_TEMPLATE: "Hi. Reply STOP to opt out." };
+  const linked = { ...X, MESSAGE_TEMPLATE: "Hi {{optout}}", PUBLIC_URL: "http://localhost:3000" };
   for (const [settings, line] of [
-    [X, /^warning opt-outs: .*X Chat.*POST \/social\/recipients\/suppress$/m],
-    [linked, /^ok {6}opt-outs: .*X Chat.*POST \/social\/recipients\/suppress$/m],
+    [X, /^warning opt-outs: Variants without a way to opt out: A\. Add \{\{optout\}\}/m],
+    [worded, /^ok {6}opt-outs: .*X Chat.*without \{\{optout\}\}: A$/m],
+    [linked, /^ok {6}opt-outs: Each variant links/m],
+    [linked, /^warning configuration: MESSAGE_TEMPLATE: \{\{optout\}\} leads to PUBLIC_URL, which only this machine/m],
   ] as const) {
     await using world = await openCommands(undefined, settings);
     expect((await world.run(doctor)).out).toMatch(line);
@@ -35,7 +38,23 @@ test("doctor asks for a link to opt out, since X may not show replies written in
   expect((await silent.run(doctor)).out).not.toContain("opt-outs");
 });
 
-test("doctor says when messages go out", async () => {
+test("doctor warns if few of WhatsApp's free texts are left in the month", async () => {
+  const number = { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "1", WHATSAPP_TO: "+15550783881" };
+  const now = Date.now();
+  // Both events are in the present month, also at its very beginning.
+  const start = Math.max(now - 120_000, Date.parse(`${new Date(now).toISOString().slice(0, 7)}-01`));
+  await using world = await openCommands(start, { MESSAGING_PROVIDER: "whatsapp", ...number });
+  const requests = [{ sources: [1], attempt: 1, mode: "single" as const, status: 200, latency_ms: 1 }];
+  const channel = { channel: "messaging", lane: "direct", low_watermark: 0 } as const;
+  for (const texts of [899, 1]) {
+    expect((await world.run(doctor)).out).not.toContain("texts this month");
+    const data = { ...channel, requests: Array.from({ length: texts }, () => requests[0]!) };
+    await world.append("delivery-messaging", [{ type: "DispatchSucceeded", data }]);
+  }
+  expect((await world.run(doctor)).out).toMatch(/^warning messaging: WhatsApp accepted 900 texts this month/m);
+});
+
+test("doctor describes the sending window", async () => {
   const window = { SEND_WINDOW: "Mon-Fri 09:00-17:00", SEND_WINDOW_ZONE: "recipient", SEND_WINDOW_CLOSED: "pause" };
   await using world = await openCommands(undefined, { ...X, ...window });
   expect((await world.run(doctor)).out).toMatch(
@@ -45,7 +64,7 @@ test("doctor says when messages go out", async () => {
   expect((await silent.run(doctor)).out).not.toContain("sending window");
 });
 
-test("doctor has one word for each state, and the same with --json", async () => {
+test("doctor shows one word for each state, also with --json", async () => {
   await using world = await openCommands(undefined, {
     ...X,
     X_ACCOUNT: "acme",
@@ -56,7 +75,7 @@ test("doctor has one word for each state, and the same with --json", async () =>
   expect([code, out]).toEqual([
     0,
     expect.stringMatching(
-      /^missing configuration: .*\n(?:warning configuration: .*\n)+warning opt-outs: X may not show replies .*: A\. Name a stop word .*\n(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}keys: .*\nok {6}clock: .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
+      /^missing configuration: .*\n(?:warning configuration: .*\n)+warning opt-outs: Variants without a way to opt out: A\. .*\n(?:warning core dumps: .*\n)?ok {6}log: 0 events, .*\nok {6}keys: .*\nok {6}clock: .*\nok {6}vault: .*\nmissing outreach \(x\): no account is authorized yet: .*\n$/,
     ),
   ]);
   const states = (await world.run(doctor, "--json")).out.trim().split("\n");
@@ -67,7 +86,7 @@ test("doctor has one word for each state, and the same with --json", async () =>
   });
 });
 
-test("doctor names tokens that have expired or soon will", async () => {
+test("doctor warns about tokens that have expired or soon will", async () => {
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().replace(/\.\d+/, "");
   const entry = (name: string, digit: string, days: number) =>
     `${name}:sha256:${digit.repeat(64)}:scope=read:expires=${inDays(days)}`;
@@ -78,8 +97,12 @@ test("doctor names tokens that have expired or soon will", async () => {
   expect([code, lines]).toEqual([
     0,
     [
-      expect.stringMatching(/^warning tokens: the token a{12} of web expires on [-0-9]{10}: reachlog token new web /),
-      expect.stringMatching(/^warning tokens: the token c{12} of old expired on [-0-9]{10}: reachlog token new old /),
+      expect.stringMatching(
+        /^warning tokens: the token a{12} of web expires on [-0-9]{10}: create another one with reachlog token new web$/,
+      ),
+      expect.stringMatching(
+        /^warning tokens: the token c{12} of old expired on [-0-9]{10}: create another one with reachlog token new old$/,
+      ),
     ],
   ]);
 });

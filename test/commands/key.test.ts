@@ -2,8 +2,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join, dirname } from "node:path";
-import { StoreOwned } from "eventstore-lite";
-import { contacts, findContact } from "../../projections/contacts.ts";
+import { StoreOwned } from "eventstore-lite/testing";
+import { findContact } from "../../projections/contact-identity.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { unlock } from "../../src/vault/master-key.ts";
 import { key } from "../../src/commands/key.ts";
 import { loadConfig } from "../../src/config/config.ts";
@@ -39,7 +40,7 @@ const ADA = {
   },
 };
 
-/** Returns the recipient's name after the log is reopened. */
+/** Reopens the log and returns the recipient's name, which only the right key can decrypt. */
 async function nameInLog(): Promise<string | undefined> {
   await using store = await openLog(config());
   const folded = contacts.initial();
@@ -64,7 +65,7 @@ async function suppressionKey(): Promise<Uint8Array> {
   return await vault.stableKey("suppression");
 }
 
-test("with the key in its file: a new one takes its place, opens all that was encrypted, and the log tells of it", async () => {
+test("key rotate replaces the key file; everything stays readable, and the log records the rotation", async () => {
   await world.append("outreach", [ADA]);
   await keepSecret();
   const suppression = await suppressionKey();
@@ -86,14 +87,14 @@ test("with the key in its file: a new one takes its place, opens all that was en
   expect(events.map(({ data }) => data)).toEqual([{ from: before.id, to: after.id }]);
 });
 
-test("key rotate --json gives the ids, and where the former key is", async () => {
+test("key rotate --json shows both ids and where the former key is kept", async () => {
   await world.append("outreach", [ADA]);
   const { id } = JSON.parse((await world.run(key, "show", "--json")).out) as { id: string };
   const { out } = await world.run(key, "rotate", "--keep", place("former.key"), "--json");
   expect(JSON.parse(out)).toEqual({ from: id, to: expect.stringMatching(/^[0-9a-f]+$/), kept: place("former.key") });
 });
 
-test("with the key in the environment: both are good until something was started with the new one", async () => {
+test("with the key in the environment both keys work until a start with the new one", async () => {
   Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
   await world[Symbol.asyncDispose]();
   world = await openCommands(undefined, world.env);
@@ -116,7 +117,7 @@ test("with the key in the environment: both are good until something was started
   expect(openVault()).rejects.toThrow("was encrypted with");
 });
 
-test("a second rotation beside one whose key was not yet put into REACHLOG_KEY is refused, and loses nothing", async () => {
+test("a second rotation is refused until REACHLOG_KEY has the new key, and both keys still work", async () => {
   Object.assign(world.env, { REACHLOG_KEY: KEYS[0], REACHLOG_KEY_NEXT: KEYS[1] });
   await world[Symbol.asyncDispose]();
   world = await openCommands(undefined, world.env);
@@ -130,7 +131,7 @@ test("a second rotation beside one whose key was not yet put into REACHLOG_KEY i
   }
 });
 
-test("beside a running service nothing is exchanged", async () => {
+test("key rotate is refused while a service is running", async () => {
   await keepSecret();
   const before = readFileSync(files().key, "utf8");
   await using _service = await openLog(config(), { owner: "a service" });
@@ -138,7 +139,7 @@ test("beside a running service nothing is exchanged", async () => {
   expect([readFileSync(files().key, "utf8"), await kept()]).toEqual([before, "canary"]);
 });
 
-test("the former key never overwrites a file, and without a place for it nothing is exchanged", async () => {
+test("key rotate --keep refuses an existing file, and rotates nothing", async () => {
   await keepSecret();
   const before = readFileSync(files().key, "utf8");
   copyFileSync(files().key, place("there.key"));
@@ -151,12 +152,12 @@ test("the former key never overwrites a file, and without a place for it nothing
 test.each([
   [["rotate", "now"], {}, "Expected 0 arguments but got 1: now."],
   [["rotate"], { REACHLOG_KEY_NEXT: KEYS[1] }, "has no effect"],
-])("%j with %j is told", async (args, more, problem) => {
+])("key %j with %j is refused", async (args, more, problem) => {
   Object.assign(world.env, more);
   expect(String(await world.run(key, ...args).catch((fault: unknown) => fault))).toContain(problem);
 });
 
-test("a recipient who was suppressed by hand before a rotation has the same marks after it", async () => {
+test("a rotation does not change the suppression hashes of a recipient", async () => {
   await world.append("outreach", [ADA]);
   const hashesOf = async (): Promise<unknown> => {
     await world.run(recipients, "suppress", "ada").catch(fail);
@@ -171,8 +172,8 @@ test("a recipient who was suppressed by hand before a rotation has the same mark
   expect(existsSync(files().vault)).toBe(true);
 });
 
-test("a rotation of a log in a file is not ended by hand: a start with the new key does that", async () => {
+test("key rotate --end is refused for a log in a file", async () => {
   expect(await world.run(key, "rotate", "--end").catch((fault: unknown) => fault)).toMatchObject({
-    message: expect.stringContaining("--end is for a log on PostgreSQL"),
+    message: expect.stringContaining("--end is only for a log on PostgreSQL"),
   });
 });

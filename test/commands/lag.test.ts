@@ -4,15 +4,9 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../events/catalog.ts";
 import { deliveries as projection } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
-import {
-  drainInWords,
-  calculateLag,
-  type Measured,
-  readOldestPending,
-  readRequested,
-  readTail,
-} from "../../src/delivery/lag.ts";
-import { formatDuration } from "../../src/platform/format-duration.ts";
+import { drainInWords } from "../../src/delivery/backlog.ts";
+import { calculateLag, type Measured, readOldestPending, readRequested, readTail } from "../../src/delivery/lag.ts";
+import { formatDuration } from "../../src/platform/counts-and-lists.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 import { makeId } from "../../src/platform/clock.ts";
@@ -41,8 +35,8 @@ async function laneOf(store: EventStore<Event>) {
   return fold(projection, projection.initial(), events).chat.lanes.clicks;
 }
 
-describe("what the end of the log tells", () => {
-  test("the rate is that of the last five minutes, each dispatch once, failed attempts not", async () => {
+describe("rates read from the end of the log", () => {
+  test("the rate counts the dispatches settled in the last five minutes, without failed attempts", async () => {
     await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat"), click("chat", "ads")]);
     // At the minutes 5, 6, 7, 8, 9 and 10.
@@ -70,7 +64,7 @@ describe("what the end of the log tells", () => {
     expect((await readRequested(world.store, at(3))).get("chat")).toEqual({ perMinute: 3 / 5, newestPerMinute: 12 });
   });
 
-  test("where there is very much, the rate is that of the time in which it was told", async () => {
+  test("for more than ten thousand events, the rate covers the time that they span", async () => {
     await using world = await openCommands();
     // A thousand events at the same time, and ten thousand a minute later.
     const thousand = (from: number) => Array.from({ length: 1_000 }, (_, index) => delivered(from + index));
@@ -84,11 +78,11 @@ describe("what the end of the log tells", () => {
   });
 
   test.each<[string, NewEvent[], number]>([
-    ["nothing yet", [], 0],
-    ["a success last", [failed(1), failed(1), delivered(1)], 0],
-    ["failures behind a success", [failed(1), delivered(1), failed(2), doubted(2)], 2],
-    ["a 429 among them, which is no failure", [delivered(1), failed(2), failed(2, 429), failed(2)], 2],
-    ["a skip among them, which made no request", [delivered(1), failed(2), skipped(3), failed(2)], 2],
+    ["none without attempts", [], 0],
+    ["none after a success", [failed(1), failed(1), delivered(1)], 0],
+    ["only after the last success", [failed(1), delivered(1), failed(2), doubted(2)], 2],
+    ["a 429 does not count", [delivered(1), failed(2), failed(2, 429), failed(2)], 2],
+    ["a skip does not count", [delivered(1), failed(2), skipped(3), failed(2)], 2],
   ])("failures in a row: %s", async (_, newEvents, count) => {
     await using world = await openCommands();
     await world.append(LINK, [click("chat"), click("chat"), click("chat")]);
@@ -96,7 +90,7 @@ describe("what the end of the log tells", () => {
     expect((await readTail(world.store, "chat", at(8))).failuresInARow).toBe(count);
   });
 
-  test("the oldest click that is pending, whether it waits for its first attempt or the next", async () => {
+  test("the oldest pending click is found, before its first attempt or between attempts", async () => {
     await using world = await openCommands();
     const oldest = async () => readOldestPending(world.store, "chat", "clicks", await laneOf(world.store));
     expect(await oldest()).toBeUndefined();
@@ -123,7 +117,7 @@ async function appendAtOnce({ store }: CommandHarness, newEvents: readonly NewEv
 
 const rate = (perMinute: number, newestPerMinute = 0) => ({ perMinute, newestPerMinute });
 
-describe("how far a channel is behind", () => {
+describe("the lag of a channel", () => {
   const measured: Measured = {
     channel: "chat",
     backlog: 30,
@@ -137,28 +131,28 @@ describe("how far a channel is behind", () => {
   };
 
   test.each<[string, Partial<Measured>, number | null]>([
-    ["at the rate at which it shrinks", {}, 180],
-    ["at the newest rate, seconds after a burst", { settled: rate(12, 600), requested: rate(90) }, 3],
-    ["at the newest rate, before the one of minutes", { settled: rate(12, 24), requested: rate(2, 12) }, 150],
-    ["no estimate, while as much comes as goes", { requested: rate(12) }, null],
-    ["no estimate, while it grows", { requested: rate(13, 60), settled: rate(12, 48) }, null],
-    ["no estimate, while nothing is settled", { settled: rate(0), requested: rate(0) }, null],
-    ["at once, when nothing is pending, however much comes", { backlog: 0, requested: rate(50) }, 0],
-  ])("is drained: %s", (_, more, seconds) => {
+    ["from the rate of the last minutes", {}, 150],
+    ["also while as many are requested as end", { requested: rate(12) }, 150],
+    ["also after a burst, of which one is left", { backlog: 1, requested: rate(3.6), settled: rate(3.4) }, 18],
+    ["no estimate while the backlog grows", { requested: rate(13, 60), settled: rate(12, 48) }, null],
+    ["no estimate while nothing ends", { settled: rate(0), requested: rate(0) }, null],
+    ["zero if nothing is pending", { backlog: 0, requested: rate(50) }, 0],
+  ])("estimates the seconds until drained: %s", (_, more, seconds) => {
     expect(calculateLag({ ...measured, ...more }).drained_in_seconds).toBe(seconds);
   });
 
   const SUSPENSION = { since: timeAt(1), detail: "archived", network: "slack", credential: "h" } as const;
   test.each<[string, Partial<Measured>]>([
-    ["3 min", {}],
-    ["growing", { requested: rate(13) }],
-    ["nothing settled", { settled: rate(0) }],
+    ["–", { backlog: 0 }],
+    ["2 min 30 s", {}],
+    ["not at this rate", { requested: rate(13, 60) }],
+    ["not at this rate", { settled: rate(0) }],
     ["not while suspended", { settled: rate(0), suspended: SUSPENSION }],
-  ])("says in words: %s", (words, more) => {
+  ])("is shown in words: %s", (words, more) => {
     expect(drainInWords(calculateLag({ ...measured, ...more }))).toBe(words);
   });
 
-  test("the age of the oldest click; a clock behind the log's makes it no less than nothing", () => {
+  test("contains the age of the oldest click, never below zero", () => {
     expect(calculateLag(measured).oldest_click_seconds).toBe(120);
     expect(calculateLag({ ...measured, now: 0 }).oldest_click_seconds).toBe(0);
     expect(calculateLag({ ...measured, oldest: undefined }).oldest_click_seconds).toBeNull();
@@ -171,13 +165,13 @@ describe("how far a channel is behind", () => {
     [119, "1 min 59 s"],
     [7_500, "2 h 5 min"],
     [86_400 * 3 + 3_599, "3 d"],
-  ])("%d seconds in words: %s", (seconds, words) => {
+  ])("shows %d seconds as %s", (seconds, words) => {
     expect(formatDuration(seconds)).toBe(words);
   });
 });
 
 describe("deliveries lag", () => {
-  test("each channel on a line, and as JSON", async () => {
+  test("shows each channel on a line, and as JSON", async () => {
     const configured = { CHAT_WEBHOOK_URL: "https://hooks.slack.com/services/T/B/x" };
     await using world = await openCommands(Date.now() - 5.5 * 60_000, configured);
     await world.append(LINK, [click("chat"), click("chat")]);
@@ -196,7 +190,7 @@ describe("deliveries lag", () => {
     expect(out).toMatch(
       new RegExp(`\\nchat {7}1 {8}3 min 3\\d s +0.2 +0.4 +not while suspended +suspended since ${since}\\n`),
     );
-    expect(out).toMatch(/\nmessaging {2}0 +0 +0 +0 s\nwebhook {4}0 +0 +0 +0 s\n\(as of position 5, .*Z\)\n$/);
+    expect(out).toMatch(/\nmessaging {2}0 +0 +0 +–\nwebhook {4}0 +0 +0 +–\n\(as of position 5, .*Z\)\n$/);
     const json = JSON.parse((await world.run(deliveries, "lag", "--json", "--channel", "chat")).out) as object;
     expect(json).toMatchObject({
       channels: [
@@ -214,7 +208,7 @@ describe("deliveries lag", () => {
     expect(JSON.stringify(json)).not.toContain("hash");
   });
 
-  test("--watch tells it again until it is interrupted, with what was appended meanwhile", async () => {
+  test("--watch repeats the report with new events until it is interrupted", async () => {
     await using world = await openCommands();
     await world.append(LINK, [click("chat")]);
     const interrupt = new AbortController();

@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { openCommands } from "../harness/memory/commands.ts";
 import { links } from "../harness/memory/operation-commands.ts";
 
-test("links are added, imported and listed; refused rows are named, and a repeat changes nothing", async () => {
+test("links are added, imported and listed; refused rows are reported, and a repeated import adds nothing", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
   const add = ["add", "spring", "https://shop.example/offer"];
   expect(await world.run(links, ...add)).toEqual({ code: 0, err: "", out: "go.example/spring was added.\n" });
@@ -27,7 +27,7 @@ go.example/summer  -         -        https://shop.example/s
 (2 links; as of position 2, `);
 });
 
-test("a template's link is listed with its name", async () => {
+test("a template's link is listed with the template's name", async () => {
   await using world = await openCommands();
   const template = { template: "t1", template_name: "Autumn invite", variant: "A" };
   const added = { domain: "go.example", code: "x", target: "https://shop.example/", ...template };
@@ -46,7 +46,7 @@ test("a template's link is listed with its name", async () => {
   expect(JSON.parse((await world.run(links, "list", "--json")).out)).toMatchObject(template);
 });
 
-test("links are imported from what any spreadsheet saves, and a bad row costs only itself", async () => {
+test("links are imported from common spreadsheet formats, without the bad rows", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
   const importFile = (name: string, bytes: string | Uint8Array) => {
     writeFileSync(join(world.directory, name), bytes);
@@ -68,7 +68,7 @@ test("links are imported from what any spreadsheet saves, and a bad row costs on
   });
 });
 
-test("a file without the two columns, and a service without links, are refused with what helps", async () => {
+test("a file without the columns, and a configuration without LINK_BASE, are refused with the reason", async () => {
   await using world = await openCommands(undefined, { LINK_BASE: "https://go.example" });
   const file = join(world.directory, "links.csv");
   writeFileSync(file, "short,long\na,https://shop.example/\n");

@@ -24,7 +24,7 @@ function added(recipient: Recipient, { name, company, basis = "opt_in" }: Row = 
   return { type: "RecipientAdded", data: { recipient, ...called, basis, fields, source: "list" } };
 }
 
-/** A log with these recipients, and a template. */
+/** Opens a log with these events, and sets a message template. */
 async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness> {
   const world = await openCommands();
   Object.assign(world.env, { MESSAGE_TEMPLATE: TEMPLATE });
@@ -32,7 +32,7 @@ async function worldWith(newEvents: readonly NewEvent[]): Promise<CommandHarness
   return world;
 }
 
-/** An id of a recipient who gets this variant by the stable hash. */
+/** Returns an id whose recipient gets this variant of the template. `number` makes the ids of several calls differ. */
 function idFor(variant: string, number: number): string {
   for (let id = 1_786_000_000_000_000 + number * 1_000; ; id++) {
     if (chooseVariant(parseTemplate(TEMPLATE), String(id)).label === variant) return String(id);
@@ -42,7 +42,7 @@ function idFor(variant: string, number: number): string {
 const ANN = { id: idFor("A", 1), username: "ann" };
 const BEA = { id: idFor("B", 2), username: "bea" };
 
-test("each variant is shown as the first who can get it would read it, with how many get which", async () => {
+test("each variant is shown for its first possible recipient, with its number of recipients", async () => {
   const dora = { id: idFor("B", 4), username: "dora" };
   const people = [
     added(ANN, { name: "Ann" }),
@@ -56,17 +56,17 @@ test("each variant is shown as the first who can get it would read it, with how 
   // Variant A needs a company: Ann, whose variant it is, would be skipped, and Dora's preview cannot show it.
   expect(out).toStartWith(`template ${TEMPLATE_ID}
 
-variant A for @bea (${BEA.id}); 0 people get it
+variant A for @bea (${BEA.id}); 0 recipients get it
   Hi Bea, Acme
 
-variant B for @dora (${dora.id}); 3 people get it
+variant B for @dora (${dora.id}); 3 recipients get it
   Hello Dora,
   about you
 `);
   expect(out).toContain(`\n1 would be skipped, missing_field: @ann (${ANN.id})\n(as of position 4, `);
 });
 
-test("a template with a name is shown by it", async () => {
+test("a template with a name is shown with it", async () => {
   await using world = await worldWith([added(ANN)]);
   Object.assign(world.env, { MESSAGE_TEMPLATE_NAME: "Autumn invite" });
   expect((await world.run(outreach, "preview")).out).toStartWith(`template Autumn invite (${TEMPLATE_ID})\n`);
@@ -74,7 +74,7 @@ test("a template with a name is shown by it", async () => {
   expect(JSON.parse(out)).toMatchObject({ template: TEMPLATE_ID, template_name: "Autumn invite" });
 });
 
-test("a recipient who would be skipped before the network is asked is counted by reason, and the first are named", async () => {
+test("recipients who would be skipped are counted by reason, and the first are named", async () => {
   const closed = ["d1", "d2", "d3"].map((username) => added({ username }, { basis: "none" }));
   const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "by_hand" } };
   const attempt = { attempt_id: "1", run_id: "r", recipient: BEA };
@@ -93,7 +93,7 @@ test("a recipient who would be skipped before the network is asked is counted by
   expect(out).toContain("1 failed: only reachlog recipients retry");
   // Eve's id is unknown, and so is her variant.
   expect(out).toContain("1 known by handle only");
-  expect(out.match(/; 0 people get it, and a share of the 1 whose id only X knows\n/g)).toHaveLength(2);
+  expect(out.match(/; 0 recipients get it, and a share of the 1 whose id only X knows\n/g)).toHaveLength(2);
 
   const { out: json } = await world.run(outreach, "preview", "--limit", "0", "--json");
   expect(JSON.parse(json)).toMatchObject({
@@ -111,29 +111,29 @@ test("a recipient who would be skipped before the network is asked is counted by
   });
 });
 
-test("only recipients of a variant or with a ground are counted, and an unknown variant is refused", async () => {
+test("--variant and --basis filter the recipients, and an unknown variant is refused", async () => {
   await using world = await worldWith([
     added(ANN, { company: "Acme" }),
     added(BEA),
     added({ username: "cy" }, { basis: "none" }),
   ]);
   const ofB = await world.run(outreach, "preview", "--variant", "B");
-  expect(ofB.out).toContain("variant A: 0 people get it; no recipient to show it for");
-  expect(ofB.out).toMatch(/variant B for .*; 1 person gets it/);
+  expect(ofB.out).toContain("variant A: 0 recipients get it; no recipient to show it for");
+  expect(ofB.out).toMatch(/variant B for .*; 1 recipient gets it/);
   expect((await world.run(outreach, "preview", "--basis", "opt_in")).out).not.toContain("no_consent");
   const unknown = world.run(outreach, "preview", "--variant", "C").catch((reason: unknown) => reason);
   expect(await unknown).toMatchObject({ kind: "usage", message: expect.stringContaining("variants: A, B") });
 });
 
-test("all recipients get a single variant, also one whose id only X knows", async () => {
+test("a single variant counts all recipients, also those without a known id", async () => {
   await using world = await worldWith([added({ username: "eve" }), added({ username: "cy" }), added(ANN)]);
   Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {{name}}" });
   const { out } = await world.run(outreach, "preview");
-  expect(out).toContain("; 3 people get it\n");
+  expect(out).toContain("; 3 recipients get it\n");
   expect(out).not.toContain("known by handle only");
 });
 
-test("slips in the message are warned of, and invisible characters have a sign", async () => {
+test("mistakes in the message cause a warning, and invisible characters are made visible", async () => {
   await using world = await worldWith([added(ANN)]);
   Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {name},\tget\u001b it\u200b\n\nnow" });
   const { out } = await world.run(outreach, "preview");
@@ -141,7 +141,7 @@ test("slips in the message are warned of, and invisible characters have a sign",
   expect(out).toContain('line 1: "{name}" is sent as it stands; a placeholder is {{name}}\n');
 });
 
-test("the sending window is told, with what it is now", async () => {
+test("the sending window is shown with its current state", async () => {
   await using world = await worldWith([added(ANN)]);
   Object.assign(world.env, { SEND_WINDOW: "Mon-Sun 00:00-24:00" });
   expect((await world.run(outreach, "preview")).out).toContain(
@@ -149,35 +149,35 @@ test("the sending window is told, with what it is now", async () => {
   );
 });
 
-test("a person asked for sees all variants, whether they can be written, and what speaks against it", async () => {
+test("a named recipient is shown all variants, and the reason to be skipped", async () => {
   await using world = await worldWith([added(ANN, { name: "Ann", basis: "none" })]);
   await world.append(STREAMS.outreach, [added({ username: "other" }, { basis: "none" })]);
   const { out } = await world.run(outreach, "preview", "@ANN");
   expect(out).not.toContain("@other");
-  expect(out).toContain(`variant A for @ann (${ANN.id}); 0 people get it\n  it lacks company\n`);
-  expect(out).toContain(`variant B for @ann (${ANN.id}); 0 people get it\n  Hello Ann,\n  about you\n`);
-  expect(out).toContain("\nthis person would be skipped: no_consent\n");
+  expect(out).toContain(`variant A for @ann (${ANN.id}); 0 recipients get it\n  it lacks company\n`);
+  expect(out).toContain(`variant B for @ann (${ANN.id}); 0 recipients get it\n  Hello Ann,\n  about you\n`);
+  expect(out).toContain("\nthis recipient would be skipped: no_consent\n");
   await world.append(STREAMS.outreach, [added(ANN, { name: "Ann", company: "Acme" })]);
   const again = await world.run(outreach, "preview", "ann");
-  expect(again.out).toContain("\nthis person would get variant A, unless X says that they cannot\n");
+  expect(again.out).toContain("\nthis recipient would get variant A, unless X says that they cannot\n");
   expect(again.out).toContain("\n1 would be skipped, no_consent\n");
 });
 
-test("a name that only the network knows is stood in for, and said so", async () => {
+test("a name that only the network knows is shown as a placeholder, with a note", async () => {
   await using world = await worldWith([added({ username: "ann" }, { company: "Acme" })]);
   const { out } = await world.run(outreach, "preview");
   expect(out).toContain("  Hi [name], Acme\n");
   expect(out).toContain("\n[name] is filled in from X when the message is sent\n");
 });
 
-test("nothing of a template or a person steers the terminal", async () => {
+test("control characters of a template or a recipient do not reach the terminal", async () => {
   await using world = await worldWith([added(ANN, { name: "A\u202Enn\u001b[2J", company: "\u001b[31mAcme" })]);
   Object.assign(world.env, { MESSAGE_TEMPLATE: "Hi {{name}}\u001b]0;x\u0007 of {{company}}" });
   const { out } = await world.run(outreach, "preview");
   expect(out).not.toMatch(/[^\P{Cc}\n]|\u202e/u);
 });
 
-test("without a template there is nothing to preview, and no unknown recipient is shown", async () => {
+test("an unknown recipient and a missing template are refused", async () => {
   await using world = await worldWith([added(ANN)]);
   expect(world.run(outreach, "preview", "@unknown")).rejects.toThrow("No recipient has that name");
   delete world.env["MESSAGE_TEMPLATE"];
@@ -187,7 +187,7 @@ test("without a template there is nothing to preview, and no unknown recipient i
   });
 });
 
-test("a preview during which a state was replaced, as by an erasure, is made again", async () => {
+test("a preview is repeated if a state was replaced during it", async () => {
   const states = Array.from({ length: 2 }, () => createStates(["run", "quota", "contacts", "account", "links"]).all());
   let reads = 0;
   const place = { position: 1, time: undefined, moment: {} };
@@ -196,7 +196,9 @@ test("a preview during which a state was replaced, as by an erasure, is made aga
     clock: Date.now,
     // The first of two reads in the first attempt is of a state that is gone.
     at: async () => ({ ...place, states: states[Math.min(1, reads++)]! }) as never,
-    config: { outreach: { template: parseTemplate("Hi"), sources: ["list"], window: undefined, timezone: "UTC" } },
+    config: {
+      outreach: { template: parseTemplate("Hi"), stopWords: [], sources: ["list"], window: undefined, timezone: "UTC" },
+    },
     rulesWith: async () => ({ ...RULES, template: parseTemplate("Hi") }),
   };
   expect(await previewOutreach.run(reader as never, {}, {})).toMatchObject({ skips: [], undecided: 0 });

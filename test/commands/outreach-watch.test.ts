@@ -25,7 +25,7 @@ const FINISHED: NewEvent = {
   data: { run_id: "run-1", reason: "completed", ...COUNTS, usage: USAGE },
 };
 
-/** Runs `outreach watch` and collects its output; `said` resolves when a part of it matches. */
+/** Runs `outreach watch` and collects its output. `said` resolves once the output matches a pattern. */
 function watching(
   world: CommandHarness,
   { args = [], interactive = false }: { args?: string[]; interactive?: boolean } = {},
@@ -61,7 +61,7 @@ function watching(
   };
 }
 
-test("a run in progress is followed from where it is to its end, and an import beside it is not told", async () => {
+test("a run in progress is followed to its end, without the events of an import", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED, ATTEMPTED, SENT]);
   const watch = watching(world);
@@ -80,7 +80,7 @@ ${timeAt(6)} ended, completed: 1 sent, 0 skipped, 0 failed, 0 in doubt; cost at 
   expect(watch.err()).toBe("");
 });
 
-test("without a run it says so, waits for the next one, and tells nothing of what others do", async () => {
+test("without a run, watch waits for the next one and shows only its events", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED, FINISHED]);
   const watch = watching(world);
@@ -99,7 +99,7 @@ ${timeAt(5)} ended, daily limit reached: it would send to 2 and skip 1
 `);
 });
 
-test("for programs: an event a line on stdout and nothing else", async () => {
+test("--json prints one event per line and nothing else", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { args: ["--json"] });
@@ -116,7 +116,7 @@ test("for programs: an event a line on stdout and nothing else", async () => {
   expect(events[1]?.words).toContain("message m was sent to @ann (101)");
 });
 
-test("interrupted, it ends with the code that a shell expects, and the line is gone from the terminal", async () => {
+test("an interrupted watch exits with 130 and clears the status line", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { interactive: true });
@@ -126,7 +126,7 @@ test("interrupted, it ends with the code that a shell expects, and the line is g
   expect(watch.err()).toEndWith("\r\u001b[K");
 });
 
-test("on a terminal the line tells what the run waits for", async () => {
+test("the status line on a terminal shows what the run waits for", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [STARTED]);
   const watch = watching(world, { interactive: true });
@@ -140,7 +140,7 @@ test("on a terminal the line tells what the run waits for", async () => {
   expect(watch.out()).not.toContain("waits until");
 });
 
-describe("where a run stands", () => {
+describe("the status of a run", () => {
   const run: RunState = {
     run_id: "r",
     dry_run: false,
@@ -150,9 +150,10 @@ describe("where a run stands", () => {
     withdrawn: 0,
     waiting: null,
     stop_requested_at: null,
+    requested: [],
   };
   const now = Date.parse("2026-11-20T10:00:00.000Z");
-  test("asked to stop, it waits for nothing any more", () => {
+  test("shows the requested stop", () => {
     const stopping = { ...run, stop_requested_at: "2026-11-20T10:00:00.000Z" };
     expect(formatStatus(stopping, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt; asked to stop");
   });
@@ -163,21 +164,21 @@ describe("where a run stands", () => {
     ["2026-11-20T11:02:03.000Z", "11:02:03Z (1:02:03)"],
     // The time is over, but the next event has not arrived.
     ["2026-11-20T09:59:00.000Z", "09:59:00Z (0:00)"],
-  ])("waiting until %s counts down", (until, shown) => {
+  ])("counts down to %s", (until, shown) => {
     const waiting = { reason: "rate_limited", until } as const;
     expect(formatStatus({ ...run, waiting }, now)).toBe(
       `1 sent, 0 skipped, 0 failed, 0 in doubt; waits until ${shown} because X asks to`,
     );
   });
 
-  test("working, or not there at all", () => {
+  test("shows the counts of a working run, or that there is no run", () => {
     expect(formatStatus(run, now)).toBe("1 sent, 0 skipped, 0 failed, 0 in doubt");
     expect(formatStatus(null, now)).toBe("no run is in progress");
   });
 });
 
 describe("the status line", () => {
-  test("is redrawn in its place, and below what is printed meanwhile", () => {
+  test("is redrawn in place, below newly printed lines", () => {
     let drawn = "";
     let step = 1;
     const terminal = { interactive: true, err: (text: string) => void (drawn += text) } as Terminal;

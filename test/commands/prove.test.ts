@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatPublicKey } from "eventstore-lite";
+import { formatPublicKey } from "eventstore-lite/proof";
 import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { fileClock } from "../../src/log/log-clock.ts";
@@ -11,13 +11,13 @@ import { makeId } from "../../src/platform/clock.ts";
 import { startRetention } from "../../src/privacy/retention.ts";
 import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
-import { SILENT } from "../harness/memory/log.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { forget, forgetClicks } from "../harness/memory/operation-commands.ts";
+import { toLogContext } from "../harness/memory/log.ts";
 
 const IP = "203.0.113.7";
 
-/** Positions: 1 a recipient, 2 a click, 3 a message; a minute apart. */
+/** Opens a log to prove events of. Positions: 1 a recipient, 2 a click, 3 a message; a minute apart. */
 async function openProved() {
   const world = await openCommands();
   await world.append(STREAMS.outreach, [addedOf({ username: "ada" })]);
@@ -28,7 +28,7 @@ async function openProved() {
   return {
     world,
     key,
-    /** Proves the event; returns the file of the proof. */
+    /** Writes a proof of the event with `audit prove`. Returns the path of the proof's file. */
     async prove(event: string, ...args: string[]): Promise<string> {
       const file = join(world.directory, `${(files += 1)}.tlog-proof`);
       expect(await world.run(audit, "prove", event, "--out", file, ...args)).toMatchObject({ code: 0, out: "" });
@@ -62,7 +62,7 @@ test("an event is proved by its position or its id, and checked without the log"
   expect((await world.run(audit, "prove", "2")).out).toStartWith("c2sp.org/tlog-proof@v1\nextra ");
 });
 
-test("the proof holds no personal data; what keys still open is beside it on request", async () => {
+test("the proof contains no personal data; --plain writes the decrypted event to another file", async () => {
   await using proved = await openProved();
   const file = await proved.prove("2", "--plain");
   const [, extra = ""] = /^extra (.+)$/m.exec(readFileSync(file, "utf8")) ?? [];
@@ -76,35 +76,26 @@ const ERASURES: readonly (readonly [string, (world: CommandHarness) => Promise<v
     "retention",
     async ({ store }) => {
       const logClock = fileClock(() => Date.parse(timeAt(3)) + 3 * 86_400_000);
-      const deps = {
-        eventLog: createEventLog(store, makeId),
-        keyring: store.keyring,
-        days: 1,
-        logClock,
-        logger: SILENT,
-      };
-      using _retention = await startRetention({ ...deps, timer: () => () => {} });
+      const log = { ...toLogContext(createEventLog(store, makeId)), keyring: store.keyring, logClock };
+      using _retention = await startRetention(log, 1, () => () => {});
       const { signal } = new AbortController();
       for await (const _ of store.subscribe({ types: ["PersonalDataExpired"], from: 1, signal })) break;
     },
   ],
 ];
 
-test.each(ERASURES)(
-  "after %s the proof of before checks, and so does a new one; the text is gone",
-  async (_, erase) => {
-    await using proved = await openProved();
-    const before = await proved.prove("2");
-    await erase(proved.world);
-    const after = await proved.prove("2", "--plain");
-    for (const file of [before, after]) expect(await proved.check(file)).toMatchObject({ code: 0 });
-    const extra = (file: string): string | undefined => /^extra .+$/m.exec(readFileSync(file, "utf8"))?.[0];
-    expect(extra(after)).toBe(extra(before));
-    expect(readFileSync(`${after}.jsonl`, "utf8")).not.toContain(IP);
-  },
-);
+test.each(ERASURES)("after %s old and new proofs still check, and the plain text is gone", async (_, erase) => {
+  await using proved = await openProved();
+  const before = await proved.prove("2");
+  await erase(proved.world);
+  const after = await proved.prove("2", "--plain");
+  for (const file of [before, after]) expect(await proved.check(file)).toMatchObject({ code: 0 });
+  const extra = (file: string): string | undefined => /^extra .+$/m.exec(readFileSync(file, "utf8"))?.[0];
+  expect(extra(after)).toBe(extra(before));
+  expect(readFileSync(`${after}.jsonl`, "utf8")).not.toContain(IP);
+});
 
-test("a certificate of an erasure says why and on whose request, and holds the proof of its event", async () => {
+test("a certificate of erasure contains the ground, the requester and the proof of the event", async () => {
   await using proved = await openProved();
   const file = join(proved.world.directory, "certificate.json");
   const why = ["--ground", "consent_withdrawn", "--requested-by", "recipient"];
@@ -124,7 +115,7 @@ test("a certificate of an erasure says why and on whose request, and holds the p
   expect(await proved.check(noted)).toMatchObject({ code: 0, out: expect.stringContaining("PersonForgotten") });
 });
 
-test("a certificate of more keys than one event takes proves each event of the erasure", async () => {
+test("a certificate for an erasure in several events proves each event", async () => {
   await using proved = await openProved();
   const { world } = proved;
   const recipient = { id: "101", username: "ada" };
@@ -150,7 +141,7 @@ test("a certificate of more keys than one event takes proves each event of the e
   }
 });
 
-test("nothing is erased where the certificate's file exists or its folder does not", async () => {
+test("nothing is erased if the certificate's file exists or its folder does not", async () => {
   await using proved = await openProved();
   const { world } = proved;
   const file = join(world.directory, "certificate.json");
@@ -167,7 +158,7 @@ test("nothing is erased where the certificate's file exists or its folder does n
   expect(await Array.fromAsync(world.store.read({ types: ["PersonForgotten"] }))).toEqual([]);
 });
 
-test("where the certificate fails after the erasure, the command says which event proves it", async () => {
+test("if writing the certificate fails after the erasure, the command names the event", async () => {
   await using proved = await openProved();
   const { world } = proved;
   const file = join(world.directory, "certificate.json");
@@ -183,7 +174,7 @@ test("where the certificate fails after the erasure, the command says which even
   expect(await proved.check(await proved.prove(erasure!.id))).toMatchObject({ code: 0 });
 });
 
-test("a proof that was altered, or of another key, proves nothing", async () => {
+test("an altered proof, and one checked with another key, is rejected", async () => {
   await using proved = await openProved();
   const file = await proved.prove("2");
   const text = readFileSync(file, "utf8");
@@ -197,7 +188,7 @@ test("a proof that was altered, or of another key, proves nothing", async () => 
   expect(other).toMatchObject({ code: 1, out: "not proved: the checkpoint is not signed by the log's key\n" });
 });
 
-test("tiles that are wrong are made again for a proof", async () => {
+test("wrong tiles are rebuilt for a proof", async () => {
   await using proved = await openProved();
   const { world } = proved;
   const messages = Array.from({ length: 300 }, () => ({ type: "MessageRequested", data: { text: "hello" } }) as const);
@@ -210,13 +201,13 @@ test("tiles that are wrong are made again for a proof", async () => {
   expect(await proved.check(await proved.prove("300"))).toMatchObject({ code: 0 });
 });
 
-test.each(["4", Bun.randomUUIDv7()])("%s is no event of the log", async (event) => {
+test.each(["4", Bun.randomUUIDv7()])("prove refuses %s, which is no event of the log", async (event) => {
   await using proved = await openProved();
   const refusal = proved.world.run(audit, "prove", event).catch((fault: unknown) => fault);
   expect(await refusal).toMatchObject({ kind: "not_found" });
 });
 
-test("a newer head extends an older one, in whatever order they are given", async () => {
+test("a newer head is consistent with an older one, in either order", async () => {
   await using proved = await openProved();
   const { world } = proved;
   const older = await headOf(world, "older");
@@ -232,7 +223,7 @@ test("a newer head extends an older one, in whatever order they are given", asyn
   });
 });
 
-test("a head of another log extends none of this one", async () => {
+test("a head of another log is rejected", async () => {
   await using proved = await openProved();
   await using other = await openProved();
   const own = await headOf(proved.world, "own");

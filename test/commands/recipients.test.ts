@@ -2,13 +2,15 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import { contacts, findContact, type Contacts } from "../../projections/contacts.ts";
+import { newDatabase } from "eventstore-lite/testing";
+import { findContact } from "../../projections/contact-identity.ts";
+import type { Contacts } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import { deriveKey } from "../../src/vault/derive-keys.ts";
 import { audit } from "../../src/commands/audit.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { capture } from "../harness/capture.ts";
 import { openCommands, timeAt, type CommandHarness } from "../harness/memory/commands.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
@@ -48,19 +50,19 @@ async function lastMarks(): Promise<readonly string[]> {
 const imported = (recipient: Recipient): NewEvent => addedOf(recipient, { basis: "dm_first" });
 
 describe("recipients suppress", () => {
-  test("marks every name that is known of the person", async () => {
+  test("records the hashes of every known name of the recipient", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect(await world.run(recipients, "suppress", "@Ann")).toMatchObject({ code: 0 });
     expect(new Set(await lastMarks())).toEqual(new Set(hashes(ANN)));
   });
 
-  test("marks the handle of a recipient who is not known", async () => {
+  test("records the hash of an unknown recipient's handle", async () => {
     await world.append(STREAMS.outreach, [imported({ id: "102" })]);
     expect(await world.run(recipients, "suppress", "ann")).toMatchObject({ code: 0 });
     expect(await lastMarks()).toEqual([...hashes({ username: "ann" })]);
   });
 
-  test("says that no recipient of that name is known yet, and suppresses the name all the same", async () => {
+  test("suppresses an unknown name too, and says that it is unknown", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect(await world.run(recipients, "suppress", "@ann")).toMatchObject({
       out: "The recipient never gets a message again.\n",
@@ -73,7 +75,7 @@ describe("recipients suppress", () => {
     expect(findContact(await state(), { username: "nan" })).toMatchObject({ suppressed: true });
   });
 
-  test("by a handle that the person had before is of that person, by all their names", async () => {
+  test("by a former handle suppresses the recipient, by all their names", async () => {
     await world.append(STREAMS.outreach, [imported(ANN), imported(RENAMED)]);
     expect(await world.run(recipients, "suppress", "ann")).toMatchObject({ code: 0 });
     expect(new Set(await lastMarks())).toEqual(new Set([...hashes(RENAMED), ...hashes(ANN)]));
@@ -81,7 +83,7 @@ describe("recipients suppress", () => {
   });
 });
 
-test("recipients retry by a handle that the person had before opens that person again", async () => {
+test("recipients retry by a former handle reopens the recipient", async () => {
   const attempt = { attempt_id: "a", run_id: "r", recipient: ANN };
   await world.append(STREAMS.outreach, [
     { type: "DirectMessageAttempted", data: { ...attempt, text: "Hi", variant: "A", day: "2025-11-20" } },
@@ -96,7 +98,7 @@ test("recipients retry by a handle that the person had before opens that person 
   expect(world.run(recipients, "retry", "ann")).rejects.toThrow("no failed message to retry");
 });
 
-test("recipients list --held shows who waits for a decision, and release decides", async () => {
+test("recipients list --held shows the held recipients, and release frees one", async () => {
   const data = { recipient: ANN, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
   await world.append(STREAMS.outreach, [imported({ id: "102" }), { type: "RecipientHeld", data }]);
   const listed = async () => (await world.run(recipients, "list", "--held", "--json")).out;
@@ -114,7 +116,7 @@ describe("recipients import", () => {
     return path;
   };
 
-  test("with --json: what was added, refused and came twice, and what it gives", async () => {
+  test("reports with --json the added, refused and duplicate rows and the template fields", async () => {
     const file = join(world.directory, "people.csv");
     writeFileSync(file, "username,basis,city\nann,opt_in,Rome\n!,opt_in,\nbob,none,Bonn\nann,opt_in,Oslo\n");
     const { code, out, err } = await world.run(recipients, "import", file, "--json");
@@ -138,7 +140,7 @@ describe("recipients import", () => {
     ]);
   });
 
-  test("says how many get no message for want of consent, and which columns are template fields", async () => {
+  test("reports how many lack consent, and which columns are template fields", async () => {
     const people = file("people.csv", "username,Product,name,Since\nann,tea,Ann,2019\nbob,,Bob,\n");
     expect((await world.run(recipients, "import", people)).out).toBe(
       "2 added, 0 updated, 0 refused\n" +
@@ -147,23 +149,38 @@ describe("recipients import", () => {
     );
   });
 
-  test("says how many had consent that the file revokes", async () => {
+  test("reports how many consents the file revokes", async () => {
     await world.append(STREAMS.outreach, [imported(ANN), imported({ username: "bob" })]);
     const { out } = await world.run(recipients, "import", file("people.csv", "username,basis\nann,none\nbob,\n"));
     expect(out).toContain("\n1 of them had consent before: the file revokes it by the basis none\n");
     expect(findContact(await state(), { username: "bob" })).toMatchObject({ basis: "dm_first" });
   });
 
-  test("names the cells that it did not read as they stand", async () => {
+  test("reports the cells that it did not read literally", async () => {
     const people = file("people.csv", "id,username,name,basis\n1001,null,Ann,opt_in\n1002,null,'@Bea,opt_in\n");
     expect((await world.run(recipients, "import", people)).out).toBe(
       "2 added, 0 updated, 0 refused\n" +
         'username: "null" in 2 rows, first on line 2 was read as a blank cell\n' +
-        "name: what guards '@Bea against a spreadsheet was taken off on line 3\n",
+        "name: the guard of '@Bea against spreadsheet formulas was removed on line 3\n",
     );
   });
 
-  test("reads dates in the order that it is told, and asks before it guesses a column of consent", async () => {
+  test("reads columns as --map says, and --preview writes nothing", async () => {
+    const people = file("people.csv", "E-Mail,Account,Opted in\na@x.example,ann,yes\nb@x.example,bea,no\nc,no one,\n");
+    const previewed = await world.run(recipients, "import", people, "--preview", "--json");
+    expect(JSON.parse(previewed.out)).toMatchObject({ added: 2, updated: 0, unchanged: 0, refused: 1 });
+    const shown = await world.run(recipients, "import", people, "--preview", "--map", "E-Mail=");
+    expect(shown.out).toContain("2 new, 0 updated, 0 unchanged, 1 refused\nE-Mail: left out\nAccount: username\n");
+    expect(world.run(recipients, "import", people)).rejects.toThrow("did you mean");
+    const map = ["--map", "E-Mail=", "--map", "account=username", "--map", "Opted in=basis"];
+    expect((await world.run(recipients, "import", people, ...map)).out).toStartWith("2 added, 0 updated, 1 refused\n");
+    expect(world.run(recipients, "import", people, "--map", "Town=city")).rejects.toThrow(
+      "which the file does not have",
+    );
+    expect(world.run(recipients, "import", people, "--map", "Town")).rejects.toThrow("write it as header=column");
+  });
+
+  test("needs --dates for ambiguous dates, and refuses columns that resemble consent", async () => {
     const people = file("people.csv", "username,basis,consent_at\nann,opt_in,3/2/2025\n");
     expect(await world.run(recipients, "import", people)).toMatchObject({
       code: 1,
@@ -175,21 +192,21 @@ describe("recipients import", () => {
     expect(world.run(recipients, "import", marketers)).rejects.toThrow("did you mean name, basis, consent_at?");
   });
 
-  test("counts no recipient as without consent who gave it, in the file or by writing first", async () => {
+  test("does not report recipients without consent who opted in or wrote first", async () => {
     const received = { recipient: ANN, message_id: "m", received_at: "2025-11-20T09:00:00.000Z" };
     await world.append(STREAMS.outreach, [{ type: "DirectMessageReceived", data: received }]);
     const people = file("people.csv", "username,basis\nann,none\nbob,opt_in\ncid,\n");
     expect((await world.run(recipients, "import", people)).out).toContain("\n1 of them without consent: ");
   });
 
-  test("says of those without consent that they are written to, where none is required", async () => {
+  test("reports that recipients without consent get messages if none is required", async () => {
     world.env["REQUIRE_CONSENT"] = "false";
     expect((await world.run(recipients, "import", file("people.csv", "username\nann\n"))).out).toContain(
       "1 of them without consent: their basis is none or missing, and get messages anyway",
     );
   });
 
-  test("says how many have no evidence, where that is required", async () => {
+  test("reports how many lack evidence if that is required", async () => {
     const people = file(
       "people.csv",
       "username,basis,consent_at,consent_source\nann,opt_in,2025-03-02,form\nbob,opt_in,,\n",
@@ -202,7 +219,7 @@ describe("recipients import", () => {
     );
   });
 
-  test("interrupted, says how far it came; the same import imports the rest", async () => {
+  test("when interrupted reports its progress; a repeat imports the rest", async () => {
     const names = Array.from({ length: 6_000 }, (_, at) => `person_${at}`);
     const people = file("many.csv", `username,basis\n${names.map((name) => `${name},opt_in\n`).join("")}`);
     const { code, out, err } = await world.interruptedAt(2, recipients, "import", people);
@@ -215,7 +232,7 @@ describe("recipients import", () => {
     expect((await world.run(recipients, "import", people)).out).toBe("1000 added, 5000 updated, 0 refused\n");
   });
 
-  test("goes on behind what another appends meanwhile", async () => {
+  test("succeeds although another writer appends at the same time", async () => {
     const names = Array.from({ length: 1_500 }, (_, at) => `person_${at}`);
     const people = file("many.csv", `username,basis\n${names.map((name) => `${name},opt_in\n`).join("")}`);
     const [{ out }] = await Promise.all([
@@ -229,13 +246,16 @@ describe("recipients import", () => {
     expect((await state()).people.size).toBe(1_520);
   });
 
-  test.each(["people.xlsx", "people.XLS", "people.ods", "people.numbers"])("says of %s what to do", (name) => {
-    expect(world.run(recipients, "import", file(name, "PK"))).rejects.toThrow(
-      `${join(world.directory, name)} is a workbook: save it as CSV ("CSV UTF-8") and import that`,
-    );
-  });
+  test.each(["people.xlsx", "people.XLS", "people.ods", "people.numbers"])(
+    "refuses %s and says how to convert it",
+    (name) => {
+      expect(world.run(recipients, "import", file(name, "PK"))).rejects.toThrow(
+        `${join(world.directory, name)} is a workbook: save it as CSV ("CSV UTF-8") and import that`,
+      );
+    },
+  );
 
-  test("takes a file of any name in the format that is said", async () => {
+  test("accepts a file of any name with --format", async () => {
     const people = file("people.dat", '{"username":"ann","basis":"opt_in"}\n');
     expect(world.run(recipients, "import", people)).rejects.toThrow("--format");
     expect((await world.run(recipients, "import", people, "--format", "jsonl")).out).toBe(
@@ -250,7 +270,7 @@ describe("recipients consent", () => {
   OPT_IN.push("--consent-text", "Yes, send me news");
   const DENIED = ["--tracking", "denied", "--tracking-at", "2025-04-01", "--tracking-source", "message"];
 
-  test("records what was given, and says what holds now", async () => {
+  test("records the consent and shows the current one", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect((await consent("@Ann", ...OPT_IN)).out).toBe("The consent is recorded. Basis: opt_in; tracking: unknown.\n");
     const denied = ["ann", ...DENIED, "--tracking-text", "No"];
@@ -265,14 +285,14 @@ describe("recipients consent", () => {
     expect((await world.run(showHistoryCommand, "ann")).out).toContain(sentence);
   });
 
-  test("of who is not known yet holds for the name", async () => {
+  test("for an unknown recipient is recorded for the name", async () => {
     expect((await consent("nan", "--tracking", "denied")).out).toBe(
       "The consent is recorded. Basis: none; tracking: denied. No recipient of that name is known yet.\n",
     );
     expect(findContact(await state(), { username: "nan" })?.tracking.status).toBe("denied");
   });
 
-  test("refuses evidence that cannot be used, and records nothing", async () => {
+  test("refuses invalid evidence, and records nothing", async () => {
     await world.append(STREAMS.outreach, [imported(ANN)]);
     expect(consent("ann", "--tracking", "denied", "--tracking-at", "2125-01-01")).rejects.toThrow(
       "Nothing was recorded: tracking_at is in the future.",
@@ -316,7 +336,7 @@ describe("recipients evidence", () => {
     ]);
   }
 
-  test("no list of contacts shows the codes of links of their own", async () => {
+  test("lists of recipients omit the codes of personal links", async () => {
     await openWithHistory();
     const lists = [
       await world.run(contactsCommand, "--json"),
@@ -329,7 +349,7 @@ describe("recipients evidence", () => {
     }
   });
 
-  test("writes all of one person, and of no other, with a proof of each event that the log's key checks", async () => {
+  test("writes all events of one recipient and of no other, with valid proofs", async () => {
     await openWithHistory();
     const out = join(world.directory, "ann.json");
     expect(await world.run(recipients, "evidence", "@ann", "--out", out)).toEqual({
@@ -382,7 +402,7 @@ describe("recipients evidence", () => {
     );
   });
 
-  test("after tracking was revoked, says so and by which event the clicks were erased, and holds none", async () => {
+  test("after tracking was denied contains the denial and the erasure, but no clicks", async () => {
     await openWithHistory();
     await world.run(
       recipients,
@@ -416,7 +436,7 @@ describe("recipients evidence", () => {
     expect(messages).toMatchObject([{ outcome: { position: 4 } }, { outcome: null }]);
   });
 
-  test("writes nothing of a person who is not known, and needs a file", async () => {
+  test("refuses an unknown recipient, and a missing --out", async () => {
     await openWithHistory();
     const out = join(world.directory, "nan.json");
     expect(await world.run(recipients, "evidence", "nan", "--out", out)).toEqual({
@@ -431,7 +451,7 @@ describe("recipients evidence", () => {
   });
 });
 
-test("on a server: an import, a record, and the evidence with its proofs", async () => {
+test("on PostgreSQL an import, a consent, and the evidence with its proofs work", async () => {
   const DATABASE_URL = (await newDatabase()).replace("postgres@", "postgres:hunter2@");
   const env = { DATABASE_URL, REACHLOG_KEY: world.env["REACHLOG_KEY"] };
   const people = join(world.directory, "people.csv");

@@ -11,7 +11,7 @@ import type { Rebuilt } from "../../src/log/rebuild.ts";
 import { open, rebuildAll, servedLog, snapshotOf, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 import { capture } from "../harness/capture.ts";
 
-/** Aborts once `position` is folded. */
+/** Options of a rebuild that interrupt it once it has folded `position`. */
 function interruptedAt(position: number) {
   const abort = new AbortController();
   const onProgress = (reached: number): void => {
@@ -20,7 +20,9 @@ function interruptedAt(position: number) {
   return { signal: abort.signal, onProgress };
 }
 
-/** Returns the position at which a rebuild began. */
+/**
+ * Rebuilds all projections. Returns the position at which the rebuild began, which shows if it resumed an earlier one.
+ */
 async function begunAt(store: EventStore<Event>, restart = false): Promise<number> {
   let begun = -1;
   await rebuildAll(store, { restart, onBegin: (from) => (begun = from) });
@@ -34,7 +36,7 @@ function differencesOf(rebuilt: readonly Rebuilt[] | undefined): Record<string, 
 const NO_DIFFERENCE = Object.fromEntries(PROJECTION_NAMES.map((name) => [name, 0]));
 
 describe("a rebuild", () => {
-  test("finds no difference where there is none, and tells so in the log", async () => {
+  test("finds no difference in correct snapshots, and records that in the log", async () => {
     await using store = await open(await servedLog());
     const { position } = await store.head();
     const rebuilt = await rebuildAll(store);
@@ -50,7 +52,7 @@ describe("a rebuild", () => {
     expect(await storedTexts(store)).toEqual(await truth(store));
   });
 
-  test("compares each snapshot at the snapshot's own position, and mends it", async () => {
+  test("compares each snapshot at its own position, and corrects it", async () => {
     await using store = await open(await servedLog());
     await spoil(store, "quota", ({ days }) => days.set("2001-01-01", 3));
     const skipped = { run_id: "r", recipient: { id: "1" }, reason: "self" } as const;
@@ -60,14 +62,14 @@ describe("a rebuild", () => {
     expect(differencesOf(await rebuildAll(store))).toEqual(NO_DIFFERENCE);
   });
 
-  test("has nothing to compare with where there is no snapshot, or one of another version", async () => {
+  test("compares nothing if a snapshot is of another version", async () => {
     await using store = await open(await servedLog());
     const { position } = await store.head();
     await store.snapshots.save("stats", snapshotOf("stats", position, {}, 99));
     expect(differencesOf(await rebuildAll(store))).toEqual({ ...NO_DIFFERENCE, stats: null });
   });
 
-  test("replaces a snapshot that is ahead of the log, which the service refuses", async () => {
+  test("replaces a snapshot that is ahead of the log", async () => {
     await using store = await open(await servedLog());
     const { position } = await store.head();
     await store.snapshots.save("stats", snapshotOf("stats", position + 50, { sent: 1, skipped: 1, failed: 1 }));
@@ -76,7 +78,7 @@ describe("a rebuild", () => {
     expect((await store.snapshots.load("stats"))?.position).toBe(position);
   });
 
-  test("catches up with a log that grows under it", async () => {
+  test("catches up with a log that grows during it", async () => {
     await using store = await open(await servedLog());
     const { position } = await store.head();
     const MORE = 6_000;
@@ -98,7 +100,7 @@ describe("a rebuild", () => {
 });
 
 describe("an interrupted rebuild", () => {
-  test("is gone on with, and comes to the same end", async () => {
+  test("is resumed, with the same result", async () => {
     await using store = await open(await servedLog());
     expect(await rebuildAll(store, interruptedAt(1_000))).toBeUndefined();
     let begun = 0;
@@ -111,7 +113,7 @@ describe("an interrupted rebuild", () => {
     expect(rebuilt?.map(({ events }) => events)).toEqual(uninterrupted?.map(({ events }) => events));
   });
 
-  test("still tells what it found before", async () => {
+  test("reports the differences found before the interruption", async () => {
     const file = await servedLog();
     await using store = await open(file);
     const texts = await truth(store, 100);
@@ -122,7 +124,7 @@ describe("an interrupted rebuild", () => {
     expect(differencesOf(await rebuildAll(store))).toEqual({ ...NO_DIFFERENCE, stats: 1 });
   });
 
-  test("is not gone on with once it was finished, nor when told to restart", async () => {
+  test("is resumed once only, and not with --restart", async () => {
     await using store = await open(await servedLog());
     await rebuildAll(store, interruptedAt(500));
     expect(await begunAt(store)).toBeGreaterThan(0);
@@ -132,7 +134,7 @@ describe("an interrupted rebuild", () => {
   });
 
   test.each(["of another version of the projection", "of another log", "ahead of the log"])(
-    "is dropped when what it kept is %s",
+    "starts again if its saved state is %s",
     async (which) => {
       await using store = await open(await servedLog());
       await rebuildAll(store, interruptedAt(500));
@@ -151,7 +153,7 @@ describe("an interrupted rebuild", () => {
     },
   );
 
-  test("was killed: the next one goes on from what was kept last", async () => {
+  test("by a kill is resumed from the last saved state", async () => {
     const file = await servedLog(4_000);
     const program = fileURLToPath(import.meta.resolve("./programs/rebuild-until-killed.ts"));
     const child = Bun.spawn([process.execPath, program, file], { stdio: ["ignore", "pipe", "inherit"] });
@@ -168,11 +170,11 @@ describe("an interrupted rebuild", () => {
   });
 });
 
-describe("the command", () => {
+describe("reachlog replay", () => {
   const replayOf = (file: string, args: readonly string[], more: Partial<Terminal> = {}) =>
     capture(replay, args, { env: { DATABASE_URL: `sqlite:${file}` }, ...more });
 
-  test("says that it was interrupted, goes on from there and says so", async () => {
+  test("reports an interruption, and resumes from there", async () => {
     const file = await servedLog();
     const first = await replayOf(file, [], { signal: AbortSignal.abort() });
     expect(first).toEqual({ code: 75, out: "", err: expect.stringContaining("interrupted") });
@@ -182,7 +184,7 @@ describe("the command", () => {
     expect(second.out.trim().split("\n")).toHaveLength(PROJECTION_NAMES.length);
   });
 
-  test("is silent beside its report for a script, and draws for a person", async () => {
+  test("draws progress on a terminal, and none for a script", async () => {
     const file = await servedLog();
     const script = await replayOf(file, ["--projection", "clicks", "--json"]);
     expect(script).toMatchObject({ code: 0, err: "" });
@@ -193,7 +195,7 @@ describe("the command", () => {
     expect(person.out).toContain("clicks: ");
   });
 
-  test("exits 1 when something differed, and 2 for a projection that is none", async () => {
+  test("exits 1 if something differed, and refuses an unknown projection", async () => {
     const file = await servedLog();
     {
       await using store = await open(file);

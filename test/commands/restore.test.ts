@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openDatabase } from "eventstore-lite/postgres";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { audit } from "../../src/commands/audit.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { readManifest } from "../../src/backup/manifest.ts";
@@ -26,13 +26,15 @@ const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 
 type Env = Record<string, string>;
 
-/** A kind of place for a log and the data that belongs to it. */
+/** Kind of place where a log can be, with its keys and vault: files, or a PostgreSQL server. */
 interface Engine {
-  /** Settings of a place that was never used. */
+  /** Returns the settings of a new, empty place. */
   make(folder: TemporaryFolder): Promise<Env>;
-  /** Settings of another such place that has the keys of `live`. */
+  /**
+   * Returns the settings of a new, empty place that uses the keys of the place `live`, for a rehearsal of a restore.
+   */
   drill(folder: TemporaryFolder, live: Env): Promise<Env>;
-  /** Removes the log and nothing else. */
+  /** Removes the log from its place; keys and vault stay. */
   loseLog(env: Env): Promise<void>;
   isLogThere(env: Env): Promise<boolean>;
 }
@@ -71,7 +73,7 @@ const imported = (id: string, username: string): NewEvent => addedOf({ id, usern
 const run = (env: Env, command: MakeCommand, ...args: string[]): Promise<Captured> => capture(command, args, { env });
 const refusal = (running: Promise<unknown>): Promise<unknown> => running.catch((fault: unknown) => fault);
 
-/** Appends events to an open log. */
+/** Opens the log at its place and appends events to it. */
 const append = (env: Env, stream: string, ...newEvents: NewEvent[]) =>
   withLog(env, (log) => createEventLog(log, () => Bun.randomUUIDv7()).append(stream, newEvents, {}));
 const tokenOf = (env: Env) => withLog(env, async ({ vault }) => (await vault.get("token"))?.value);
@@ -99,8 +101,8 @@ describe.each([
   });
   afterEach(() => folder[Symbol.dispose]());
 
-  describe("where only the log is lost", () => {
-    test("the newer keys and the newer vault stay: a recipient forgotten since the backup stays forgotten", async () => {
+  describe("if only the log is lost", () => {
+    test("restore keeps the newer keys and vault: a recipient forgotten since stays forgotten", async () => {
       expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
       await putToken(env, "of tuesday", 1);
       await engine.loseLog(env);
@@ -113,14 +115,14 @@ describe.each([
       expect(await peopleOf(env)).toEqual(["bob", "cas"]);
     });
 
-    test("where the keys are lost too, the backup knows nothing of a recipient forgotten since", async () => {
+    test("restore without the newer keys brings back a recipient forgotten since the backup", async () => {
       expect(await run(env, forget, "ann_builds", "--yes")).toMatchObject({ code: 0 });
       const elsewhere = await engine.make(folder);
       expect(await run(elsewhere, restoreCommand, monday)).toMatchObject({ code: 0 });
       expect(await peopleOf(elsewhere)).toEqual(["ann_builds", "bob"]);
     });
 
-    test("a log with fewer events than the backup is restored too, any number of times", async () => {
+    test("restore can be repeated after further losses", async () => {
       for (const _time of [1, 2]) {
         await engine.loseLog(env);
         expect(await run(env, restoreCommand, monday)).toMatchObject({ code: 0 });
@@ -129,7 +131,7 @@ describe.each([
       }
     });
 
-    test("older keys are completed with those of the backup", async () => {
+    test("restore completes older keys with those of the backup", async () => {
       const older = await keysOf(env);
       await append(env, STREAMS.outreach, imported("103", "cas"));
       await run(env, forget, "bob", "--yes");
@@ -141,7 +143,7 @@ describe.each([
       expect(await peopleOf(env)).toEqual(["ann_builds", "cas"]);
     });
 
-    test("an older copy of the keys that was used since is refused, unless its missing keys are accepted", async () => {
+    test("restore refuses an older copy of the keys that was used since, without --accept-lost-keys", async () => {
       const older = await keysOf(env);
       await append(env, STREAMS.outreach, imported("103", "cas"));
       const tuesday = folder.file("tuesday");
@@ -161,7 +163,7 @@ describe.each([
       expect(await peopleOf(env)).toEqual(["ann_builds", "bob"]);
     });
 
-    test("a copy of the keys that encrypts under another id is refused", async () => {
+    test("restore refuses a copy of the keys with another identity", async () => {
       await using secrets = await openSecretStore({
         place: locateLog(configOf(env)).secrets.keys,
         master: Buffer.from(REACHLOG_KEY, "base64"),
@@ -178,7 +180,7 @@ describe.each([
       expect(await engine.isLogThere(env)).toBe(false);
     });
 
-    test("doctor says so, nothing is begun in its place, and a new log is an explicit choice", async () => {
+    test("doctor reports it, and a start needs --accept-loss to begin a new log", async () => {
       await engine.loseLog(env);
       const found = await run(env, doctor);
       expect([found.code, found.out]).toEqual([1, expect.stringMatching(/WRONG   log: .* is gone.*reachlog restore/s)]);
@@ -193,13 +195,13 @@ describe.each([
     });
   });
 
-  describe("keys that belong to a log elsewhere", () => {
+  describe("keys that belong to a log at another place", () => {
     let drill: Env;
     beforeEach(async () => {
       drill = await engine.drill(folder, env);
     });
 
-    test("are refused for a restored copy, which changes nothing", async () => {
+    test("are refused for a restored copy, and the original log works on", async () => {
       expect(await refusal(run(drill, restoreCommand, monday))).toMatchObject({
         kind: "configuration",
         message: expect.stringMatching(/belongs to the log .*KEYS_(?:FILE|DATABASE_URL).*--take-over-keys/s),
@@ -214,7 +216,7 @@ describe.each([
       expect(await engine.isLogThere(drill)).toBe(false);
     });
 
-    test("are taken over when that is asked for: the former service stops, and does not start again", async () => {
+    test("move to the new log on request: the former service stops and cannot start again", async () => {
       await using former = await openLog(configOf(env));
       expect(await run(drill, restoreCommand, monday, "--take-over-keys")).toMatchObject({ code: 0 });
       expect(await peopleOf(drill)).toEqual(["ann_builds", "bob"]);
@@ -230,7 +232,7 @@ describe.each([
     });
   });
 
-  test("beside a running service, a backup and its rehearsal are recorded once each, in the log that was copied", async () => {
+  test("a backup and its rehearsal are recorded once in the copied log of a running service", async () => {
     {
       await using service = await openLog(configOf(env), { owner: "a service" });
       const eventLog = createEventLog(service, () => Bun.randomUUIDv7());
@@ -255,7 +257,7 @@ describe.each([
     expect(await withLog(env, (log) => log.head())).toMatchObject({ position });
   });
 
-  test("missing keys are found by doctor and by backup; such a backup is restored only when that is accepted", async () => {
+  test("doctor and backup report missing keys; restore then needs --accept-lost-keys", async () => {
     const older = await keysOf(env);
     await append(env, STREAMS.outreach, imported("103", "cas"));
     await putKeys(env, older);
@@ -273,7 +275,7 @@ describe.each([
   });
 });
 
-/** The rights that docs/postgresql.md tells an administrator to grant to the service's role. */
+/** SQL statements by which docs/postgresql.md tells an administrator to grant rights to the service's role. */
 const GRANTS = /```sql\n(GRANT USAGE ON SCHEMA eventstore[^`]*)```/.exec(
   readFileSync(join(import.meta.dirname, "../../docs/postgresql.md"), "utf8"),
 )![1]!;
@@ -285,8 +287,8 @@ const RIGHTS = `
     UNION ALL SELECT proname, proacl FROM pg_proc WHERE pronamespace = 'eventstore'::regnamespace)
   SELECT name, entry::text AS given FROM object, unnest(acl) entry ORDER BY name, given`;
 
-describe("a role that was granted its rights on an empty log on PostgreSQL keeps them, and gets no more,", () => {
-  test.each(["restore", "audit import"])("when %s replaces that log", async (name) => {
+describe("a PostgreSQL role with rights on an empty log keeps exactly these", () => {
+  test.each(["restore", "audit import"])("after %s replaces that log", async (name) => {
     using folder = temporaryFolder();
     const env = await SERVER.make(folder);
     const url = env["DATABASE_URL"];
@@ -314,13 +316,13 @@ describe("a role that was granted its rights on an empty log on PostgreSQL keeps
   });
 });
 
-/** The current rows of the key store. */
+/** Returns all rows of the key store. */
 async function keysOf(env: Env) {
   await using keys = await locateLog(configOf(env)).secrets.keys.open();
   return await keys.contents();
 }
 
-/** Replaces the key store by an older copy, as an operator does with a dump. */
+/** Replaces the key store's rows by older ones, as an operator does with a database dump. */
 async function putKeys(env: Env, contents: Awaited<ReturnType<typeof keysOf>>): Promise<void> {
   await using keys = await locateLog(configOf(env)).secrets.keys.open();
   const { binding } = await keys.label();

@@ -27,7 +27,7 @@ const HISTORY: readonly NewEvent[] = [
   { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m2", received_at: timeAt(5) } },
 ];
 
-test("--by knows days and hours, and nothing else", async () => {
+test("--by accepts day and hour only", async () => {
   await using world = await openCommands();
   const fault = await world.run(stats, "--by", "colour\u001b[31m").catch((reason: unknown) => reason);
   expect(fault).toMatchObject({ kind: "usage" });
@@ -38,7 +38,7 @@ test("--by knows days and hours, and nothing else", async () => {
 
 const CLICK: NewEvent = clickOf({ short_code: "a" });
 
-test("stats by hour and by day: messages and clicks, in the time zone of the quota, up to the moment asked for", async () => {
+test("stats --by shows messages and clicks in the quota's time zone, up to --as-of", async () => {
   await using world = await openCommands(undefined, { QUOTA_TIMEZONE: "Asia/Kolkata" });
   await world.append(STREAMS.outreach, HISTORY);
   await world.append(STREAMS.link("go.example", "a"), [CLICK, CLICK]);

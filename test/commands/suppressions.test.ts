@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { suppressions } from "../../src/commands/recipients/suppressions.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture.ts";
@@ -24,7 +24,7 @@ function file(name: string, text: string): string {
 }
 
 describe("suppressions import", () => {
-  test("says what was added, held before and refused; the same list again adds nothing", async () => {
+  test("reports added, known and refused rows; a repeat adds nothing", async () => {
     await world.append(STREAMS.outreach, [addedOf({ id: "101", username: "ann" })]);
     const list = file("list.csv", LIST);
     const reason =
@@ -48,7 +48,7 @@ describe("suppressions import", () => {
     expect(events[0]?.meta.caller).toBe("command-line");
   });
 
-  test("interrupted, says how far it came; the same import again takes the rest", async () => {
+  test("when interrupted reports its progress; a repeat imports the rest", async () => {
     const list = file("many.csv", `id\n${Array.from({ length: 6_000 }, (_, at) => `${1_000_000 + at}\n`).join("")}`);
     expect(await world.interruptedAt(2, suppressions, "import", list)).toEqual({
       code: 130,
@@ -58,7 +58,7 @@ describe("suppressions import", () => {
     expect((await world.run(suppressions, "import", list)).out).toBe("1000 added, 5000 suppressed before, 0 refused\n");
   });
 
-  test("wants to know what the file is", async () => {
+  test("needs --format for an unknown file type", async () => {
     const list = file("list.dat", '{"hash":"none"}\n');
     expect(world.run(suppressions, "import", list)).rejects.toThrow("--format");
     expect(await world.run(suppressions, "import", list, "--format", "jsonl")).toMatchObject({ code: 1 });
@@ -66,7 +66,7 @@ describe("suppressions import", () => {
 });
 
 describe("suppressions export", () => {
-  test("writes the list to stdout or to a new file, and by hash alone where asked", async () => {
+  test("writes the list to stdout or a new file, with --hashed as hashes alone", async () => {
     await world.run(suppressions, "import", file("list.csv", LIST));
     const { out } = await world.run(suppressions, "export");
     expect(out).toContain('"","ann","","opt_out","2025-03-02"\r\n"","bob","","asked by phone","');
@@ -82,7 +82,7 @@ describe("suppressions export", () => {
     expect(hashed.join()).not.toContain("ann");
   });
 
-  test("reads back byte for byte what a spreadsheet would run, and opens as UTF-8", async () => {
+  test("neutralizes formulas for spreadsheets, and is imported again without a change", async () => {
     const reasons = ["=1+1", "über;=1+1", "a; @b", "'quoted", "it's; '=x", "a;b"];
     const rows = reasons.map((reason, at) =>
       JSON.stringify({ username: `user_${at}`, reason, suppressed_at: "2025-03-02" }),
@@ -97,7 +97,7 @@ describe("suppressions export", () => {
     expect(read.map(({ data }) => "reason_text" in data && data.reason_text)).toEqual(reasons);
   });
 
-  test("interrupted, makes no file", async () => {
+  test("leaves no file when interrupted", async () => {
     await world.run(suppressions, "import", file("list.csv", LIST));
     const out = join(world.directory, "copy.csv");
     const { env } = world;
@@ -105,11 +105,11 @@ describe("suppressions export", () => {
       env,
       signal: AbortSignal.abort(130),
     });
-    expect([code, err]).toEqual([130, `interrupted: ${out} was not made\n`]);
+    expect([code, err]).toEqual([130, `interrupted: ${out} was not written\n`]);
   });
 });
 
-test("on a server: a list in and out, and in again", async () => {
+test("on PostgreSQL a list is imported, exported, and imported again", async () => {
   const DATABASE_URL = (await newDatabase()).replace("postgres@", "postgres:hunter2@");
   const env = { DATABASE_URL, REACHLOG_KEY: world.env["REACHLOG_KEY"] };
   const list = file("list.csv", LIST.replace("!,opt_out,\n", ""));

@@ -37,7 +37,7 @@ async function refusal(world: CommandHarness, command: MakeCommand, ...args: str
   throw new Error("it was accepted");
 }
 
-test("stats: by position, by time, before the first event and in time to come", async () => {
+test("stats accepts a position or a time, also before the first event or in the future", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [...message("a", "1", "2025-11-20"), ...message("b", "2", "2025-11-20", true)]);
   const shown = async (...args: string[]): Promise<string> => (await world.run(stats, ...args)).out;
@@ -57,7 +57,7 @@ test("stats: by position, by time, before the first event and in time to come", 
   );
 });
 
-test("each command refuses a position that is not there yet, and what is no moment", async () => {
+test("each command refuses a position past the end, and an invalid moment", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [person("ann")]);
   for (const command of [stats, quota, contacts, clicks]) {
@@ -70,7 +70,7 @@ test("each command refuses a position that is not there yet, and what is no mome
   expect(await refusal(world, clicks, "go.example/x", "--as-of", "2")).toContain("ends at position 1");
 });
 
-test("quota: the day of the moment in the zone, and its limit of today", async () => {
+test("quota shows the day of the moment in the time zone, with today's limit", async () => {
   await using world = await openCommands();
   // Recorded on 20 November from 10:01 UTC on, which is 21 November in Kiritimati (UTC+14).
   Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
@@ -109,7 +109,7 @@ test("quota: the day of the moment in the zone, and its limit of today", async (
   );
 });
 
-test("quota: a moment in the past counts as it did then, and after a change of the zone the last 24 hours count", async () => {
+test("quota counts in the time zone of then, and over 24 hours after it changed", async () => {
   await using world = await openCommands();
   Object.assign(world.env, { QUOTA_TIMEZONE: "Pacific/Kiritimati", DAILY_LIMIT: "2" });
   const sentIn = (timezone: string, attempt_id: string, day: string): NewEvent[] =>
@@ -137,14 +137,14 @@ test("quota: a moment in the past counts as it did then, and after a change of t
   expect(await shown("--as-of", "6")).toMatchObject({ ...changed, resets_at: secondBack });
   const { out } = await world.run(quota, "--as-of", "6");
   expect(out).toStartWith(
-    "the 24 hours before, since the time zone was changed to Pacific/Kiritimati: 3 of 2 used, 0 left, " +
+    "the 24 hours before, because the time zone was changed to Pacific/Kiritimati: 3 of 2 used, 0 left, " +
       `more at ${secondBack} (`,
   );
   // Long after the change the calendar day counts again.
   expect(await shown()).toMatchObject({ timezone: "Pacific/Kiritimati", counted: "day", used: 0 });
 });
 
-test("quota: without a moment, or at one to come, it is today", async () => {
+test("quota shows today without a moment, or for a future one", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, message("a", "1", "2025-11-20"));
   const today = dayIn("UTC", Date.now());
@@ -155,7 +155,7 @@ test("quota: without a moment, or at one to come, it is today", async () => {
   expect((await world.run(quota, "--as-of", "2999-01-01")).out).toStartWith(`${today} (UTC): `);
 });
 
-test("quota: when the clock was set back, today is still the day of the newest event, as for the service", async () => {
+test("quota takes the newest event's day as today if the clock was set back", async () => {
   await using world = await openCommands(Date.parse("2199-05-01T12:00:00Z"));
   await world.append(STREAMS.outreach, message("a", "1", "2199-05-01"));
   for (const args of [[], ["--as-of", "2999-01-01"]]) {
@@ -163,7 +163,7 @@ test("quota: when the clock was set back, today is still the day of the newest e
   }
 });
 
-test("recipients: all or one, with how far we got with them at the moment", async () => {
+test("recipients list and show have the status as of the moment", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, [
     person("ann"),
@@ -189,7 +189,7 @@ test("recipients: all or one, with how far we got with them at the moment", asyn
   expect(world.run(contact, "u42", "--as-of", "1")).rejects.toThrow("No recipient has that name");
 });
 
-test("clicks: of each link, people and bots apart, the most clicked first", async () => {
+test("clicks counts people and bots for each link, the most clicked first", async () => {
   await using world = await openCommands();
   for (const newEvent of [
     click("a"),
@@ -241,7 +241,7 @@ total          4       0          3
   );
 });
 
-test("clicks: links no longer told apart are in the totals, and are counted when asked for", async () => {
+test("clicks beyond the limit of links are summed up, and counted for a named link", async () => {
   await using world = await openCommands();
   const eventLog = createEventLog(world.store, makeId);
   const post = (code: string): Promise<unknown> =>
@@ -254,7 +254,7 @@ test("clicks: links no longer told apart are in the totals, and are counted when
   expect((await world.run(clicks, "go.example/first")).out).toMatch(/\ngo.example\/first {2}1 {7}0 /);
 });
 
-test("the way to a moment is kept, so that the next question about it is answered from there", async () => {
+test("a fold to a moment stores a snapshot, and a repeat gives the same answer", async () => {
   await using world = await openCommands();
   const skipped = (): Event[] =>
     Array.from({ length: 10_000 }, () => {

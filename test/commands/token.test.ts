@@ -30,7 +30,7 @@ interface Made {
 const made = async (...args: string[]): Promise<Made> => JSON.parse((await run("new", ...args, "--json")).out) as Made;
 const callers = () => loadConfig(env, (path) => readFileSync(path, "utf8")).http.tokens.map(({ name }) => name);
 
-test("a token is made of 256 random bits, and printed once with the entry to configure, which holds its hash", async () => {
+test("new prints a token, and the entry to configure, which contains its hash", async () => {
   const { out } = await run("new", "web");
   const shown = /token {2}(reachlog_[\w-]{43})\nid {5}([0-9a-f]{12})\nentry {2}(web:sha256:([0-9a-f]{64}))\n/.exec(out);
   const [, secret = "", id, entry = "", sha256] = shown ?? [];
@@ -41,12 +41,12 @@ test("a token is made of 256 random bits, and printed once with the entry to con
   expect(existsSync(file)).toBe(false);
 });
 
-test("no two tokens are alike", async () => {
+test("tokens are different", async () => {
   const tokens = await Promise.all([made("web"), made("web"), made("web")]);
   expect(new Set(tokens.map((one) => one.token)).size).toBe(3);
 });
 
-test("an added token is in the file, which only its owner reads, and the token itself is not", async () => {
+test("--add appends the entry, not the token, to a private file", async () => {
   const first = await made("web", "--add");
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readFileSync(file, "utf8")).toBe(`${first.entry}\n`);
@@ -56,7 +56,7 @@ test("an added token is in the file, which only its owner reads, and the token i
   expect(callers()).toEqual(["web", "ops"]);
 });
 
-test("an added token makes the folder that its file is to be in", async () => {
+test("--add creates the folder of the file", async () => {
   const [folder, deep] = [directory.file("data"), directory.file("data/secret/tokens")];
   env = { API_TOKENS_FILE: deep };
   const { code, err } = await run("new", "web", "--add");
@@ -72,13 +72,13 @@ test.each([
   ["Reachlog", "is reserved in the log: choose another one"],
   ["command-line", "is reserved in the log: choose another one"],
   ["x".repeat(65), "1 to 64"],
-])("the name %j is refused, and nothing is made", async (name, problem) => {
+])("the name %j is refused, and no token is created", async (name, problem) => {
   const { code, out, err } = await run("new", name, "--add");
   expect([code, out, existsSync(file)]).toEqual([-1, "", false]);
   expect(err).toContain(problem);
 });
 
-test("a token is made with its scopes, its end and its links", async () => {
+test("new limits a token by scopes, expiry and links", async () => {
   const limits = ["--scope", "track", "--scope", "read", "--scope", "track", "--links", "Go.example"];
   const { entry } = await made("web", ...limits, "--expires", "2100-02-24");
   expect(entry).toEndWith(":scope=track+read:expires=2100-02-24:links=go.example");
@@ -88,7 +88,7 @@ test("a token is made with its scopes, its end and its links", async () => {
   expect(Math.abs((token?.expiresAt ?? 0) - Date.now() - 90 * 86_400_000)).toBeLessThan(60_000);
 });
 
-test("a token that expires on a day is valid to its end, and is listed with that day", async () => {
+test("a token that expires on a day is valid until the end of that day", async () => {
   const { entry } = await made("web", "--scope", "read", "--expires", "2100-02-24");
   env = { API_TOKENS: entry };
   const [token] = loadConfig(env, () => "").http.tokens;
@@ -101,7 +101,7 @@ test("a token that expires on a day is valid to its end, and is listed with that
   expect((await run("list")).out).toContain("2100-02-24");
 });
 
-test("a token may be made for the rest of today", async () => {
+test("a token may expire today", async () => {
   const today = new Date().toISOString().slice(0, 10);
   expect((await made("web", "--scope", "read", "--expires", today)).entry).toContain(`expires=${today}`);
 });
@@ -112,14 +112,14 @@ test.each([
   [["--expires", "2026-01-01"], "days from now"],
   [["--expires", "soon"], "days from now"],
   [["--links", "go.example"], "--links needs --scope track"],
-  [["--scope", "track", "--links", "https://go.example"], "--links takes 1 to 20 domains"],
-])("%j is refused, and nothing is made", async (args, problem) => {
+  [["--scope", "track", "--links", "https://go.example"], "--links needs 1 to 20 domains"],
+])("%j is refused, and no token is created", async (args, problem) => {
   const { code, out, err } = await run("new", "web", "--add", ...args);
   expect([code, out, existsSync(file)]).toEqual([-1, "", false]);
   expect(err).toContain(problem);
 });
 
-test("the list shows whose tokens there are and where, and none of them", async () => {
+test("list shows the name, id and place of each token, but not the token", async () => {
   const { id, token: secret, entry } = await made("web", "--add");
   env["API_TOKENS"] = "ops:0123456789abcdef";
   const { out } = await run("list");
@@ -129,7 +129,7 @@ test("the list shows whose tokens there are and where, and none of them", async 
 });
 
 describe("remove", () => {
-  test("takes one token out of the file and leaves the rest as it was", async () => {
+  test("removes one token from the file and leaves the rest unchanged", async () => {
     const [old, other] = [await made("web", "--add"), await made("ops", "--add")];
     writeFileSync(file, `# for the site\n${readFileSync(file, "utf8")}\n# end\n`);
     expect((await run("remove", old.id)).code).toBe(0);
@@ -137,7 +137,7 @@ describe("remove", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("says with --json which one that was", async () => {
+  test("shows with --json the removed token's name and id", async () => {
     const [first] = [await made("web", "--add"), await made("other", "--add")];
     expect(JSON.parse((await run("remove", first.id, "--json")).out)).toEqual({ name: "web", id: first.id });
   });
@@ -149,18 +149,15 @@ describe("remove", () => {
     expect(callers()).toEqual(["ops"]);
   });
 
-  test.skipIf(process.getuid?.() !== 0)(
-    "by root leaves the file to the service's user, who could not read root's",
-    async () => {
-      const [old] = [await made("web", "--add"), await made("ops", "--add")];
-      chownSync(file, 4242, 4243);
-      expect((await run("remove", old.id)).code).toBe(0);
-      const { uid, gid, mode } = statSync(file);
-      expect([uid, gid, mode & 0o777]).toEqual([4242, 4243, 0o600]);
-    },
-  );
+  test.skipIf(process.getuid?.() !== 0)("by root keeps the file's owner and mode", async () => {
+    const [old] = [await made("web", "--add"), await made("ops", "--add")];
+    chownSync(file, 4242, 4243);
+    expect((await run("remove", old.id)).code).toBe(0);
+    const { uid, gid, mode } = statSync(file);
+    expect([uid, gid, mode & 0o777]).toEqual([4242, 4243, 0o600]);
+  });
 
-  test("goes through a link to the file that it leads to", async () => {
+  test("follows a symbolic link to the file", async () => {
     const [old] = [await made("web", "--add"), await made("ops", "--add")];
     const link = directory.file("link");
     symlinkSync(file, link);
@@ -172,8 +169,8 @@ describe("remove", () => {
 
   test.each([
     ["the last one", (only: string) => only, "it is the only token"],
-    ["one that is not there", () => "0000000000", "no token has this id"],
-    ["one of API_TOKENS", () => "9f9f5111f7b2", "remove it there"],
+    ["an unknown one", () => "0000000000", "no token has this id"],
+    ["one from API_TOKENS", () => "9f9f5111f7b2", "remove it there"],
   ])("refuses %s", async (_what, idOf, problem) => {
     const only = await made("web", "--add");
     if (problem.startsWith("remove it")) env["API_TOKENS"] = "ops:0123456789abcdef";
@@ -183,7 +180,7 @@ describe("remove", () => {
     expect(err).toContain(problem);
   });
 
-  test.each(["", "ab", "zzzz", "../x", "a.*b"])("takes %j for a slip of the hand", async (id) => {
+  test.each(["", "ab", "zzzz", "../x", "a.*b"])("rejects %j as an id", async (id) => {
     await made("web", "--add");
     await made("web", "--add");
     expect((await run("remove", id)).err).toContain("needs an id");

@@ -4,7 +4,8 @@ import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createSegmentFolder, openSqliteStore, type NewEvent } from "eventstore-lite";
+import { openSqliteStore, type NewEvent } from "eventstore-lite";
+import { createSegmentFolder } from "eventstore-lite/segments";
 import { upgradeCheck } from "../../src/commands/upgrade-check.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { capture } from "../harness/capture.ts";
@@ -15,7 +16,7 @@ import { addedOf } from "../harness/memory/new-events.ts";
 let folder: TemporaryFolder;
 let env: Record<string, string>;
 
-/** A log that no process has open. */
+/** Creates a log with one event and closes it, so that no process has it open. */
 beforeEach(async () => {
   folder = temporaryFolder();
   env = { DATABASE_URL: `sqlite:${folder.file("log.sqlite")}` };
@@ -24,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(() => folder[Symbol.dispose]());
 
-/** The findings in the JSON output. */
+/** Runs `upgrade-check --json`. Returns the exit code and the findings. */
 async function check(): Promise<{ code: number; findings: Record<string, [string, string]> }> {
   const { code, out } = await capture(upgradeCheck, ["--json"], { env });
   const lines = out
@@ -53,7 +54,7 @@ async function appendPast(event: Omit<NewEvent, "id">): Promise<void> {
   await store.append("link-go.example/x", [{ ...event, id: randomUUID() }]);
 }
 
-test("a log of this version is well, and not a byte of it is changed", async () => {
+test("a log of this version passes, and no byte of it is changed", async () => {
   const before = bytes();
   expect(await check()).toEqual({
     code: 0,
@@ -61,7 +62,7 @@ test("a log of this version is well, and not a byte of it is changed", async () 
       settings: ["ok", expect.any(String)],
       warning: ["warning", expect.any(String)],
       log: ["ok", "format 5, the current one"],
-      events: ["ok", "this version reads the newest event of each of 1 types"],
+      events: ["ok", "this version can read the newest event of each of 1 types"],
       vault: ["ok", expect.stringContaining("has the format of this version")],
       keys: ["ok", expect.stringContaining("has the format of this version")],
     },
@@ -69,7 +70,7 @@ test("a log of this version is well, and not a byte of it is changed", async () 
   expect(bytes()).toEqual(before);
 });
 
-test("an event that only a segment holds is examined too", async () => {
+test("an event in an archived segment is checked too", async () => {
   await appendPast({ type: "LinkUnfurled", data: {}, meta: { schema: 1 } });
   await appendPast({ type: "LinkClicked", data: {}, meta: { schema: 1 } });
   {
@@ -83,7 +84,7 @@ test("an event that only a segment holds is examined too", async () => {
   expect([code, findings["events"]]).toEqual([1, ["wrong", expect.stringContaining("LinkUnfurled at 2")]]);
 });
 
-describe("what this version cannot serve is named, and not changed:", () => {
+describe("reports, without a change, what this version cannot serve:", () => {
   test.each([
     [
       "a newer log",
@@ -113,14 +114,14 @@ describe("what this version cannot serve is named, and not changed:", () => {
     expect(bytes()).toEqual(before);
   });
 
-  test("a setting", async () => {
+  test("an invalid setting", async () => {
     env["DAILY_LIMIT"] = "1000";
     const { code, findings } = await check();
     expect([code, findings["settings"]]).toEqual([1, ["wrong", expect.stringContaining("DAILY_LIMIT")]]);
   });
 });
 
-test("an older log is well, and what the first start does to it is said and not done", async () => {
+test("an older log passes: the conversion at the first start is announced, not done", async () => {
   setFormat("log.sqlite", 2);
   const before = bytes();
   const { code, findings } = await check();
@@ -131,19 +132,19 @@ test("an older log is well, and what the first start does to it is said and not 
   expect(bytes()).toEqual(before);
 });
 
-test("beside a service that has the log open it finds the same", async () => {
+test("the check works while a service has the log open", async () => {
   await using _world = await openCommands(undefined, env);
   const { code, findings } = await check();
   expect([code, findings["log"]]).toEqual([0, ["ok", "format 5, the current one"]]);
 });
 
-test("of a log on PostgreSQL it says that it was not examined, and asks no server", async () => {
+test("a log on PostgreSQL is reported as not examined, without a connection", async () => {
   env = { DATABASE_URL: "postgres://ann:hunter2@127.0.0.1:1/reach", REACHLOG_KEY: "A".repeat(43) };
   const { code, findings } = await check();
   expect([code, findings["log"]]).toEqual([0, ["ok", expect.stringContaining("not examined")]]);
 });
 
-test("where there is no log yet there is nothing to upgrade", async () => {
+test("a missing log is reported, and not created", async () => {
   env["DATABASE_URL"] = `sqlite:${folder.file("none/log.sqlite")}`;
   const { code, findings } = await check();
   expect([code, findings["log"]]).toEqual([0, ["missing", expect.stringContaining("is missing")]]);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { WHAT_IF_RULES } from "../../src/config/what-if.ts";
 import { replay } from "../../src/commands/replay.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -42,7 +42,10 @@ const finished = (reason: "completed" | "stopped"): NewEvent => {
   return { type: "RunFinished", data: { run_id: "r", reason, ...counts } };
 };
 
-/** Messages to three recipients (the last one replied), a click of a person and one of a bot. */
+/**
+ * Events of a run with messages to three recipients and a reply by the last one, a click of a person and a click of a
+ * bot.
+ */
 const HISTORY: readonly NewEvent[] = [
   ...["10", "11", "12"].map((id) => addedOf({ id, username: `user_${id}` })),
   addedOf({ id: "13", username: "user_13" }, { basis: "none" }),
@@ -85,8 +88,8 @@ const alike = (count: number) => ({ was: count, would: count, difference: 0 });
 describe.each([
   ["in a file", async () => ({})],
   ["on a server", async () => ({ DATABASE_URL: await newDatabase(), REACHLOG_KEY: "01".repeat(32) })],
-] as const)("what if, of a log %s", (_where, settings) => {
-  test("by today's rules nothing differs, and one event without values records the question", async () => {
+] as const)("replay --what-if on a log %s", (_where, settings) => {
+  test("finds no difference under today's rules, and records the question without values", async () => {
     await using world = await openHistory(await settings());
     const { position } = await world.store.head();
     const found = await askJson(world, { DAILY_LIMIT: 100, REQUIRE_CONSENT: true, MESSAGE_TEMPLATE: TEMPLATE });
@@ -102,7 +105,7 @@ describe.each([
     ]);
   });
 
-  test("what answers a message that would not have left is unknown, and not taken for the answer to none", async () => {
+  test("counts reactions to messages that would not have been sent as unknown", async () => {
     await using world = await openHistory(await settings());
     expect(await askJson(world, { DAILY_LIMIT: 2 })).toMatchObject({
       total: { messages: { was: 3, would: 2, difference: -1 }, sent: { was: 3, would: 2, unknown: 0 } },
@@ -113,7 +116,7 @@ describe.each([
     });
   });
 
-  test("a message that only these rules send takes its place, and its outcome is unknown", async () => {
+  test("counts a message that only the new rules send, with an unknown outcome", async () => {
     await using world = await openHistory(await settings());
     expect(await askJson(world, { REQUIRE_CONSENT: false })).toMatchObject({
       total: {
@@ -127,7 +130,7 @@ describe.each([
   });
 });
 
-test("of another template all messages are others: no outcome and no click of them is known", async () => {
+test("under another template the outcomes and clicks of all messages are unknown", async () => {
   await using world = await openHistory();
   const { total, unknown } = await askJson(world, { MESSAGE_TEMPLATE: "Hello {{town}}" });
   expect(total).toMatchObject({ messages: { was: 3, would: 0 }, skipped: { missing_field: { was: 0, would: 3 } } });
@@ -136,7 +139,7 @@ test("of another template all messages are others: no outcome and no click of th
   expect(other.total).toMatchObject({ messages: alike(3), sent: { was: 3, would: 0, unknown: 3 } });
 });
 
-test("clicks are counted by other rules for bots, as far as their user agents are known", async () => {
+test("other bot rules recount the clicks; a click without a user agent is unknown", async () => {
   await using world = await openHistory();
   await world.append(STREAMS.outreach, [clickOf({ short_code: "hidden", anonymous: true })]);
   const clicksBy = async (rules: object) => (await askJson(world, rules)).total.clicks;
@@ -145,7 +148,7 @@ test("clicks are counted by other rules for bots, as far as their user agents ar
   expect(await clicksBy({ BOT_USER_AGENTS: "mozilla" })).toEqual({ was: 2, would: 0, unknown: 1, difference: -2 });
 });
 
-test("texts of messages are not kept: other stop words leave opt-outs as they are, and say what they cannot tell", async () => {
+test("other stop words report opt-outs and messages with unknown effect, as texts are not stored", async () => {
   await using world = await openHistory();
   expect((await askJson(world, { STOP_WORDS: "halt" })).unknown).toMatchObject({ opt_outs: 1, messages_read: 5 });
   const today = "stop,stopall,unsubscribe,cancel,end,quit,optout,opt out,opt-out";
@@ -156,7 +159,7 @@ test("texts of messages are not kept: other stop words leave opt-outs as they ar
   expect((await askJson(world, { STOP_WORDS: today })).unknown).toMatchObject({ opt_outs: 0, messages_read: 0 });
 });
 
-test("a run that ended by no rule goes no further under others", async () => {
+test("a run that an operator stopped sends no more under other rules", async () => {
   await using world = await openCommands(undefined, ENVIRONMENT);
   await world.append(STREAMS.account, [ACCOUNT]);
   const people = ["10", "11"].map((id) => addedOf({ id, username: `user_${id}` }, { basis: "none" }));
@@ -169,7 +172,7 @@ test("a run that ended by no rule goes no further under others", async () => {
   expect(total.messages).toEqual(alike(0));
 });
 
-test("for people the answer is a table, with lists of recipients, and what is unknown in words", async () => {
+test("the output is a table, with lists of recipients, and sentences about the unknown", async () => {
   await using world = await openHistory();
   const { code, out } = await ask(world, { DAILY_LIMIT: 2 });
   expect(code).toBe(0);
@@ -177,10 +180,12 @@ test("for people the answer is a table, with lists of recipients, and what is un
   expect(out).toMatch(/^2025-11-20 {2}messages +3 +2 +-1$/m);
   expect(out).toContain("1 had a message and would have none\n");
   expect(out).toMatch(/^@user_12 \(12\) +message on 2025-11-20 +nothing$/m);
-  expect(out).toContain("unknown: 1 replies or opt-outs answer messages that would not have left: they are left out\n");
+  expect(out).toContain(
+    "unknown: 1 replies or opt-outs answer messages that would not have been sent: they are left out\n",
+  );
 });
 
-test("an erased recipient is decided by what the event itself says, and is named nowhere", async () => {
+test("an erased recipient is still counted, and not named", async () => {
   await using world = await openHistory();
   expect((await world.run(forget, "user_12", "--yes")).code).toBe(0);
   const { out } = await ask(world, { DAILY_LIMIT: 2 });
@@ -191,14 +196,14 @@ test("an erased recipient is decided by what the event itself says, and is named
 test.each([
   ["{", "not JSON"],
   ["[]", "not an object"],
-  ['{"DAILY_LIMITS": 3}', '"DAILY_LIMITS" is no rule: was DAILY_LIMIT meant?'],
+  ['{"DAILY_LIMITS": 3}', '"DAILY_LIMITS" is no rule: did you mean DAILY_LIMIT?'],
   ['{"PORT": 3}', `"PORT" is no rule: rules are ${WHAT_IF_RULES.join(", ")}`],
   ['{"DAILY_LIMIT": [3]}', "DAILY_LIMIT: expected a text, a number, true, false or null"],
   ['{"DAILY_LIMIT": 0}', "DAILY_LIMIT: "],
   ['{"SEND_WINDOW": "always"}', "SEND_WINDOW: "],
   ['{"MESSAGE_TEMPLATE": "{{"}', "MESSAGE_TEMPLATE: "],
   ['{"BOT_RULE": "some"}', "BOT_RULE: "],
-])("rules such as %s are refused by name, and nothing is recorded", async (text, message) => {
+])("the rules %s are refused with the reason, and nothing is recorded", async (text, message) => {
   await using world = await openHistory();
   const { position } = await world.store.head();
   const asked = ask(world, text);
@@ -208,7 +213,7 @@ test.each([
   expect((await world.store.head()).position).toBe(position);
 });
 
-test("with AUDIT_READS the log says that recipients were shown", async () => {
+test("with AUDIT_READS the log records a read of recipients", async () => {
   await using world = await openHistory({ AUDIT_READS: "on" });
   const { position } = await world.store.head();
   await ask(world, {});
@@ -219,7 +224,7 @@ test("with AUDIT_READS the log says that recipients were shown", async () => {
   ]);
 });
 
-test("interrupted it says so, and records nothing", async () => {
+test("an interrupted --what-if records nothing", async () => {
   await using world = await openHistory();
   const file = join(world.directory, "rules.json");
   writeFileSync(file, "{}");

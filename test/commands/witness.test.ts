@@ -2,17 +2,17 @@
 import { expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { formatPublicKey, formatSubmission, signCheckpoint } from "eventstore-lite";
+import { formatPublicKey, signCheckpoint } from "eventstore-lite/proof";
 import { audit } from "../../src/commands/audit.ts";
 import { runCommand } from "../../src/commands/shared/command.ts";
 import { doctor } from "../../src/commands/doctor.ts";
 import { witness } from "../../src/commands/witness.ts";
-import { formatOrigin } from "../../src/log/checkpoint.ts";
+import { formatOrigin } from "../../src/log/signed-checkpoint.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import type { ServiceError } from "../../src/platform/service-error.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 
-/** Runs `witness serve` until it is disposed; returns the settings that it prints. */
+/** Runs `witness serve` until the result is disposed. The result has the settings that the command prints. */
 async function serveWitness(folder: string, key: string, ...more: readonly string[]) {
   const stopping = new AbortController();
   const settings: Record<string, string> = {};
@@ -42,7 +42,7 @@ async function openWitnessed(world: CommandHarness, folder = join(world.director
 
 const findingOf = (out: string): string | undefined => /^.+ witness: .+$/m.exec(out)?.[0];
 
-test("doctor has the head cosigned, and says that it did", async () => {
+test("doctor has the head cosigned, and reports it", async () => {
   await using world = await openCommands();
   await using served = await openWitnessed(world);
   Object.assign(world.env, served.settings);
@@ -56,7 +56,7 @@ test.each([
   [9, "cosigned 9 events of this log, which ends at 1: it was rolled back"],
   [1, "knows another history of this log (409): a split view"],
 ])(
-  "doctor says that the witness knows another head of %d events, also after its restart",
+  "doctor reports that the witness knows another head of %d events, also after a restart",
   async (position, sentence) => {
     await using world = await openCommands();
     const folder = join(world.directory, "witness");
@@ -65,7 +65,7 @@ test.each([
       const key = await world.store.checkpoints.loadKey();
       const hash = "11".repeat(32);
       const other = { origin: formatOrigin(world.store), position, hash, root: hash, time: undefined };
-      const body = formatSubmission({ old: 0, proof: [], note: signCheckpoint(other, key) });
+      const body = `old 0\n\n${signCheckpoint(other, key)}`;
       const { status } = await fetch(`${served.settings["WITNESS_URL"]}/add-checkpoint`, { method: "POST", body });
       expect(status).toBe(200);
     }
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test("a witness whose memory is gone and whose key is not serves only if it is told to", async () => {
+test("a witness that lost its memory but not its key needs --accept-lost-memory to serve", async () => {
   await using world = await openCommands();
   const folder = join(world.directory, "witness");
   const key = formatPublicKey((await world.store.checkpoints.loadKey()).publicKey);
@@ -88,7 +88,7 @@ test("a witness whose memory is gone and whose key is not serves only if it is t
     const hash = "11".repeat(32);
     const head = { origin: formatOrigin(world.store), position, hash, root: hash, time: undefined };
     const note = signCheckpoint(head, await world.store.checkpoints.loadKey());
-    const body = formatSubmission({ old: 0, proof: [], note });
+    const body = `old 0\n\n${note}`;
     return (await fetch(`${served.settings["WITNESS_URL"]}/add-checkpoint`, { method: "POST", body })).status;
   };
   {
@@ -111,7 +111,7 @@ test("a witness whose memory is gone and whose key is not serves only if it is t
   expect(await submit(served, 5)).toBe(200);
 });
 
-test("anything but a submission is not found", async () => {
+test("requests other than valid submissions are refused", async () => {
   await using world = await openCommands();
   await using served = await openWitnessed(world);
   const url = served.settings["WITNESS_URL"] ?? "";

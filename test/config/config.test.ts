@@ -2,7 +2,7 @@
 import { isOfThisMachineOnly } from "../../src/config/http.ts";
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { formatVerifierKey, signingKeyOf } from "eventstore-lite";
+import { formatVerifierKey, signingKeyOf } from "eventstore-lite/proof";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { inspect } from "node:util";
@@ -79,7 +79,7 @@ describe("an empty environment", () => {
     expect(load({ API_TOKENS: `ops:${TOKEN}:scope=read` }).warnings).toEqual([]);
   });
 
-  test("is the same as one of empty and blank values", () => {
+  test("equals one with empty and blank values", () => {
     const blank = Object.fromEntries([...variables.keys()].map((name, index) => [name, index % 2 === 0 ? "" : "  "]));
     const shown = (env: Record<string, string>) => {
       const { outreachWith, ...config } = load(env);
@@ -89,7 +89,7 @@ describe("an empty environment", () => {
   });
 });
 
-test("all faults are listed at once, one line each, with variable and wish", () => {
+test("all faults are listed together, one line each, with the variable and the expected value", () => {
   const lines = faultsOf({
     PORT: "70000",
     DAILY_LIMIT: "150",
@@ -111,7 +111,7 @@ test("all faults are listed at once, one line each, with variable and wish", () 
   );
 });
 
-describe("numbers and switches are read strictly", () => {
+describe("numbers and switches", () => {
   test.each(["99.9", "0x10", "1e2", "-1", "0", "101", "ten", "NaN", "100 messages"])(
     "DAILY_LIMIT=%s is refused",
     (value) => {
@@ -125,7 +125,7 @@ describe("numbers and switches are read strictly", () => {
     ["no", false],
     ["evidence", "evidence"],
     ["Evidence", "evidence"],
-  ] as const)("REQUIRE_CONSENT=%s", (value, expected) => {
+  ] as const)("REQUIRE_CONSENT=%s is read as %p", (value, expected) => {
     expect(load({ REQUIRE_CONSENT: value }).outreach.requireConsent).toBe(expected);
   });
   test.each(["maybe", "2", "on off"])("REQUIRE_CONSENT=%s is refused", (value) => {
@@ -135,11 +135,11 @@ describe("numbers and switches are read strictly", () => {
     ["Hör auf, no Tracking ,no tracking", ["hör auf", "no tracking"]],
     ["none", []],
     [undefined, ["stop tracking", "do not track", "don't track"]],
-  ])("TRACKING_STOP_WORDS=%s", (value, expected) => {
+  ])("TRACKING_STOP_WORDS=%s is read as %j", (value, expected) => {
     const env = value === undefined ? {} : { TRACKING_STOP_WORDS: value };
     expect(load(env).outreach.trackingStopWords).toEqual(expected);
   });
-  test("TRACKING_STOP_WORDS that are opt-outs are refused: a reply with one would no longer be an opt-out", () => {
+  test("TRACKING_STOP_WORDS with a word of STOP_WORDS is refused", () => {
     expect(faultsOf({ TRACKING_STOP_WORDS: "no tracking,STOP" })).toEqual([
       expect.stringContaining('"stop" is in STOP_WORDS too'),
     ]);
@@ -158,13 +158,13 @@ describe("secrets", () => {
     X_API_URL: "https://user:hunter2@api.example",
   };
 
-  test("never show in a fault", () => {
+  test("are not shown in a fault", () => {
     const message = faultsOf(faulty).join("\n");
     for (const name of Object.keys(faulty)) expect(message).toContain(`${name}: `);
     expect(message).not.toMatch(/hunter2|ab cd/);
   });
 
-  test("never show in a printed or serialised Config", () => {
+  test("are not shown in a printed or serialized Config", () => {
     const config = load({
       API_TOKENS: `ops:${TOKEN}`,
       REACHLOG_KEY: "A".repeat(43),
@@ -199,7 +199,7 @@ describe("secrets", () => {
     expect(config.messaging?.provider === "telegram" && config.messaging.botToken.reveal()).toBe("1:s3cret-bot");
   });
 
-  test("a secret gives its value to reveal() only", () => {
+  test("reveal their value by reveal() only", () => {
     const value = secret("s3cret");
     expect(value.reveal()).toBe("s3cret");
     expect([String(value), JSON.stringify({ value }), inspect(value)].join()).not.toContain("s3cret");
@@ -209,7 +209,7 @@ describe("secrets", () => {
 describe("API_TOKENS", () => {
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
 
-  test("takes tokens and their hashes, and keeps hashes only", () => {
+  test("accepts tokens and hashes, and keeps hashes only", () => {
     const other = "f".repeat(64);
     expect(
       load({
@@ -221,7 +221,7 @@ describe("API_TOKENS", () => {
     ]);
   });
 
-  test("one name may have two tokens, so that a token can be rotated", () => {
+  test("accepts two tokens of one name", () => {
     expect(load({ API_TOKENS: `ops:${TOKEN},ops:${TOKEN}x` }).http.tokens.map(({ name }) => name)).toEqual([
       "ops",
       "ops",
@@ -235,8 +235,8 @@ describe("API_TOKENS", () => {
     [`o p s:${TOKEN}`, "the name is not"],
     [`ops:${TOKEN}:more`, "Bearer header cannot carry"],
     ["ops:sha256:abc", "not 64 hex digits"],
-    [`a:${TOKEN},b:${TOKEN}`, "entry 2 is the token of an earlier name"],
-    [`a:${TOKEN},b:sha256:${sha256}`, "entry 2 is the token of an earlier name"],
+    [`a:${TOKEN},b:${TOKEN}`, "entry 2 repeats the token of another name"],
+    [`a:${TOKEN},b:sha256:${sha256}`, "entry 2 repeats the token of another name"],
     [`ops:${TOKEN}:scope=`, "entry 1: a scope is none of track, notify, run, recipients, read, admin"],
     [`ops:${TOKEN}:scope=read+everything`, "entry 1: a scope is none of"],
     [`ops:${TOKEN}:scope=toString`, "entry 1: a scope is none of"],
@@ -251,14 +251,17 @@ describe("API_TOKENS", () => {
     [`ops:${TOKEN}:scope=read:links=go.example`, "entry 1: links= narrows the scope track, which it lacks"],
     [`ops:${TOKEN}:links=go.example`, "entry 1: links= narrows the scope track, which it lacks"],
     [`ops:scope=read`, "entry 1: has no token"],
-    [`ops:${TOKEN}:scope=read,ops:${TOKEN}:scope=admin`, "entry 2 is the token of an earlier entry with other rights"],
+    [
+      `ops:${TOKEN}:scope=read,ops:${TOKEN}:scope=admin`,
+      "entry 2 repeats the token of an earlier entry with other rights",
+    ],
   ])("%s is refused", (value, problem) => {
     const [fault = "", ...others] = faultsOf({ API_TOKENS: value });
     expect([fault, others]).toEqual([expect.stringContaining(problem), []]);
     expect(fault).not.toContain(TOKEN);
   });
 
-  test("an entry says what its token may do, until when, and for which links", () => {
+  test("limits a token by scopes, expiry and links", () => {
     const value = `ops:${TOKEN}:scope=track+read:expires=2027-02-24T00:00:00Z:links=go.example+SHO.rt:8080,web:sha256:${"f".repeat(64)}:expires=2027-02-24`;
     const expiresAt = Date.parse("2027-02-24T00:00:00Z");
     expect(load({ API_TOKENS: value }).http.tokens).toEqual([
@@ -267,7 +270,7 @@ describe("API_TOKENS", () => {
     ]);
   });
 
-  test("entries without scopes are warned of by name, also those of the file", () => {
+  test("causes a warning with the names of tokens without scopes, also from the file", () => {
     const web = `web:sha256:${"f".repeat(64)}`;
     const file = { API_TOKENS_FILE: "tokens" };
     expect(load({ API_TOKENS: `ops:${TOKEN},ci:${TOKEN}x:scope=read`, ...file }, () => web).warnings).toEqual([
@@ -281,7 +284,7 @@ describe("API_TOKENS_FILE", () => {
   const FILE = { API_TOKENS_FILE: "tokens" };
   const other = `web:sha256:${"f".repeat(64)}`;
 
-  test("is read beside API_TOKENS: one token a line, comments and empty lines aside", () => {
+  test("is read in addition to API_TOKENS, one token per line, without comments", () => {
     const { tokens, tokensFile } = load(
       { ...FILE, API_TOKENS: `ops:${TOKEN}` },
       () => `# ours\r\n\r\n ${other}\n`,
@@ -294,16 +297,16 @@ describe("API_TOKENS_FILE", () => {
     ["", "holds no token"],
     ["# none\n", "holds no token"],
     [`${other}\nweb:short`, "line 2: the token has fewer than 16"],
-    [`web:${TOKEN}`, "line 1 is the token of an earlier name"],
+    [`web:${TOKEN}`, "line 1 repeats the token of another name"],
     [`Anonymous:${TOKEN}x`, "line 1: the name anonymous is reserved in the log: choose another one"],
     [`${other}\n`.repeat(501), "holds 501 tokens"],
-  ])("that holds %j is refused", (content, problem) => {
+  ])("is refused if it contains %j", (content, problem) => {
     expect(faultsOf({ ...FILE, API_TOKENS: `ops:${TOKEN}` }, () => content)).toEqual([
       expect.stringContaining(problem),
     ]);
   });
 
-  test("is enough for the policy strict, and has to be there", () => {
+  test("is enough for the policy strict, and must exist", () => {
     expect(load({ ...FILE, AUTH_POLICY: "strict" }, () => other).http.tokens).toHaveLength(1);
     expect(faultsOf({ ...FILE, AUTH_POLICY: "strict" })).toEqual([
       expect.stringContaining('/tokens" cannot be read (ENOENT)'),
@@ -311,7 +314,7 @@ describe("API_TOKENS_FILE", () => {
   });
 });
 
-test("each database that docs/deploy.md names is one that the service takes", () => {
+test("every database URL in docs/deploy.md is valid", () => {
   const text = readFileSync(new URL("../../docs/deploy.md", import.meta.url), "utf8");
   const urls = [...text.replaceAll(/\$\([^)]*\)/g, "hunter2").matchAll(/postgres:\/\/[^\s"]+@[^\s"]+/g)];
   expect(urls.length).toBeGreaterThan(1);
@@ -320,12 +323,12 @@ test("each database that docs/deploy.md names is one that the service takes", ()
   }
 });
 
-test("API_TOKENS without a token in it is a slip of the hand", () => {
+test("API_TOKENS without a token is refused", () => {
   expect(faultsOf({ API_TOKENS: " , " })).toEqual([expect.stringContaining("holds no token")]);
 });
 
 describe("TRUSTED_PROXIES", () => {
-  test.each(["127.0.0.1", "::1, 10.0.0.0/8", "fd00::/8"])("takes %j", (TRUSTED_PROXIES) => {
+  test.each(["127.0.0.1", "::1, 10.0.0.0/8", "fd00::/8"])("accepts %j", (TRUSTED_PROXIES) => {
     expect(load({ TRUSTED_PROXIES }).http.trustedProxies.join(", ")).toBe(TRUSTED_PROXIES);
   });
   test.each(["proxy.example", "10.0.0.0/33", "::1/129", "10.0.0.1/8/8", "10.0.0.1:80", "*"])(
@@ -334,10 +337,10 @@ describe("TRUSTED_PROXIES", () => {
       expect(faultsOf({ TRUSTED_PROXIES })).toEqual([expect.stringContaining("is no address")]);
     },
   );
-  test("left out behind https is warned of", () => {
+  test("causes a warning if missing with an https PUBLIC_URL", () => {
     const env = { PUBLIC_URL: "https://reach.example", AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}:scope=read` };
     expect(load(env).warnings).toEqual([
-      "PUBLIC_URL is https, so a proxy is asked first: without TRUSTED_PROXIES all its callers count as one address. They " +
+      "PUBLIC_URL is https, so a proxy is in front: without TRUSTED_PROXIES all its callers count as one address. They " +
         "share RATE_LIMIT_PER_MINUTE, and after ten wrong tokens a minute further wrong ones get 429. A valid token always passes.",
     ]);
     expect(load({ ...env, TRUSTED_PROXIES: "127.0.0.1" }).warnings).toEqual([]);
@@ -348,11 +351,11 @@ describe("AUTH_POLICY", () => {
   test.each(["127.0.0.1", "127.9.9.9", "localhost", "::1"])("is spec on %s", (HOST) => {
     expect(load({ HOST }).http.authPolicy).toBe("spec");
   });
-  test.each(["0.0.0.0", "::", "10.0.0.5", "reach.example"])("is strict on %s, and wants a token", (HOST) => {
+  test.each(["0.0.0.0", "::", "10.0.0.5", "reach.example"])("is strict on %s, and needs a token", (HOST) => {
     expect(load({ HOST, API_TOKENS: `ops:${TOKEN}` }).http.authPolicy).toBe("strict");
     expect(faultsOf({ HOST })).toEqual([expect.stringMatching(/^API_TOKENS: missing, but HOST .* can be reached/)]);
   });
-  test("spec by hand on another address is allowed and warned of", () => {
+  test("may be set to spec on another address, with a warning", () => {
     const config = load({
       HOST: "0.0.0.0",
       AUTH_POLICY: "spec",
@@ -365,9 +368,9 @@ describe("AUTH_POLICY", () => {
     { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1" },
     { PUBLIC_URL: "https://reach.example", TRUSTED_PROXIES: "127.0.0.1", AUTH_POLICY: "spec" },
     { TRUSTED_PROXIES: "127.0.0.1" },
-  ])("spec on loopback is warned of where a proxy lets others in: %o", (env) => {
+  ])("spec on loopback causes a warning behind a proxy: %o", (env) => {
     const tokens = { API_TOKENS: `ops:${TOKEN}:scope=read` };
-    expect(load({ ...env, ...tokens }).warnings).toEqual([expect.stringContaining("AUTH_POLICY=strict asks")]);
+    expect(load({ ...env, ...tokens }).warnings).toEqual([expect.stringContaining("AUTH_POLICY=strict requires")]);
     expect(load({ ...env, ...tokens, AUTH_POLICY: "strict" }).warnings).toEqual([]);
   });
   test.each([
@@ -377,10 +380,10 @@ describe("AUTH_POLICY", () => {
     [{ ALLOWED_HOSTS: "reach.example:443" }, false],
     [{ TRUSTED_PROXIES: "127.0.0.1" }, false],
     [{ HOST: "0.0.0.0", AUTH_POLICY: "spec" }, false],
-  ])("with %o only this machine reaches the service: %j", (env, isOnly) => {
+  ])("with %o the service is for this machine only: %j", (env, isOnly) => {
     expect(isOfThisMachineOnly(load(env).http)).toBe(isOnly);
   });
-  test("strict with X wants the account that may authorize", () => {
+  test("strict needs X_ACCOUNT if X is configured", () => {
     const env = {
       AUTH_POLICY: "strict",
       API_TOKENS: `ops:${TOKEN}`,
@@ -390,28 +393,28 @@ describe("AUTH_POLICY", () => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(/^X_ACCOUNT: missing/)]);
     expect(load({ ...env, X_ACCOUNT: "@Ann_B" }).x?.account).toBe("ann_b");
   });
-  test("no account is taken for the owner of the developer app, whose followers cost less, without a setting", () => {
+  test("X_ACCOUNT_OWNS_APP is false by default", () => {
     const env = { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" };
     expect(load(env).x?.accountOwnsApp).toBe(false);
     expect(load({ ...env, X_ACCOUNT_OWNS_APP: "true" }).x?.accountOwnsApp).toBe(true);
   });
-  test("a faulty token is listed once, not as missing too", () => {
+  test("strict lists a faulty token once, not as missing too", () => {
     expect(faultsOf({ AUTH_POLICY: "strict", API_TOKENS: "ops:short" })).toHaveLength(1);
   });
 });
 
 describe("OPEN_ROUTES", () => {
   const strict = { AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}` };
-  test("takes known paths", () => {
+  test("accepts known paths", () => {
     expect(load({ ...strict, OPEN_ROUTES: "/api/tracking/event, /social/stats" }).http.openRoutes).toEqual([
       "/api/tracking/event",
       "/social/stats",
     ]);
   });
-  test.each(["/api/trackin", "api/notify", "/api/notify/", "*"])("%s is no route", (OPEN_ROUTES) => {
+  test.each(["/api/trackin", "api/notify", "/api/notify/", "*"])("refuses %s, which is no route", (OPEN_ROUTES) => {
     expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("is no route")]);
   });
-  test.each(["/api/messaging", "/api/tracking/test"])("%s stays guarded", (OPEN_ROUTES) => {
+  test.each(["/api/messaging", "/api/tracking/test"])("refuses %s, which always needs a token", (OPEN_ROUTES) => {
     expect(faultsOf({ ...strict, OPEN_ROUTES })).toEqual([expect.stringContaining("always needs a token")]);
   });
 });
@@ -435,7 +438,7 @@ describe("addresses", () => {
   ])("PUBLIC_URL=%s is refused", (PUBLIC_URL) => {
     expect(faultsOf({ PUBLIC_URL })).toEqual([expect.stringContaining("not a plain origin")]);
   });
-  test("a plain http PUBLIC_URL elsewhere is warned of", () => {
+  test("a plain http PUBLIC_URL for another machine causes a warning", () => {
     expect(
       load({ AUTH_POLICY: "strict", API_TOKENS: `ops:${TOKEN}:scope=read`, PUBLIC_URL: "http://reach.example" })
         .warnings,
@@ -449,7 +452,7 @@ describe("addresses", () => {
     "LINE_API_URL",
     "WHATSAPP_API_URL",
     "CHAT_WEBHOOK_URL",
-  ])("%s is https, or http to this machine", (name) => {
+  ])("%s accepts https, and http only to this machine", (name) => {
     for (const good of ["http://127.0.0.1:9/x", "http://localhost:9", "http://[::1]:9", "https://api.example/v1/"])
       expect(faultsOf({ [name]: good })).toEqual([]);
     for (const bad of [
@@ -464,11 +467,11 @@ describe("addresses", () => {
       expect(faultsOf({ [name]: bad })).not.toEqual([]);
     }
   });
-  test("a base URL has no trailing slash", () => {
+  test("a base URL loses its trailing slash", () => {
     expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example/v1/" }).x?.apiUrl).toBe("https://api.example/v1");
     expect(load({ X_CLIENT_ID: "id", X_API_URL: "https://api.example" }).x?.apiUrl).toBe("https://api.example");
   });
-  test("ALLOWED_HOSTS are host names, with or without a port", () => {
+  test("ALLOWED_HOSTS accepts host names with or without a port", () => {
     expect(load({ ALLOWED_HOSTS: "Reach.Example, 10.0.0.5:8080,[::1]:80" }).http.allowedHosts).toEqual([
       "reach.example",
       "10.0.0.5:8080",
@@ -481,7 +484,7 @@ describe("addresses", () => {
 });
 
 test.each(["data/reachlog.sqlite", "./data/reachlog.vault.sqlite", "data/reachlog.key"])(
-  "KEYS_FILE=%s would take the place of another file",
+  "KEYS_FILE=%s, a file of the log itself, is refused",
   (KEYS_FILE) => {
     const DATABASE_URL = "sqlite:./data/reachlog.sqlite";
     expect(faultsOf({ DATABASE_URL, KEYS_FILE })).toEqual([expect.stringContaining("KEYS_FILE: that file belongs")]);
@@ -496,7 +499,7 @@ describe("DATABASE_URL", () => {
     ["sqlite:./a.db", resolve("a.db")],
     ["sqlite:/var/a.db", "/var/a.db"],
     ["sqlite:///var/a.db", "/var/a.db"],
-  ])("%s", (DATABASE_URL, file) => {
+  ])("%s names the file %s", (DATABASE_URL, file) => {
     expect(load({ DATABASE_URL }).log).toEqual({ kind: "sqlite", file });
   });
   test.each([
@@ -511,7 +514,7 @@ describe("DATABASE_URL", () => {
   });
 });
 
-describe("DATABASE_URL of PostgreSQL", () => {
+describe("a DATABASE_URL of PostgreSQL", () => {
   const REACHLOG_KEY = "A".repeat(43);
   test.each([
     ["postgres://ann:hunter2@db.example/x?sslmode=verify-full", "postgres://db.example/x"],
@@ -520,7 +523,7 @@ describe("DATABASE_URL of PostgreSQL", () => {
     ["postgres://localhost/x?sslmode=disable", "postgres://localhost/x"],
     ["postgres://db.example/x?sslmode=verify-full&sslrootcert=/etc/ca.pem", "postgres://db.example/x"],
     ["postgres://ann:hunter2@a.example,b.example:5433/x?sslmode=verify-full", "postgres://a.example,b.example:5433/x"],
-  ])("%s is called %s, and shows no password", (DATABASE_URL, shown) => {
+  ])("%s is shown as %s, without the password", (DATABASE_URL, shown) => {
     const { log } = load({ DATABASE_URL, REACHLOG_KEY });
     expect(log).toMatchObject({ kind: "postgres", shown });
     expect(log.kind === "postgres" && log.url.reveal()).toBe(DATABASE_URL);
@@ -545,7 +548,7 @@ describe("DATABASE_URL of PostgreSQL", () => {
     expect(faults).toEqual([expect.stringContaining(problem)]);
     expect(faults.join()).not.toContain("hunter2");
   });
-  test("wants the master key, and no file of keys", () => {
+  test("needs the master key, and refuses KEYS_FILE", () => {
     const DATABASE_URL = "postgres://localhost/x";
     expect(faultsOf({ DATABASE_URL })).toEqual([expect.stringMatching(/^REACHLOG_KEY: missing/)]);
     expect(faultsOf({ DATABASE_URL, REACHLOG_KEY: "short" })).toEqual([
@@ -555,7 +558,7 @@ describe("DATABASE_URL of PostgreSQL", () => {
       expect.stringMatching(/^KEYS_FILE: /),
     ]);
   });
-  test("may have the keys of personal data in a database of their own", () => {
+  test("allows a separate database for the keys of personal data", () => {
     const DATABASE_URL = "postgres://localhost/x";
     const KEYS_DATABASE_URL = "postgres://ann:hunter2@db.example/keys?sslmode=verify-full";
     const shownOf = (env: Record<string, string>) => {
@@ -569,14 +572,16 @@ describe("DATABASE_URL of PostgreSQL", () => {
       expect(faults).toEqual([expect.stringMatching(/^KEYS_DATABASE_URL: /)]);
       expect(faults.join()).not.toContain("hunter2");
     }
-    expect(faultsOf({ KEYS_DATABASE_URL })).toEqual([expect.stringMatching(/^KEYS_DATABASE_URL: set beside a log in/)]);
+    expect(faultsOf({ KEYS_DATABASE_URL })).toEqual([
+      expect.stringMatching(/^KEYS_DATABASE_URL: has no effect on a log in a file/),
+    ]);
   });
 });
 
 describe("REACHLOG_KEY", () => {
   const bytes = Uint8Array.from({ length: 32 }, (_, index) => index * 7);
   const forms = ["hex", "base64", "base64url"] as const;
-  test.each(forms)("takes 32 bytes as %s", (form) => {
+  test.each(forms)("accepts 32 bytes as %s", (form) => {
     const text = Buffer.from(bytes).toString(form);
     expect(decodeKey(load({ REACHLOG_KEY: text }).key?.reveal() ?? "")).toEqual(bytes);
   });
@@ -592,7 +597,29 @@ describe("REACHLOG_KEY", () => {
   });
 });
 
-describe("half a credential names the missing half", () => {
+describe("parameters of the redirect", () => {
+  const env = { REDIRECTS: "on", CLICK_PARAM: "rl_click", PASS_QUERY: "utm_*, gclid" };
+
+  test("are read, and have no effect without it", () => {
+    expect(load(env).links).toMatchObject({ clickParam: "rl_click", passQuery: ["utm_*", "gclid"] });
+    expect(load({}).links).toMatchObject({ clickParam: undefined, passQuery: [] });
+    expect(load({ ...env, REDIRECTS: "off" }).warnings).toEqual(
+      expect.arrayContaining(["CLICK_PARAM", "PASS_QUERY"].map((name) => `${name} has no effect: REDIRECTS is off.`)),
+    );
+  });
+
+  test.each([
+    ["CLICK_PARAM", "rl click"],
+    ["CLICK_PARAM", "rl_*"],
+    ["PASS_QUERY", "*"],
+    ["PASS_QUERY", "utm_*,*"],
+    ["PASS_QUERY", "a*b"],
+  ])("are refused: %s=%s", (name, value) => {
+    expect(faultsOf({ ...env, [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: `))]);
+  });
+});
+
+describe("a half-configured credential", () => {
   test.each([
     ["META_PIXEL_ID", "1", "META_ACCESS_TOKEN"],
     ["META_ACCESS_TOKEN", "t", "META_PIXEL_ID"],
@@ -601,7 +628,7 @@ describe("half a credential names the missing half", () => {
     ["X_CLIENT_SECRET", "s", "X_CLIENT_ID"],
     ["X_ACCOUNT", "ann", "X_CLIENT_ID"],
     ["X_ACCOUNT_OWNS_APP", "true", "X_CLIENT_ID"],
-  ])("%s alone", (name, value, missing) => {
+  ])("is refused for %s alone", (name, value, missing) => {
     expect(faultsOf({ [name]: value })).toEqual([
       expect.stringMatching(new RegExp(`^${missing}: missing, but ${name} is set`)),
     ]);
@@ -613,7 +640,7 @@ describe("half a credential names the missing half", () => {
     ["line", { LINE_TO: to }, ["LINE_CHANNEL_ACCESS_TOKEN"]],
     ["whatsapp", { WHATSAPP_TO: "+15550783881" }, ["WHATSAPP_ACCESS_TOKEN", "WHATSAPP_PHONE_NUMBER_ID"]],
     ["whatsapp", { WHATSAPP_ACCESS_TOKEN: "t", WHATSAPP_PHONE_NUMBER_ID: "1" }, ["WHATSAPP_TO"]],
-  ])("%s with %j", (MESSAGING_PROVIDER, env, missing) => {
+  ])("is refused for %s with %j", (MESSAGING_PROVIDER, env, missing) => {
     const set = Object.keys(env)[0];
     expect(faultsOf({ MESSAGING_PROVIDER, ...env })).toEqual(
       missing.map((name) => expect.stringMatching(new RegExp(`^${name}: missing, but ${set} is set; wanted: all of`))),
@@ -634,7 +661,7 @@ describe("the provider of a channel", () => {
   };
   const chats = Object.entries(webhooks);
 
-  test("of messaging takes the settings of its own, and the network's own address", () => {
+  test("for messaging uses its own settings and the network's address", () => {
     expect(load(telegram).messaging).toMatchObject({ provider: "telegram", apiUrl: "https://api.telegram.org" });
     const withLine = load({ MESSAGING_PROVIDER: "line", ...line });
     expect(withLine.messaging).toMatchObject({ provider: "line", to: line.LINE_TO, apiUrl: "https://api.line.me" });
@@ -646,7 +673,7 @@ describe("the provider of a channel", () => {
     });
   });
 
-  test("that was not chosen is warned of, setting by setting, and never half a fault", () => {
+  test("causes a warning for each of its settings if it was not chosen", () => {
     const { messaging, warnings } = load({ ...telegram, LINE_TO: line.LINE_TO, WHATSAPP_API_URL: "https://a.example" });
     expect(messaging?.provider).toBe("telegram");
     expect(warnings).toContain("LINE_TO has no effect: MESSAGING_PROVIDER is telegram.");
@@ -656,7 +683,7 @@ describe("the provider of a channel", () => {
     expect(load(telegram).warnings.join()).not.toContain("no effect");
   });
 
-  test("that has no credential is warned of where it was chosen by hand", () => {
+  test("causes a warning if it was chosen without a credential", () => {
     expect(load({ CHAT_PROVIDER: "teams" }).warnings).toContain(
       "CHAT_PROVIDER has no effect: CHAT_WEBHOOK_URL is not set.",
     );
@@ -666,7 +693,7 @@ describe("the provider of a channel", () => {
   });
 
   test.each(["15550783881", "+15550783881", "BR.1543", "US.aZ9", "US.ENT.118", `GB.${"1".repeat(128)}`])(
-    "takes %s for a recipient of WhatsApp",
+    "accepts %s as a recipient of WhatsApp",
     (to) => {
       expect(load({ MESSAGING_PROVIDER: "whatsapp", ...whatsapp, WHATSAPP_TO: to }).messaging).toMatchObject({ to });
     },
@@ -681,26 +708,26 @@ describe("the provider of a channel", () => {
     ["WHATSAPP_TO", "BR.15-7"],
     ["WHATSAPP_TO", `BR.${"1".repeat(129)}`],
     ["WHATSAPP_PHONE_NUMBER_ID", "+1"],
-  ])("refuses %s=%s, and shows no number", (name, value) => {
+  ])("refuses %s=%s, and does not show a recipient", (name, value) => {
     const [fault, ...more] = faultsOf({ MESSAGING_PROVIDER: "line", ...line, ...whatsapp, [name]: value });
     expect(fault).toStartWith(`${name}: `);
     expect(more).toEqual([]);
     if (name.endsWith("_TO")) expect(fault).not.toContain(value);
   });
 
-  test.each(chats)("of chat: %s takes its webhook, query and all", (provider, url) => {
+  test.each(chats)("for chat accepts a complete webhook of %s", (provider, url) => {
     const { chat } = load({ CHAT_PROVIDER: provider, CHAT_WEBHOOK_URL: url });
     expect(chat?.provider).toBe(provider as "slack");
     expect(chat?.webhookUrl.reveal()).toBe(url);
   });
 
-  test("of digests: the lag holds for messaging where there is no chat", () => {
+  test("for messaging applies CHAT_DIGEST_AFTER_SECONDS without a chat too", () => {
     const telegram = { TELEGRAM_BOT_TOKEN: "1:abc", TELEGRAM_CHAT_ID: "-5" };
     const config = load({ ...telegram, CHAT_DIGEST_AFTER_SECONDS: "7" });
     expect([config.chat, config.digestAfterSeconds]).toEqual([undefined, 7]);
   });
 
-  test.each(chats)("of chat: the webhook of %s is known from another network's", (provider, url) => {
+  test.each(chats)("for chat refuses a webhook of %s for the other networks", (provider, url) => {
     for (const [other] of chats.filter(([name]) => name !== provider)) {
       const faults = faultsOf({ CHAT_PROVIDER: other, CHAT_WEBHOOK_URL: url });
       expect(faults.join()).toContain(`CHAT_WEBHOOK_URL: an address of ${provider}, but CHAT_PROVIDER is ${other}`);
@@ -722,14 +749,14 @@ describe("the provider of a channel", () => {
     ["teams", "https://acme.webhook.office.com/webhookb2/s3cret", "which Microsoft has turned off"],
     ["teams", "http://a.example/paths/invoke?sig=s3cret", "plain http to another machine"],
     ["discord", "https://discord.com/api/webhooks/12/s3cret#x", "a fragment"],
-  ])("of chat: %s does not take %s", (CHAT_PROVIDER, CHAT_WEBHOOK_URL, problem) => {
+  ])("for chat refuses %s with %s", (CHAT_PROVIDER, CHAT_WEBHOOK_URL, problem) => {
     const faults = faultsOf({ CHAT_PROVIDER, CHAT_WEBHOOK_URL });
     expect(faults.join()).toContain(problem);
     expect(faults.join()).not.toContain("s3cret");
   });
 });
 
-describe("what this version does not serve is said", () => {
+describe("an unsupported or incomplete choice", () => {
   test.each([
     [{ CHAT_PROVIDER: "mattermost" }, "wanted: slack, discord, google_chat or teams"],
     [{ MESSAGING_PROVIDER: "signal" }, "wanted: telegram, line or whatsapp"],
@@ -737,21 +764,21 @@ describe("what this version does not serve is said", () => {
     [{ RECIPIENT_SOURCES: "list_members" }, "X_LIST_ID: is missing for the source list_members"],
     [{ RECIPIENT_SOURCES: "friends" }, '"friends" is no source'],
     [{ RECIPIENT_SOURCES: "," }, "names no source"],
-  ])("%o", (env, problem) => {
+  ])("is refused for %o", (env, problem) => {
     expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
   });
-  test("sources keep their order, each once", () => {
+  test("keeps the order of sources, and drops repeats", () => {
     const named = { RECIPIENT_SOURCES: "Followers, list,inbound,followers,search,list_members" };
     const { outreach } = load({ ...named, X_SEARCH_QUERY: "links -is:retweet", X_LIST_ID: "42" });
     expect(outreach.sources).toEqual(["followers", "list", "inbound", "search", "list_members"]);
   });
-  test("sources whose people agreed to nothing are warned of while consent is required", () => {
+  test("causes a warning for sources without consent while it is required", () => {
     const named = { RECIPIENT_SOURCES: "inbound,followers" };
     expect(load(named).warnings).toContainEqual(expect.stringContaining("names followers: with REQUIRE_CONSENT"));
     expect(load({ ...named, REQUIRE_CONSENT: "false" }).warnings.join()).not.toContain("REQUIRE_CONSENT");
   });
   test.each(["LINE_CHANNEL_ACCESS_TOKEN", "LINE_ID", "WHATSAPP_TOKEN", "X_SEARCH_QUERY", "X_LIST_ID"])(
-    "%s is warned of",
+    "causes a warning for %s",
     (name) => {
       expect(load({ [name]: "1" }).warnings).toContainEqual(expect.stringContaining(name));
     },
@@ -759,12 +786,12 @@ describe("what this version does not serve is said", () => {
 });
 
 describe("the template", () => {
-  test("comes from the variable or from the file", () => {
+  test("is read from the variable or from the file", () => {
     expect(load({ MESSAGE_TEMPLATE: "Hi {{name}}" }).outreach.template?.text).toBe("Hi {{name}}");
     const fromFile = load({ MESSAGE_TEMPLATE_FILE: "dm.txt" }, (path) => `\uFEFFfrom ${path}`);
     expect(fromFile.outreach.template?.text).toBe("from dm.txt");
   });
-  test("is called by its setting, else by its file; a text alone has no name", () => {
+  test("has the name of its setting or file, and none for a text alone", () => {
     const nameOf = (env: Record<string, string>) => load(env, () => "Hi").outreach.template?.name;
     const MESSAGE_TEMPLATE_NAME = "Autumn invite";
     expect(nameOf({ MESSAGE_TEMPLATE: "Hi", MESSAGE_TEMPLATE_NAME })).toBe("Autumn invite");
@@ -773,26 +800,32 @@ describe("the template", () => {
     expect(nameOf({ MESSAGE_TEMPLATE_FILE: `/etc/${"x".repeat(100)}` })).toHaveLength(TEMPLATE_NAME_CHARS_MAX);
     expect(nameOf({ MESSAGE_TEMPLATE: "Hi" })).toBeUndefined();
   });
-  test.each(["x".repeat(TEMPLATE_NAME_CHARS_MAX + 1), "two\nlines", "a\u0007bell"])("cannot be called %j", (name) => {
-    expect(faultsOf({ MESSAGE_TEMPLATE: "Hi", MESSAGE_TEMPLATE_NAME: name })).toEqual([
-      expect.stringContaining(`MESSAGE_TEMPLATE_NAME: ${JSON.stringify(name.slice(0, 60)).slice(0, -1)}`),
-    ]);
-  });
+  test.each(["x".repeat(TEMPLATE_NAME_CHARS_MAX + 1), "two\nlines", "a\u0007bell"])(
+    "cannot have the name %j",
+    (name) => {
+      expect(faultsOf({ MESSAGE_TEMPLATE: "Hi", MESSAGE_TEMPLATE_NAME: name })).toEqual([
+        expect.stringContaining(`MESSAGE_TEMPLATE_NAME: ${JSON.stringify(name.slice(0, 60)).slice(0, -1)}`),
+      ]);
+    },
+  );
   test.each([
-    [{ MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" }, "given beside MESSAGE_TEMPLATE"],
+    [{ MESSAGE_TEMPLATE: "a", MESSAGE_TEMPLATE_FILE: "b" }, "set together with MESSAGE_TEMPLATE"],
     [{ MESSAGE_TEMPLATE_FILE: "gone.txt" }, '/gone.txt" cannot be read (ENOENT)'],
     [{ MESSAGE_TEMPLATE: "Hi\nyou {{name" }, "MESSAGE_TEMPLATE: line 2, column 5"],
-  ])("%o is refused", (env, problem) => {
+  ])("is refused for the settings %o", (env, problem) => {
     expect(faultsOf(env)).toEqual([expect.stringContaining(problem)]);
   });
-  test("without one and with X configured no run can start, which is said", () => {
+  test("causes a warning if missing while X is configured", () => {
     expect(load({ X_CLIENT_ID: "id" }).warnings).toContainEqual(expect.stringContaining("no run can start"));
   });
 });
 
-test.each(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])("QUOTA_TIMEZONE=%s", (QUOTA_TIMEZONE) => {
-  expect(faultsOf({ QUOTA_TIMEZONE })).toEqual([]);
-});
+test.each(["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu"])(
+  "QUOTA_TIMEZONE=%s is accepted",
+  (QUOTA_TIMEZONE) => {
+    expect(faultsOf({ QUOTA_TIMEZONE })).toEqual([]);
+  },
+);
 test.each(["Berlin", "+02:00", "Mars/Base"])("QUOTA_TIMEZONE=%s is refused", (QUOTA_TIMEZONE) => {
   expect(faultsOf({ QUOTA_TIMEZONE })).toHaveLength(1);
 });
@@ -800,7 +833,7 @@ test.each(["Berlin", "+02:00", "Mars/Base"])("QUOTA_TIMEZONE=%s is refused", (QU
 describe("SEND_WINDOW", () => {
   const window = (env: Record<string, string>) => load(env).outreach.window;
 
-  test("is any time by default; with hours a run ends outside of them, in QUOTA_TIMEZONE", () => {
+  test("is unlimited by default, and has a zone and an action when closed", () => {
     expect(window({})).toBeUndefined();
     const hours = [{ day: 6, from: 10 * 60, to: 12 * 60 }];
     const text = "Sat 10:00-12:00";
@@ -839,7 +872,7 @@ describe("SEND_WINDOW", () => {
         [1, 780, 1020],
       ],
     ],
-  ])("%s", (SEND_WINDOW, wanted) => {
+  ])("%s is read as %j", (SEND_WINDOW, wanted) => {
     expect(window({ SEND_WINDOW })?.hours.map(({ day, from, to }) => [day, from, to])).toEqual(wanted);
   });
 
@@ -854,7 +887,7 @@ describe("SEND_WINDOW", () => {
     "Mo-Fr 09:00-17:00",
     "Mon-Fri 9-17",
     ",",
-  ])("%p is refused, with an example", (SEND_WINDOW) => {
+  ])("refuses %p, with an example", (SEND_WINDOW) => {
     expect(faultsOf({ SEND_WINDOW })).toEqual([expect.stringContaining("Mon-Fri 09:00-17:00, Sat 10:00-12:00")]);
   });
 });
@@ -863,14 +896,14 @@ test.each([
   ["1%", 0.01],
   ["30%", 0.3],
   ["100%", 1],
-])("STOP_AFTER_FAILURES=%s", (STOP_AFTER_FAILURES, share) => {
+])("STOP_AFTER_FAILURES=%s is read as %p", (STOP_AFTER_FAILURES, share) => {
   expect(load({ STOP_AFTER_FAILURES }).outreach.stopAfterFailures).toBe(share);
 });
 test.each(["0%", "101%", "0.3", "30"])("STOP_AFTER_FAILURES=%s is refused", (STOP_AFTER_FAILURES) => {
   expect(faultsOf({ STOP_AFTER_FAILURES })).toEqual([expect.stringContaining("a share from 1% to 100%")]);
 });
 
-describe("misspelt variables", () => {
+describe("a misspelt variable", () => {
   test.each([
     ["API_TOKEN", "API_TOKENS"],
     ["TELEGRM_BOT_TOKEN", "TELEGRAM_BOT_TOKEN"],
@@ -878,15 +911,17 @@ describe("misspelt variables", () => {
     ["daily_limit", "DAILY_LIMIT"],
     ["DAILY_LIMITS", "DAILY_LIMIT"],
     ["X_CLIENT_SECRETS_FILE", "X_CLIENT_SECRET_FILE"],
-  ])("%s is taken for %s", (name, meant) => {
-    expect(load({ [name]: "1" }).warnings).toContainEqual(`${name} is not read. Was ${meant} meant?`);
-  });
-  test("an unknown REACHLOG_ setting is warned of", () => {
-    expect(load({ REACHLOG_COLOUR: "1" }).warnings).toContainEqual(
-      expect.stringContaining("REACHLOG_COLOUR is not read"),
+  ])("%s causes a warning that suggests %s", (name, meant) => {
+    expect(load({ [name]: "1" }).warnings).toContainEqual(
+      `${name} is no setting and has no effect. Did you mean ${meant}?`,
     );
   });
-  test("the names of others are left alone", () => {
+  test("with the prefix REACHLOG_ causes a warning", () => {
+    expect(load({ REACHLOG_COLOUR: "1" }).warnings).toContainEqual(
+      expect.stringContaining("REACHLOG_COLOUR is no setting and has no effect."),
+    );
+  });
+  test("causes no warning if it belongs to another program", () => {
     expect(
       load({
         PATH: "/bin",
@@ -910,7 +945,7 @@ describe("a webhook", () => {
     WEBHOOK_EVENTS: "RunFinished, LinkClicked,LinkClicked",
   };
 
-  test("is what its settings say, its types each once and in the order of the catalog", () => {
+  test("has its settings, with each type once and in the order of the catalog", () => {
     const [config, ...others] = load(webhook).webhooks;
     expect(others).toEqual([]);
     expect(config).toMatchObject({ name: "webhook", types: ["RunFinished", "LinkClicked"], isInOrder: false });
@@ -920,13 +955,13 @@ describe("a webhook", () => {
     expect(inspect(load(webhook), { depth: 9 })).not.toContain("s3cret");
   });
 
-  test("is called at its address as it was given: with a slash at its end it is another one", () => {
+  test("keeps its address as given, with or without a trailing slash", () => {
     for (const WEBHOOK_URL of ["https://receiver.example/hook/", "https://receiver.example/hook"]) {
       expect(load({ ...webhook, WEBHOOK_URL }).webhooks[0]?.url.reveal()).toBe(WEBHOOK_URL);
     }
   });
 
-  test("takes several secrets, and none that the standard does not allow", () => {
+  test("accepts several secrets, and refuses malformed ones", () => {
     const WEBHOOK_SECRET = `${key(24)} ${key(64)}`;
     expect(load({ ...webhook, WEBHOOK_SECRET }).webhooks[0]?.secrets.reveal()).toBe(WEBHOOK_SECRET);
     for (const wrong of [key(23), key(65), `${key(32)} ${key(8)}`, key(32).slice(6), key(32).slice(0, -1), "s3cret"]) {
@@ -936,21 +971,21 @@ describe("a webhook", () => {
     }
   });
 
-  test.each(["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"])("without %s is half a webhook", (name) => {
+  test.each(["WEBHOOK_URL", "WEBHOOK_SECRET", "WEBHOOK_EVENTS"])("is refused without %s", (name) => {
     expect(faultsOf({ ...webhook, [name]: "" })).toEqual([expect.stringContaining(`${name}: missing`)]);
   });
 
   test.each([
-    ["LinkCliked", 'WEBHOOK_EVENTS: no webhook carries "LinkCliked"; wanted: LinkClicked'],
-    ["linkclicked", 'WEBHOOK_EVENTS: no webhook carries "linkclicked"; wanted: LinkClicked'],
-    ["DispatchClaimed", 'WEBHOOK_EVENTS: no webhook carries "DispatchClaimed"; wanted: types of events such as'],
-    ["WebhookSubscribed", 'WEBHOOK_EVENTS: no webhook carries "WebhookSubscribed"; wanted: types of events such as'],
+    ["LinkCliked", 'WEBHOOK_EVENTS: webhooks cannot carry "LinkCliked"; wanted: LinkClicked'],
+    ["linkclicked", 'WEBHOOK_EVENTS: webhooks cannot carry "linkclicked"; wanted: LinkClicked'],
+    ["DispatchClaimed", 'WEBHOOK_EVENTS: webhooks cannot carry "DispatchClaimed"; wanted: types of events such as'],
+    ["WebhookSubscribed", 'WEBHOOK_EVENTS: webhooks cannot carry "WebhookSubscribed"; wanted: types of events such as'],
     [" , ", "WEBHOOK_EVENTS: it names no type of event"],
-  ])("carries no %j, and says what may be meant", (WEBHOOK_EVENTS, fault) => {
+  ])("refuses the type %j with a suggestion", (WEBHOOK_EVENTS, fault) => {
     expect(faultsOf({ ...webhook, WEBHOOK_EVENTS })).toEqual([expect.stringContaining(fault)]);
   });
 
-  test("carries the outcomes of dispatches to the other channels", () => {
+  test("accepts outcomes of dispatches to other channels", () => {
     const WEBHOOK_EVENTS = "DispatchAbandoned,DispatchInDoubt,ChannelSuspended";
     const [config] = load({ ...webhook, WEBHOOK_EVENTS }).webhooks;
     expect(config?.types).toEqual(["DispatchInDoubt", "DispatchAbandoned", "ChannelSuspended"]);
@@ -963,11 +998,11 @@ describe("a webhook", () => {
     ["starts_with(data.stream)", "starts_with() takes 2 arguments"],
     ["[data, data]", "a filter cannot use MultiSelectList"],
     [`data.${"x".repeat(1_000)}`, "it has 1005 characters, and 1000 are allowed"],
-  ])("is not filtered by %j, and says what is wrong with it", (WEBHOOK_FILTER, fault) => {
+  ])("refuses the filter %j with the fault", (WEBHOOK_FILTER, fault) => {
     expect(faultsOf({ ...webhook, WEBHOOK_FILTER })).toEqual([expect.stringContaining(`WEBHOOK_FILTER: ${fault}`)]);
   });
 
-  test("has headers of the operator's, whose values stay unsaid", () => {
+  test("has configured headers, with values that are not shown", () => {
     const WEBHOOK_HEADERS = "Authorization: Bearer s3cret, X-Tenant: s3cret:7\n";
     const config = load({ ...webhook, WEBHOOK_HEADERS });
     expect([...(config.webhooks[0]?.headers ?? [])].map(([name, value]) => [name, value.reveal()])).toEqual([
@@ -993,7 +1028,7 @@ describe("a webhook", () => {
     ].map((name) => [`${name}: s3cret`, "header 1 is one that the service sets itself"] as const),
     [Array.from({ length: 11 }, (_, at) => `X-${at}: s3cret`).join(), "it has 11 headers"],
     [`X-A: s3cret${"x".repeat(4_096)}`, "it has more than 4096 characters"],
-  ])("has no such headers: %j", (WEBHOOK_HEADERS, problem) => {
+  ])("refuses the headers %j", (WEBHOOK_HEADERS, problem) => {
     const [fault, ...more] = faultsOf({ ...webhook, WEBHOOK_HEADERS });
     expect([fault, more]).toEqual([expect.stringContaining(`WEBHOOK_HEADERS: ${problem}`), []]);
     expect(fault).not.toContain("s3cr");
@@ -1003,13 +1038,13 @@ describe("a webhook", () => {
     ["WEBHOOK_ORDER", "stream"],
     ["WEBHOOK_FILTER", "data.data.bot"],
     ["WEBHOOK_HEADERS", "X-A: s3cret"],
-  ])("is not made by %s alone", (name, value) => {
+  ])("is not configured by %s alone, which causes a warning", (name, value) => {
     const { webhooks, warnings } = load({ [name]: value });
     expect(webhooks).toEqual([]);
     expect(warnings).toContain(`${name} has no effect: WEBHOOK_URL is not set.`);
   });
 
-  test("is not called in the clear but on this machine", () => {
+  test("refuses plain http to another machine", () => {
     const WEBHOOK_URL = "http://receiver.example/s3cret";
     const [fault] = faultsOf({ ...webhook, WEBHOOK_URL });
     expect(fault).toStartWith("WEBHOOK_URL: plain http");
@@ -1025,7 +1060,7 @@ describe("a webhook", () => {
     ["169.254.1.1", "http://169.254.1.1:4318"],
     ["[fd00::5]", "http://[fd00::5]:4318"],
     ["[fe80::5]", "http://[fe80::5]:4318"],
-  ])("plain http goes to a host of the own network that a setting names: %s", (host, url) => {
+  ])("allows plain http to a private host in PLAIN_HTTP_HOSTS: %s", (host, url) => {
     const more = { WEBHOOK_URL: url, OTEL_EXPORTER_OTLP_ENDPOINT: url };
     const wanted = expect.stringContaining("PLAIN_HTTP_HOSTS") as string;
     expect(faultsOf({ ...webhook, ...more })).toEqual([wanted, wanted]);
@@ -1044,7 +1079,7 @@ describe("a webhook", () => {
     "http://collector",
     "collector:4318",
     "",
-  ])("no public name, no public address and no URL is named so: %s", (host) =>
+  ])("refuses a public host or a URL in PLAIN_HTTP_HOSTS: %s", (host) =>
     expect(faultsOf({ PLAIN_HTTP_HOSTS: `collector,${host},b` })).toHaveLength(1),
   );
 
@@ -1056,7 +1091,7 @@ describe("a webhook", () => {
       ]),
     );
 
-  test("may have a name, by which its channel is called; each is what its own settings say", () => {
+  test("may have a name and its own settings", () => {
     const env = {
       ...webhook,
       ...named("CRM", { WEBHOOK_EVENTS: "RunStarted" }),
@@ -1073,7 +1108,7 @@ describe("a webhook", () => {
   });
 
   test.each(["EVENTS", "MY_SECRET", "FILE", "URL_B", "crm", "A__B", "_A", "A-B", "X".repeat(25)])(
-    "is not called %s, which is said once",
+    "refuses the name %s with one fault",
     (name) => {
       expect(
         faultsOf({ [`WEBHOOK_${name}_URL`]: "https://receiver.example/", [`WEBHOOK_${name}_ORDER`]: "none" }),
@@ -1084,7 +1119,7 @@ describe("a webhook", () => {
     },
   );
 
-  test("with a name is named in its faults and warnings, and in those of its files", () => {
+  test("has its name in faults and warnings, also in those about files", () => {
     expect(faultsOf({ ...named("CRM"), WEBHOOK_CRM_SECRET: "" })).toEqual([
       "WEBHOOK_CRM_SECRET: missing, but WEBHOOK_CRM_URL is set; wanted: all of WEBHOOK_CRM_URL, WEBHOOK_CRM_SECRET, WEBHOOK_CRM_EVENTS, or none",
     ]);
@@ -1098,11 +1133,11 @@ describe("a webhook", () => {
       "WEBHOOK_CRM_ORDER has no effect: WEBHOOK_CRM_URL is not set.",
     );
     expect(load({ ...named("CRM"), WEBHOOK_CRM_FILTERS: "x" }).warnings).toContain(
-      "WEBHOOK_CRM_FILTERS is not read. Was WEBHOOK_CRM_FILTER meant?",
+      "WEBHOOK_CRM_FILTERS is no setting and has no effect. Did you mean WEBHOOK_CRM_FILTER?",
     );
   });
 
-  test("is one of ten at the most", () => {
+  test("is refused as the eleventh", () => {
     const env = (count: number) => Object.assign({}, ...Array.from({ length: count }, (_, at) => named(`N${at}`)));
     expect(load(env(10)).webhooks).toHaveLength(10);
     expect(faultsOf({ ...env(10), ...webhook })).toEqual([
@@ -1121,11 +1156,11 @@ describe("the witness", () => {
     expect(load({}).witness).toBeUndefined();
   });
 
-  test.each(["WITNESS_URL", "WITNESS_PUBLIC_KEY"])("is none without %s", (name) => {
+  test.each(["WITNESS_URL", "WITNESS_PUBLIC_KEY"])("needs %s", (name) => {
     expect(faultsOf({ ...settings, [name]: "" })).toEqual([expect.stringContaining(`${name}: missing`)]);
   });
 
-  test("is refused in the clear, and with a key that is none", () => {
+  test("is refused with plain http, and with an invalid key", () => {
     expect(faultsOf({ ...settings, WITNESS_URL: "http://witness.example" })).toHaveLength(1);
     expect(faultsOf({ ...settings, WITNESS_PUBLIC_KEY: "witness.example+00000000+AAAA" })).toEqual([
       "WITNESS_PUBLIC_KEY: no key of a witness; wanted: NAME+ID+KEY, as reachlog witness serve prints it",
@@ -1134,7 +1169,7 @@ describe("the witness", () => {
 });
 
 describe("the address of traces", () => {
-  test("has the place of an id", () => {
+  test("contains the placeholder of an id", () => {
     const TRACE_URL = "https://jaeger.example/trace/{id}?uiFind=1";
     expect(load({ TRACE_URL }).traceUrl).toBe(TRACE_URL);
     expect(load({}).traceUrl).toBeUndefined();
@@ -1154,14 +1189,14 @@ describe("the address of traces", () => {
 describe("the store of segments and backups", () => {
   const settings = { AWS_ACCESS_KEY_ID: "AKIAEXAMPLE", AWS_SECRET_ACCESS_KEY: "canary-of-a-store" };
 
-  test("is Amazon's in a region, or another one", () => {
+  test("is Amazon's in a region, or at another endpoint", () => {
     const { objectStore } = load(settings);
     expect(objectStore).toMatchObject({ endpoint: "https://s3.us-east-1.amazonaws.com", region: "us-east-1" });
     expect(objectStore?.secretAccessKey.reveal()).toBe(settings.AWS_SECRET_ACCESS_KEY);
     const other = { ...settings, AWS_REGION: "eu-central-1", AWS_ENDPOINT_URL: "https://minio.example/" };
     expect(load(other).objectStore).toMatchObject({ endpoint: "https://minio.example", region: "eu-central-1" });
   });
-  test("is none without an access key, and half of one is a fault that shows nothing of it", () => {
+  test("is not configured without an access key, and refuses half a key", () => {
     expect(load({ AWS_REGION: "eu-central-1" }).objectStore).toBeUndefined();
     for (const [name, value] of Object.entries(settings)) {
       const faults = faultsOf({ [name]: value });
@@ -1173,7 +1208,7 @@ describe("the store of segments and backups", () => {
   });
 });
 
-test("an address of Teams that stopped is warned of, and its successor is not", () => {
+test("a discontinued Teams address causes a warning, and its successor does not", () => {
   const warningsFor = (host: string) => {
     const CHAT_WEBHOOK_URL = `https://${host}/workflows/b/triggers/manual/paths/invoke?sig=s3cret`;
     return load({ CHAT_PROVIDER: "teams", CHAT_WEBHOOK_URL }).warnings.filter((text) => text.startsWith("CHAT_"));
@@ -1184,9 +1219,9 @@ test("an address of Teams that stopped is warned of, and its successor is not", 
   expect(warningsFor("a.environment.api.powerplatform.com")).toEqual([]);
 });
 
-describe("what would be taken otherwise than it was meant is refused", () => {
+describe("a value that may be misread", () => {
   test.each(["~/log.sqlite", "~", "~ada/log.sqlite", "$HOME/log.sqlite", "./${DIR}/log.sqlite"])(
-    "the path %s, which only a shell replaces",
+    "is refused if it is the path %s, which only a shell expands",
     (path) => {
       const wanted = [expect.stringContaining("~ and $NAME in a path are not replaced")];
       expect(faultsOf({ DATABASE_URL: `sqlite:${path}` })).toEqual(wanted);
@@ -1194,11 +1229,11 @@ describe("what would be taken otherwise than it was meant is refused", () => {
       expect(faultsOf({ ARCHIVE_FOLDER: path })).toEqual(wanted);
     },
   );
-  test("but not a path that holds a tilde or a $ elsewhere", () => {
+  test("is accepted if it is a path with a tilde or a $ elsewhere", () => {
     for (const path of ["./a~b.sqlite", "./~/a.sqlite", "./a$5.sqlite"])
       expect(faultsOf({ DATABASE_URL: `sqlite:${path}`, KEYS_FILE: `${path}.keys` })).toEqual([]);
   });
-  test("a character that a decoder lost, in any setting and in the file of the message", () => {
+  test("is refused if it contains U+FFFD, in any setting and in the message file", () => {
     for (const [name, schema] of variables) {
       if (schema["type"] !== "string" || schema["shown"] === true) continue;
       expect([name, faultsOf({ [name]: "a\ufffdb" })]).toEqual([
@@ -1215,18 +1250,18 @@ describe("what would be taken otherwise than it was meant is refused", () => {
     ["UTF-16", Buffer.from("\ufeffHallo", "utf16le"), "(line 1; perhaps UTF-16)"],
     ["UTF-16 without a mark", Buffer.from("Hallo", "utf16le"), "(line 1; perhaps UTF-16)"],
     ["UTF-16, big-endian", Buffer.from("\ufeffHallo", "utf16le").swap16(), "(line 1; perhaps UTF-16)"],
-  ])("a file of the message or of tokens in %s", (_name, bytes, where) => {
+  ])("is refused if it is a file in %s", (_name, bytes, where) => {
     const readFile = () => decodeUtf8(bytes);
     for (const name of ["MESSAGE_TEMPLATE_FILE", "API_TOKENS_FILE"])
       expect(faultsOf({ [name]: "a.txt" }, readFile)[0]).toContain(`a.txt" is not valid UTF-8 ${where}`);
   });
-  test("a byte order mark of UTF-8 is no part of the text", () => {
+  test("loses its byte order mark if it is a message file", () => {
     const readFile = () => decodeUtf8(Buffer.from("\ufeffHi {{name}}"));
     expect(load({ MESSAGE_TEMPLATE_FILE: "a.txt" }, readFile).outreach.template?.text).toBe("Hi {{name}}");
   });
 });
 
-test("slips in the message are warned of, with the setting and the line", () => {
+test("a mistake in the message causes a warning with the setting and the line", () => {
   expect(load({ MESSAGE_TEMPLATE: "Hi {{name}}\\n---\\nHello {name}" }).warnings).toEqual(
     expect.arrayContaining([
       expect.stringContaining('MESSAGE_TEMPLATE: line 1: "\\\\n" is sent as it stands'),
@@ -1245,14 +1280,14 @@ describe(".env.example", () => {
     Array.from({ length: settings.length / 2 }, (_, index) => [settings[index * 2], settings[index * 2 + 1]]),
   );
 
-  test("names every variable once, each under a comment of its own", () => {
+  test("names every variable once, each below a comment", () => {
     expect(new Set(documented.keys())).toEqual(new Set(variables.keys()));
     expect(settings).toHaveLength(variables.size * 2);
     for (const [index, line] of lines.entries()) {
       if (/^# [A-Z_]+=/.test(line)) expect(lines[index - 1]).toMatch(/^# .*[.)]$/);
     }
   });
-  test("names the defaults that the code has", () => {
+  test("names the same defaults as the code", () => {
     for (const [name, schema] of variables)
       expect(`${name}=${documented.get(name)}`).toBe(`${name}=${schema.default ?? ""}`);
   });

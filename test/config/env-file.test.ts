@@ -9,7 +9,7 @@ function refusals(text: string, given: Record<string, string> = {}): string[] {
   return parse(text, given).faults.map(({ variable, problem }) => `${variable}: ${problem}`);
 }
 
-describe("a value is taken as it is written", () => {
+describe("a value in .env", () => {
   test.each([
     ["get $50 off", "get $50 off"],
     ["'get $50 off'", "get $50 off"],
@@ -33,15 +33,18 @@ describe("a value is taken as it is written", () => {
     ['""', ""],
     ["  spaced  ", "spaced"],
     ["https://x.example/?a=b", "https://x.example/?a=b"],
-  ])("NAME=%s", (written, value) => {
+  ])("NAME=%s has the value %j", (written, value) => {
     const read = parse(`# a comment\n\nexport NAME=${written}\nNEXT = 1\n`, { HOME: "/root" });
     expect(read).toEqual({ values: { NAME: value, NEXT: "1" }, faults: [] });
   });
 });
 
-describe("a line that can be read in two ways is refused by its number", () => {
+describe("an ambiguous line", () => {
   test.each([
-    ["A=1\nB=Hi {{name}},\nhere is more\n---\n", [".env line 3: not NAME=value", ".env line 4: not NAME=value"]],
+    [
+      "A=1\nB=Hi {{name}},\nhere is more\n---\n",
+      [".env line 3: neither NAME=value", ".env line 4: neither NAME=value"],
+    ],
     ["A=1\nB='one\ntwo\nC=3\n", [".env line 2: B: the quote ' is not closed"]],
     ['A="one" two\nB=1', [".env line 1: A: text follows the closing quote"]],
     ["A='one\ntwo' three", [".env line 1: A: text follows the closing quote"]],
@@ -57,27 +60,27 @@ describe("a line that can be read in two ways is refused by its number", () => {
     ["A=1\nB=$A", [".env line 2: B: $A is not replaced"]],
     ['A="$HOME/x"', [".env line 1: A: $HOME is not replaced"]],
     ["A=1\n\nA=2", [".env line 3: A has another value on line 1"]],
-    ["A: 1", [".env line 1: not NAME=value"]],
-    ["A", [".env line 1: not NAME=value"]],
+    ["A: 1", [".env line 1: neither NAME=value"]],
+    ["A", [".env line 1: neither NAME=value"]],
     ["A=one\u0007", [".env line 1: A: holds a control character"]],
     ["A='one\rtwo'", [".env line 1: A: holds a control character"]],
     ['A="\\', [".env line 1: A: the quote"]],
-  ])("%j", (text, wanted) => {
+  ])("is refused with its number: %j", (text, wanted) => {
     const found = refusals(text, { HOME: "/root" });
     expect(found).toEqual(wanted.map((start) => expect.stringContaining(start)));
   });
 
-  test("and no refusal repeats a value, which may be a secret", () => {
+  test("is refused without its value", () => {
     const faulty = ["S=\\$hunter2", "S='hunter2", 'S="hunter2" x', "hunter2", "S=hunter2 x #1", "S=${hunter2}"];
     for (const text of faulty) expect(JSON.stringify(parse(text).faults)).not.toContain("hunter2");
   });
 });
 
-test("the same value twice is one setting", () => {
+test("a repeated setting with the same value is accepted", () => {
   expect(parse("A=1\nA=1")).toEqual({ values: { A: "1" }, faults: [] });
 });
 
-test("any text in single quotes or backticks, and any escaped text in double quotes, comes back as it is", () => {
+test("any quoted text is read back unchanged", () => {
   const plain = fc.string({ unit: "grapheme" }).map((text) => text.replace(/[\p{Cc}]/gu, "\n").replaceAll("\\$", "$"));
   fc.assert(
     fc.property(plain, (text) => {
@@ -89,7 +92,7 @@ test("any text in single quotes or backticks, and any escaped text in double quo
   );
 });
 
-test("an unquoted value is taken as it is, or refused", () => {
+test("an unquoted value is read literally or refused", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), (text) => {
       const { values, faults } = parse(`A=${text}`);
@@ -100,7 +103,7 @@ test("an unquoted value is taken as it is, or refused", () => {
   );
 });
 
-test("a value that was written is read back as it was", () => {
+test("a written value is read back unchanged", () => {
   const texts = fc.string({ unit: fc.constantFrom(...Array.from("ab '\"`\\$#{}\n=-ü")) });
   fc.assert(
     fc.property(texts, (text) => {

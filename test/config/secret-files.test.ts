@@ -10,9 +10,9 @@ const noFile = (): string => {
   throw new Error("no other file is read");
 };
 
-/** A valid value of each secret, and the settings that it also requires. */
 const WEBHOOK_SECRET = `whsec_${Buffer.from("canary of the webhook, 32 bytes.").toString("base64")}`;
 
+/** Name of each secret setting -> a valid value, and the other settings that this value requires. */
 const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]>> = {
   DATABASE_URL: ["sqlite:/var/lib/reachlog/canary.sqlite"],
   KEYS_DATABASE_URL: [
@@ -24,7 +24,10 @@ const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]
   REACHLOG_TOKEN: ["reachlog_canary-0123456789"],
   AWS_SECRET_ACCESS_KEY: ["canary-of-a-store", { AWS_ACCESS_KEY_ID: "id" }],
   X_CLIENT_SECRET: ["canary-x", { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" }],
+  X_APP_BEARER_TOKEN: ["canary-of-an-app", { X_CLIENT_ID: "id", MESSAGE_TEMPLATE: "hi" }],
   META_ACCESS_TOKEN: ["canary-meta", { META_PIXEL_ID: "1" }],
+  OPENAI_ADS_API_KEY: ["canary-openai", { OPENAI_ADS_PIXEL_ID: "1" }],
+  SNAP_ACCESS_TOKEN: ["canary-snap", { SNAP_PIXEL_ID: "1" }],
   CHAT_WEBHOOK_URL: ["https://hooks.slack.com/services/T/B/canary"],
   TELEGRAM_BOT_TOKEN: ["1:canary", { TELEGRAM_CHAT_ID: "-100" }],
   LINE_CHANNEL_ACCESS_TOKEN: ["canary-line", { MESSAGING_PROVIDER: "line", LINE_TO: `U${"0".repeat(32)}` }],
@@ -62,7 +65,10 @@ function refusal(env: Record<string, string>): string {
   return "";
 }
 
-/** The configuration with every secret in plain text, so that two configurations can be compared. */
+/**
+ * Loads the configuration and returns it with every secret in plain text, so that a test can compare two
+ * configurations.
+ */
 function revealed(env: Record<string, string>): unknown {
   const reveal = (_: string, value: unknown): unknown =>
     typeof value === "object" && value !== null && "reveal" in value ? (value.reveal as () => string)() : value;
@@ -82,13 +88,13 @@ function makeFolder(): string {
   return folder.file("folder");
 }
 
-test("the documents name each of them", () => {
+test("docs/configure.md names each secret file setting", () => {
   const text = readFileSync(join(import.meta.dirname, "../../docs/configure.md"), "utf8");
-  const named = /`NAME_FILE` in the place of `NAME`, for (.*?)\. /.exec(text)?.[1] ?? "";
+  const named = /`NAME_FILE` in the place of `NAME`, for (.*?)\.(?: |$)/m.exec(text)?.[1] ?? "";
   expect([...named.matchAll(/`(\w+)`/g)].map(([, name]) => name)).toEqual([...secretFiles.values()]);
 });
 
-test("every setting that is a secret can be given in a file", () => {
+test("every secret setting has a file setting", () => {
   const words = /SECRET|TOKENS?$|(?<!PUBLIC_)KEY(?:_NEXT)?$|WEBHOOK_(?:URL|HEADERS)|DATABASE_URL/;
   const secrets = [...variables.keys()].filter((name) => words.test(name));
   for (const name of secrets) expect(settingNames).toContain(`${name}_FILE`);
@@ -99,41 +105,38 @@ test("every setting that is a secret can be given in a file", () => {
 describe.each([...secretFiles])("%s", (file, name) => {
   const [value, beside = {}] = VALUES[name] ?? [""];
 
-  test.each(["", "\n", "\r\n"])("is as good as the setting, with %j at its end", (end) => {
+  test.each(["", "\n", "\r\n"])("equals the setting, with %j at the file's end", (end) => {
     const path = write(name, value + end);
     expect(revealed({ ...beside, [file]: path })).toEqual(revealed({ ...beside, [name]: value }));
   });
 
-  test("beside the setting is refused", () => {
+  test("is refused together with the setting", () => {
     const both = refusal({ ...beside, [name]: value, [file]: write(name, value) });
-    expect(both).toBe(`${file}: given beside ${name}; wanted: one of the two`);
+    expect(both).toBe(`${file}: set together with ${name}; wanted: one of the two`);
   });
 });
 
 const FAULTY: readonly (readonly [string, () => string, string])[] = [
-  ["that is not there", () => folder.file("none"), "there is no such file"],
-  ["below one that is no folder", () => `${write("plain", "x")}/none`, "there is no such file"],
+  ["that does not exist", () => folder.file("none"), "there is no such file"],
+  ["below a file", () => `${write("plain", "x")}/none`, "there is no such file"],
   ["that is a folder", makeFolder, "that is a folder"],
   ["that is empty", () => write("empty", " \n"), "that file is empty"],
   ["that has no end", () => "/dev/zero", "that file holds more than 65536 bytes"],
 ];
 
-test.each(FAULTY)(
-  "a file %s is said in a sentence, which does not repeat the path: it may be the secret",
-  (_, make, problem) => {
-    const path = make();
-    const line = refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: path });
-    expect(line).toBe(
-      `META_ACCESS_TOKEN_FILE: ${problem}; wanted: the path of a file that holds an access token without spaces`,
-    );
-    expect(line).not.toContain(path);
-  },
-);
+test.each(FAULTY)("a file %s is refused without its path", (_, make, problem) => {
+  const path = make();
+  const line = refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: path });
+  expect(line).toBe(
+    `META_ACCESS_TOKEN_FILE: ${problem}; wanted: the path of a file that holds an access token without spaces`,
+  );
+  expect(line).not.toContain(path);
+});
 
 test.each([
   ["Windows-1252", Buffer.from("t\u00f6ken", "latin1"), "that file is not valid UTF-8 (line 1; perhaps Windows-1252)"],
   ["UTF-16", Buffer.from("\ufefftoken", "utf16le"), "that file is not valid UTF-8 (line 1; perhaps UTF-16)"],
-])("a file in %s is refused: its secret would be another one", (_, bytes, problem) => {
+])("a file in %s is refused", (_, bytes, problem) => {
   const path = write("encoded", "");
   writeFileSync(path, bytes);
   expect(refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: path })).toStartWith(
@@ -141,13 +144,13 @@ test.each([
   );
 });
 
-test("a value that does not fit is of the file, and stays unsaid", () => {
+test("an invalid value in a file is refused without the value", () => {
   const message = refusal({ META_PIXEL_ID: "1", META_ACCESS_TOKEN_FILE: write("bad", "two canaries") });
   expect(message).toStartWith("META_ACCESS_TOKEN_FILE: the value is not accepted; wanted: ");
   expect(message).not.toContain("canaries");
 });
 
-test("a file that every user of the machine can read is warned of", () => {
+test("a file that every user of the machine can read causes a warning", () => {
   const warnings = (mode: number) =>
     loadConfig({ REACHLOG_KEY_FILE: write("key", "5".repeat(64), mode) }, noFile).warnings.filter((text) =>
       text.startsWith("REACHLOG_KEY_FILE"),

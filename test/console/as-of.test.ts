@@ -8,7 +8,7 @@ import { ask, openApp, type AppHarness } from "../harness/memory/app.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
-/** The id begins with a time, from which the search for a run starts. */
+/** Id of the run. It begins with the time of its start, as real ids do: the search for a run begins at that time. */
 const RUN = `${Date.now()
   .toString(16)
   .padStart(12, "0")
@@ -34,7 +34,10 @@ const PAGES = [
 ];
 
 let world: AppHarness;
-/** An app without form tokens, so that current pages have no forms either and can be compared. */
+/**
+ * App under test. It issues no form tokens, so pages of the present show no forms for actions; pages of the past never
+ * show any. The test can therefore compare the two as text.
+ */
 let app: App;
 
 beforeEach(async () => {
@@ -73,7 +76,7 @@ function undelivered(type: "DispatchAbandoned" | "DispatchInDoubt", source: numb
   return outcomeOf(type, { source, channel: "chat", lane: "clicks", detail: "no", ...end });
 }
 
-/** Each step changes a number on some page. */
+/** Events to append step by step. Each step changes a number on some page. */
 const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
   ["link-go.example/a", click("a")],
   ["outreach", person("ada"), person("bob")],
@@ -92,7 +95,8 @@ const LIFE: readonly (readonly [stream: string, ...NewEvent[]])[] = [
 ];
 
 /**
- * The status and content of a page. The status counts too, because a page is unknown before the event that creates it.
+ * Returns the status and content of a page, to compare two readings. The status differs too: a page does not exist
+ * before the event that creates it.
  */
 async function seenAt(path: string): Promise<string> {
   const response = await ask(app, path);
@@ -101,16 +105,20 @@ async function seenAt(path: string): Promise<string> {
   return `${response.status} ${mainOf(await response.text())}`;
 }
 
-/** The main part of a page, without the `as_of` in its links. */
+/**
+ * Returns the main part of a page, without what only pages of the past have: the `as_of` in links and forms, and the
+ * name of the quota's day.
+ */
 function mainOf(page: string): string {
   const main = page.slice(page.indexOf("<main"), page.indexOf("</main>"));
   return main
     .replaceAll(/<input type="hidden" name="as_of"[^>]*>/g, "")
+    .replaceAll(/Quota of \d+ \w+/g, "Today's quota")
     .replaceAll(/(?:[?]|&amp;)as_of=\d+/g, "")
     .replaceAll(/(href="[^"?]*)&amp;/g, "$1?");
 }
 
-test("each page as of a moment is what it was then, to the letter", async () => {
+test("each page as of a moment equals the page of then", async () => {
   const then: (readonly [position: number, path: string, main: string])[] = [];
   for (const [stream, ...newEvents] of LIFE) {
     await world.append(stream, ...newEvents);
@@ -131,12 +139,12 @@ test("each page as of a moment is what it was then, to the letter", async () => 
   expect(MENU.filter(({ path }) => !PAGES.includes(path))).toEqual([]);
 });
 
-describe("as of an earlier moment", () => {
+describe("pages as of an earlier moment", () => {
   beforeEach(async () => {
     for (const [stream, ...newEvents] of LIFE) await world.append(stream, ...newEvents);
   });
 
-  test("all that leads to another page keeps the moment; only one link leads back to now, and one to what came since", async () => {
+  test("keep the moment in all links except one to now and one to the events since", async () => {
     for (const path of [...PAGES, "/activity?type=LinkClicked", "/links?sort=link"]) {
       const page = await pageAt(asOf(path, 9));
       const isChoice = (link: string): boolean => link.includes("data-moment");
@@ -148,7 +156,7 @@ describe("as of an earlier moment", () => {
       );
       expect(operations.filter((href) => href.includes("as_of"))).toEqual([]);
       expect(pages.length).toBeGreaterThan(5);
-      for (const href of pages) expect(href).toMatch(/[?;]as_of=9$/);
+      for (const href of pages) expect(href).toMatch(/[?;]as_of=9(?:#since)?$/);
       expect(choices.filter((href) => href.startsWith("?") && !href.includes("as_of="))).toHaveLength(1);
       expect(choices.filter((href) => !href.startsWith("?"))).toEqual(path === "/" ? ["/activity?from=10"] : []);
       expect(pages.includes("/?as_of=9")).toBe(true);
@@ -161,12 +169,12 @@ describe("as of an earlier moment", () => {
     expect(filtered).toContain('<input type="hidden" name="status" value="open"');
   });
 
-  test("a page says so, does not follow the log, and offers nothing to be done", async () => {
+  test("show the position, do not follow the log and have no forms that act", async () => {
     const { position } = world.projector;
     const [then, now] = await Promise.all(
       [`/?as_of=${position}`, "/"].map(async (path) => (await ask(world.app, path)).text()),
     );
-    expect(then).toContain(`<b>As of position ${position}</b>`);
+    expect(then).toContain(`, at position ${position}<`);
     expect(then).toContain(`<body data-as-of="${position}">`);
     expect(then).not.toContain("form_token");
     expect(now).toContain("form_token");
@@ -174,7 +182,7 @@ describe("as of an earlier moment", () => {
     expect(now).not.toContain("data-as-of");
   });
 
-  test("the overview says what changed since, figure by figure; the other pages lead there", async () => {
+  test("show on the overview how each figure changed since, and link to that elsewhere", async () => {
     const changes = (await textsAt(await pageAt(asOf("/", 3)), ".changes li")).map(({ text }) => text);
     expect(changes).toEqual([
       "Sent +1 (0 → 1)",
@@ -184,38 +192,33 @@ describe("as of an earlier moment", () => {
       "Dispatches ±0 (0 → 0)",
       "Recipients +2 (2 → 4)",
     ]);
-    expect(await pageAt(asOf("/people", 3))).toContain('<a href="/?as_of=3">What changed since</a>');
+    expect(await pageAt(asOf("/people", 3))).toContain('<a href="/?as_of=3#since">What changed since</a>');
     expect(await pageAt("/")).not.toContain("What changed since");
+    expect(await pageAt(asOf("/", 3))).toMatch(/<h2[^>]*>Quota of \d+ \w+<\/h2>/);
   });
 
-  test("the bar leads to known moments and spans the life of the log, of now and of then alike", async () => {
+  test("have the same time bar as current pages, with moments from the log's start", async () => {
     const [first] = await Array.fromAsync(world.store.read({ limit: 1 }));
     for (const path of ["/", "/people", asOf("/links", 5)]) {
       const page = await pageAt(path);
-      const choices = await textsAt(page, "#moment .moments > a");
-      expect(choices.map(({ text }) => text)).toEqual([
-        "An hour ago",
-        "Yesterday 18:00",
-        "A week ago",
-        "Before the last run",
-      ]);
-      const moments = [...page.matchAll(/<a href="\?as_of=([^"]+)" data-moment="true">/g)].map(([, at = ""]) => at);
-      expect(moments[1]).toBe(`${Temporal.Now.plainDateISO("UTC").subtract({ days: 1 }).toString()}T18%3A00`);
-      expect(moments[3]).toBe("3");
+      const choices = await textsAt(page, "#moment .presets > li > a");
+      expect(choices.map(({ text }) => text.replace(/ (?:\d+ \w+, )?\d\d:\d\d$/, ""))).toContain("Before run 1");
+      expect(choices[0]?.links).toEqual([]);
+      expect(page).toContain('<a href="?as_of=3" data-moment');
       expect(page).toContain(`min="${Date.parse(first?.time ?? "")}"`);
     }
   });
 
-  test("a moment is whatever --as-of takes, and an event of later is not there", async () => {
+  test("accept the same moments as --as-of, and contain no later event", async () => {
     const [first] = await Array.fromAsync(world.store.read({ limit: 1 }));
-    expect(await pageAt(asOf("/", first?.time ?? ""))).toContain("<b>As of position 1</b>");
+    expect(await pageAt(asOf("/", first?.time ?? ""))).toContain("position 1</span>");
     expect(await pageAt(asOf("/", "2001-01-01"))).toContain("before the first event");
-    expect(await pageAt(asOf("/", "2999-01-01"))).toContain(`<b>As of position ${world.projector.position}</b>`);
+    expect(await pageAt(asOf("/", "2999-01-01"))).toContain(`position ${world.projector.position}</span>`);
     await pageAt(asOf("/activity/6", 5), 404);
     await pageAt(asOf("/activity/5", 5));
   });
 
-  test("what is no moment is answered with the page of now, which says why", async () => {
+  test("with an invalid moment show the current page and the reason", async () => {
     expect(await pageAt(asOf("/people", "soon"), 400)).toContain("not &quot;soon&quot;");
     const beyond = await pageAt(asOf("/people", 99), 400);
     expect(beyond).toContain("it has no position 99");
@@ -223,7 +226,7 @@ describe("as of an earlier moment", () => {
     expect(await pageAt("/people?as_of=")).not.toContain("data-as-of");
   });
 
-  test("the quota's day is one of the time zone that counted then", async () => {
+  test("show the quota's day in the time zone that applied then", async () => {
     const of = { attempt_id: "k", run_id: RUN, recipient: { id: "9", username: "ina" }, text: "Hi", variant: "A" };
     const timezone = "Pacific/Kiritimati";
     const day = Temporal.Now.plainDateISO(timezone).toString();
@@ -233,7 +236,7 @@ describe("as of an earlier moment", () => {
     expect(page).toContain(`Starts again at <time datetime="${end.toString({ fractionalSecondDigits: 3 })}"`);
   });
 
-  test("a moment that is not ready is a page that says so, and asks again", async () => {
+  test("reload if the states of the moment are not ready", async () => {
     await using late = await openApp({ tokens: false, past: { at: async () => undefined } });
     for (const [stream, ...newEvents] of LIFE) await late.append(stream, ...newEvents);
     const response = await ask(late.app, "/people?status=open&as_of=5");

@@ -31,7 +31,10 @@ const abandoned = (run_id: string): NewEvent => ({
 let harness: AppHarness;
 let times: readonly string[];
 
-/** Positions: 1 to 3 recipients, 4 to 6 clicks, 7 to 11 a run, 12 and 13 a run in progress, 14 a message. */
+/**
+ * Appends the log that the tests filter. Positions: 1 to 3 recipients, 4 to 6 clicks, 7 to 11 a run, 12 and 13 a run in
+ * progress, 14 a message.
+ */
 beforeAll(async () => {
   harness = await openApp({ tokens: false });
   await harness.append("outreach", person("ada"), person("bob"), person("cyd", "77"));
@@ -47,9 +50,9 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]());
 
 async function shown(query: string): Promise<readonly number[]> {
-  const page = await (await ask(harness.app, `/activity?${query}`)).text();
-  const list = page.slice(page.indexOf('<ol class="events">'), page.indexOf("Export all matches"));
-  return [...list.matchAll(/<div class="when"><a href="\/activity\/(\d+)">/g)].map(([, position]) => Number(position));
+  const page = await (await ask(harness.app, `/activity?show=everything&${query}`)).text();
+  const list = page.slice(page.indexOf('<ol class="lines">'), page.indexOf("Export all matches"));
+  return [...list.matchAll(/<span class="t"><a href="\/activity\/(\d+)">/g)].map(([, position]) => Number(position));
 }
 
 async function exported(query: string): Promise<readonly number[]> {
@@ -94,14 +97,14 @@ const cases: readonly (readonly [string, readonly number[]])[] = [
 ];
 
 test.each(cases)(
-  "%j: the page shows these, newest first, and the export has them in the order of the log",
+  "%j selects the same events on the page, newest first, and in the export, oldest first",
   async (query, positions) => {
     expect(await shown(query)).toEqual(positions.toReversed());
     expect(await exported(query)).toEqual(positions);
   },
 );
 
-test("a time is a moment of the log: from its first event at that time, to its last", async () => {
+test("from and to accept a time and include the events at that time", async () => {
   const at = times[5] ?? "";
   const wanted = (isWithin: (time: string) => boolean) =>
     times.flatMap((time, index) => (isWithin(time) ? [index + 1] : []));
@@ -109,7 +112,7 @@ test("a time is a moment of the log: from its first event at that time, to its l
   expect(await exported(`to=${at}`)).toEqual(wanted((time) => time <= at));
 });
 
-test("a page that is cut goes on where it ended, under the same filter", async () => {
+test("the next page continues after the last event, under the same filter", async () => {
   await using many = await openApp({ tokens: false });
   await many.append(
     "requests",
@@ -120,7 +123,7 @@ test("a page that is cut goes on where it ended, under the same filter", async (
   let path: string | undefined = "/activity?stream=requests&type=MessageRequested";
   while (path !== undefined) {
     const page: string = await (await ask(many.app, path)).text();
-    const positions = [...page.matchAll(/<div class="when"><a href="\/activity\/(\d+)">/g)].map(([, at]) => Number(at));
+    const positions = [...page.matchAll(/<span class="t"><a href="\/activity\/(\d+)">/g)].map(([, at]) => Number(at));
     expect(positions.length).toBeLessThanOrEqual(100);
     seen.push(...positions);
     path = /href="([^"]*before=[^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&");
@@ -128,7 +131,7 @@ test("a page that is cut goes on where it ended, under the same filter", async (
   expect(seen).toEqual(Array.from({ length: 205 }, (_, index) => 205 - index));
 });
 
-test("of a long stream only so much is looked at for one page, and the next one goes on; what is rare is found at once", async () => {
+test("one page scans a bounded part of a stream; a rare type is found directly", async () => {
   await using long = await openApp({ tokens: false });
   const message: NewEvent = { type: "MessageRequested", data: { text: "x" } };
   await long.append("requests", message, { type: "ChannelTestRequested", data: { channels: [] } });
@@ -140,20 +143,20 @@ test("of a long stream only so much is looked at for one page, and the next one 
   const older = /href="([^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
   expect(await (await ask(long.app, older)).text()).toContain('<a href="/activity/1">');
   const rare = await (await ask(long.app, "/activity?stream=requests&type=ChannelTestRequested")).text();
-  expect(rare).toContain('<div class="when"><a href="/activity/2">');
+  expect(rare).toContain('<span class="t"><a href="/activity/2">');
   expect(await (await ask(long.app, "/activity?stream=elsewhere&type=ChannelTestRequested")).text()).toContain(
     "No events.",
   );
 });
 
-test("a run of long ago is found without a look at what came since", async () => {
+test("an old run is found without a scan of later events", async () => {
   await using long = await openApp({ tokens: false });
   await long.append("outreach", started(RUN), abandoned(RUN));
   for (let round = 0; round < 11; round++) {
     await long.append("outreach", ...Array.from({ length: 500 }, (_, index) => person(`person_${round}_${index}`)));
   }
   const page = await (await ask(long.app, `/activity?run=${RUN}`)).text();
-  for (const position of [1, 2]) expect(page).toContain(`<div class="when"><a href="/activity/${position}">`);
+  for (const position of [1, 2]) expect(page).toContain(`<span class="t"><a href="/activity/${position}">`);
   expect(page).not.toContain("Older events");
 });
 
@@ -163,13 +166,13 @@ test.each([
   ["run=1", "a run has an id"],
   ["from=yesterday", "a moment is a position"],
   ["to=2026-02-31", "there is no such time"],
-])("%s can mean nothing: the page says why, and the export is refused", async (query, why) => {
+])("%s is invalid: the page shows the reason, and the export is refused", async (query, why) => {
   expect(await (await ask(harness.app, `/activity?${query}`)).text()).toContain(why);
   expect(await problemIn(await ask(harness.app, `/api/audit/export?${query}`))).toBe("422 invalid-request");
 });
 
 describe("the export", () => {
-  test("is the one that audit import takes back: nothing of an event is lost, and what is encrypted is shown", async () => {
+  test("contains the stored events completely, and decrypted", async () => {
     const text = await (await ask(harness.app, "/api/audit/export?stream=link-go.example/a")).text();
     const events = text
       .trimEnd()
@@ -184,7 +187,7 @@ describe("the export", () => {
   test.each([
     ["csv", "text/csv; charset=utf-8", "reachlog-events.csv", /(?<=^")\d+/gm],
     ["cloudevents", "application/x-ndjson", "reachlog-events.cloudevents.jsonl", /(?<="sequence":")\d+/g],
-  ] as const)("as %s", async (format, type, name, position) => {
+  ] as const)("has the media type, file name and head of %s", async (format, type, name, position) => {
     const answer = await ask(harness.app, `/api/audit/export?format=${format}&to=3`);
     expect(answer.headers.get("content-type")).toBe(type);
     expect(answer.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
@@ -194,7 +197,7 @@ describe("the export", () => {
     expect(text.match(position)).toEqual(["1", "2", "3"]);
   });
 
-  test("is for callers with a token or a session, and for no others; a HEAD reads nothing", async () => {
+  test("needs a token or a session, and reads nothing for a HEAD", async () => {
     await using guarded = await openApp();
     await guarded.append("outreach", person("ada"));
     const path = "/api/audit/export";
@@ -209,7 +212,7 @@ describe("the export", () => {
     expect(await problemIn(await ask(guarded.app, `${path}?format=xml`, { token: TOKEN }))).toBe("422 invalid-request");
   });
 
-  test("is read at its reader's pace; a reader that goes ends it, and a service that stops cuts it off", async () => {
+  test("follows the reader's pace, and ends if the reader leaves or the service stops", async () => {
     await using large = await openApp({ tokens: false });
     const text = "x".repeat(4_000);
     for (let round = 0; round < 10; round++) {

@@ -9,16 +9,20 @@ const reachlog = await loadReachlog();
 
 const ENDPOINTS = describeEndpoints();
 
-/** Maps an operation of the API to the command that does the same. */
+/** Name of an operation in the OpenAPI document -> the command that does the same. */
 const COMMANDS: Readonly<Record<string, string>> = {
+  decideDeliveries: "deliveries decide",
   discardDeliveries: "deliveries discard",
   resumeDeliveries: "deliveries resume",
   retryDeliveries: "deliveries retry",
   settleDeliveries: "deliveries settle",
+  lookUpMessages: "outreach reconcile",
+  settleMessages: "outreach settle",
   startRun: "outreach run",
   stopRun: "outreach stop",
   testChannels: "deliveries test",
   importRecipients: "recipients import",
+  previewImport: "recipients import",
   importSuppressions: "suppressions import",
   suppressRecipient: "recipients suppress",
   recordConsent: "recipients consent",
@@ -30,7 +34,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   askWhatIf: "replay",
 };
 
-/** Only changes the browser's own cookie; signing in, its counterpart, is open too. */
+/** Endpoint that needs no command, because it only removes the browser's own cookie. */
 const SIGN_OUT = "/session/end";
 
 const isOfConsole = ({ protection }: { readonly protection: string }): boolean =>
@@ -48,7 +52,7 @@ function isCommand(path: string): boolean {
   return isRunnable(command);
 }
 
-test("whatever changes something in the console is a form that does what an operation of the API does, and a command", () => {
+test("every form of the console has an API operation and a command that do the same", () => {
   const actions = ENDPOINTS.filter(
     (endpoint) => isOfConsole(endpoint) && endpoint.method === "POST" && endpoint.path !== SIGN_OUT,
   );
@@ -62,7 +66,7 @@ test("whatever changes something in the console is a form that does what an oper
   expect(onlyHere.map(({ path }) => path)).toEqual([]);
 });
 
-test("a page of the console only shows: whatever else is asked for by GET is the live tail, or open to programs", () => {
+test("every GET of the console is a page, the live tail, or open to programs", () => {
   const isOfPrograms = (path: string): boolean => /^\/(?:api|social)\//.test(path) || path === "/metrics";
   const reading = ENDPOINTS.filter(
     (endpoint) => isOfConsole(endpoint) && endpoint.method === "GET" && !isOfPrograms(endpoint.path),
@@ -73,9 +77,6 @@ test("a page of the console only shows: whatever else is asked for by GET is the
   }
 });
 
-test.each(["deliveries", "deliveries nothing", "recipients forget us"])(
-  "%s is no command that does something",
-  (path) => {
-    expect(isCommand(path)).toBe(false);
-  },
-);
+test.each(["deliveries", "deliveries nothing", "recipients forget us"])("%s is not a runnable command", (path) => {
+  expect(isCommand(path)).toBe(false);
+});

@@ -1,17 +1,17 @@
 import { expect } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { disposedAfterEach } from "../harness/dispose.ts";
-import { ask, openApp, type AppHarness, type Given } from "../harness/memory/app.ts";
+import { ask, openApp, post, TOKEN, type AppHarness, type Given } from "../harness/memory/app.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 
 const disposed = disposedAfterEach();
 
-/** Opens a service whose console requires no token; closed after the test. */
+/** Opens an app whose console requires no token. The app closes after the test. */
 export async function openConsole(given: Given = {}): Promise<AppHarness> {
   return disposed(await openApp({ tokens: false, ...given }));
 }
 
-/** Returns an existing page once the whole log is folded. */
+/** Returns a page after the whole log is folded. Fails if its status is not the expected one. */
 export async function pageAt(harness: AppHarness, path: string, status = 200): Promise<string> {
   await harness.projector.until((await harness.store.head()).position);
   const response = await ask(harness.app, path);
@@ -27,7 +27,7 @@ export function person(username: string, basis: "opt_in" | "none" = "opt_in", na
   return addedOf({ username }, { basis, ...(name === undefined ? {} : { name }) });
 }
 
-/** The rows of all tables as text, with separated cells. */
+/** Returns the rows of all tables in the page as text, with ` | ` between the cells. */
 export async function rowsOf(page: string): Promise<readonly string[]> {
   const rows: string[][] = [];
   const rewriter = new HTMLRewriter().on("tbody tr", { element: () => void rows.push([]) }).on("tbody th, tbody td", {
@@ -41,7 +41,7 @@ export async function rowsOf(page: string): Promise<readonly string[]> {
   return rows.map((row) => row.join(" | "));
 }
 
-/** The text and the link targets of each element that matches the selector. */
+/** Returns the text and the link targets of each element that matches the selector. */
 export async function textsAt(page: string, selector: string): Promise<readonly Shown[]> {
   const found: { text: string; links: string[] }[] = [];
   const rewriter = new HTMLRewriter()
@@ -64,4 +64,28 @@ interface Shown {
 
 function decoded(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&amp;", "&");
+}
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+/** Signs a browser in. Returns its cookie and the token of its forms. */
+export async function signIn(harness: AppHarness) {
+  const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
+  const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
+  const page = await (await ask(harness.app, "/people/import", { headers: { cookie } })).text();
+  const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
+  /** Follows the redirect that answers a form. Returns the resulting page with its notice. */
+  const follow = async (answer: Response): Promise<string> => {
+    expect(answer.status).toBe(303);
+    const notice = answer.headers.get("set-cookie")?.split(";")[0] ?? "";
+    const to = answer.headers.get("location") ?? "";
+    return (await ask(harness.app, to, { headers: { cookie: `${cookie}; ${notice}` } })).text();
+  };
+  return { cookie, form_token, follow };
+}
+
+/** Opens the console with an operator who is signed in. */
+export async function openSignedIn(given: Given = {}) {
+  const harness = await openConsole({ tokens: true, ...given });
+  return { harness, ...(await signIn(harness)) };
 }

@@ -6,50 +6,70 @@ import type { Event } from "../../events/catalog.ts";
 import { type ProjectionName } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createPastPages, type PastVisit } from "../../src/console/console.ts";
-import { ConsoleDocument, renderPage } from "../../src/console/document.tsx";
-import { askOperation, consolePage } from "../../src/console/page-context.ts";
+import { createConsole } from "../../src/console/console.ts";
+import { ConsoleDocument } from "../../src/console/document.tsx";
+import { askOperation, consolePage, type ConsolePage } from "../../src/console/page-context.ts";
 import { A, PageForm } from "../../src/console/parts/link.tsx";
 import { MomentFolding } from "../../src/projector/log-reader.ts";
+import { createPageMoments } from "../../src/projector/page-moments.ts";
 import { listTokens } from "../../src/privacy/tokens.operations.ts";
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { logInMemory } from "../history/log-in-memory.ts";
 import { testLog } from "../harness/memory/events.ts";
 
-function visitOf(query: string): PastVisit {
-  const log = testLog();
-  log.add("RunStarted", { run_id: "run-1", dry_run: false });
-  return {
-    parameters: {},
-    query: new URLSearchParams(query),
-    store: logInMemory(log.events) satisfies EventStore<Event>,
-    settings: consoleSettings(
-      loadConfig({}, () => ""),
-      { configured: [], recognisesMs: () => 0 },
-      { hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
-    ),
-    notice: undefined,
-    span: undefined,
-    stateNow: (name) => createStates([name]).get(name),
-    hasNow: () => false,
-    asOf: "1",
-    present: Date.parse("2030-01-01"),
-  };
-}
-
-/** Creates pages whose states are ready immediately, and records the names that each attempt asks for. */
+/**
+ * Opens a console of the past whose states are ready at once. `asked` records the names of the projections in each
+ * read.
+ */
 function watched() {
   const asked: (readonly ProjectionName[])[] = [];
-  const make = createPastPages({
-    async at(_position, names) {
-      asked.push(names);
-      return createStates(names).all();
+  const log = testLog();
+  log.add("RunStarted", { run_id: "run-1", dry_run: false });
+  const moments = createPageMoments({
+    store: logInMemory(log.events) satisfies EventStore<Event>,
+    projector: {
+      position: 0,
+      time: undefined,
+      isFolded: () => false,
+      state: (name) => createStates([name]).get(name),
     },
+    past: {
+      async at(_position, names) {
+        asked.push(names);
+        return createStates(names).all();
+      },
+    },
+    clock: () => Date.parse("2030-01-01"),
+    timezone: "UTC",
   });
+  const settings = consoleSettings(
+    loadConfig({}, () => ""),
+    { configured: [], recognisesMs: () => 0 },
+    { hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
+  );
+  const live = {
+    awaySince: () => undefined,
+    clockFault: () => undefined,
+    instances: () => [],
+    roles: async () => ({}),
+    circuit: () => undefined,
+    verification: () => undefined,
+    lookup: () => undefined,
+  };
+  const { render } = createConsole({ moments, live, settings });
+  /** Renders the page as of position 1. */
+  const make = (page: ConsolePage, query = "") =>
+    render(page, {
+      parameters: {},
+      query: new URLSearchParams(`${query}&as_of=1`),
+      formToken: undefined,
+      notice: undefined,
+      language: "en-GB",
+    });
   return { asked, make };
 }
 
-test("a page gets all states that it declares, in one request for its moment", async () => {
+test("a page gets all its declared states in one read", async () => {
   const { asked, make } = watched();
   const page = consolePage({
     reads: ["quota", "stats"],
@@ -58,21 +78,21 @@ test("a page gets all states that it declares, in one request for its moment", a
       return h("main", null, [view.state("quota").timezone ?? "", h(Deep, null)]);
     },
   });
-  expect(await make(page, visitOf(""))).toMatchObject({ outcome: "shown" });
+  expect(await make(page)).toMatchObject({ outcome: "shown" });
   expect(asked).toEqual([["quota", "stats"]]);
 });
 
-test("a page may decide by its address what it reads", async () => {
+test("a page may choose its states by its address", async () => {
   const { asked, make } = watched();
   const page = consolePage({
     reads: ({ query }) => (query.has("sent") ? ["stats"] : []),
     render: (view) => h("p", null, view.query.has("sent") ? view.state("stats").sent : "none"),
   });
-  for (const query of ["", "sent"]) expect(await make(page, visitOf(query))).toMatchObject({ outcome: "shown" });
+  for (const query of ["", "sent"]) expect(await make(page, query)).toMatchObject({ outcome: "shown" });
   expect(asked).toEqual([[], ["stats"]]);
 });
 
-test("a page whose moment is gone while it is made is not ready", async () => {
+test("a page is not ready if its moment disappears during rendering", async () => {
   const { make } = watched();
   const page = consolePage({
     reads: [],
@@ -80,10 +100,10 @@ test("a page whose moment is gone while it is made is not ready", async () => {
       throw new MomentFolding(1);
     },
   });
-  expect(await make(page, visitOf(""))).toEqual({ outcome: "not_ready" });
+  expect(await make(page)).toMatchObject({ outcome: "not_ready", text: expect.stringContaining("Not ready yet") });
 });
 
-test("a page that an operation makes read more than it declares is a fault of its own", async () => {
+test("a page that reads an undeclared state through an operation fails", async () => {
   const { make } = watched();
   const page = consolePage({
     reads: ["quota"],
@@ -92,10 +112,10 @@ test("a page that an operation makes read more than it declares is a fault of it
       return undefined;
     },
   });
-  expect(make(page, visitOf(""))).rejects.toThrow("a page reads tokens, which it does not declare");
+  expect(make(page)).rejects.toThrow("a page reads tokens, which it does not declare");
 });
 
-test("the links and forms of a page keep its moment, but for those that choose one", async () => {
+test("the links and forms of a page keep its moment, unless they choose one", async () => {
   const { make } = watched();
   const page = consolePage({
     reads: ["account"],
@@ -112,16 +132,16 @@ test("the links and forms of a page keep its moment, but for those that choose o
         ],
       }) as VNode,
   });
-  const made = await make(page, visitOf(""));
-  if (made.outcome !== "shown" || made.page === undefined || !("type" in made.page)) throw new Error("it has no page");
-  const main = renderPage(made.page).split('<main id="main"')[1] ?? "";
+  const made = await make(page);
+  if (made?.outcome !== "shown") throw new Error("it has no page");
+  const main = made.text.split('<main id="main"')[1] ?? "";
   expect(main).toContain(
     '<a href="/runs?after=7&amp;as_of=1#end"></a><a href="/api/health"></a><a href="?as_of=2"></a>',
   );
   expect(main).toContain('<form action="/find" method="get"><input type="hidden" name="as_of" value="1"/></form>');
 });
 
-test("what goes wrong in a page goes wrong", async () => {
+test("an error during rendering is passed on", async () => {
   const { make } = watched();
   const page = consolePage({
     reads: [],
@@ -129,5 +149,5 @@ test("what goes wrong in a page goes wrong", async () => {
       throw new Error("a broken page");
     },
   });
-  expect(await make(page, visitOf("")).catch((fault: unknown) => fault)).toEqual(new Error("a broken page"));
+  expect(await make(page).catch((fault: unknown) => fault)).toEqual(new Error("a broken page"));
 });

@@ -9,7 +9,7 @@ const disposed = disposedAfterEach();
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const PATH = "/session/end";
 
-/** A signed-in browser, with the fields that its sign-out button sends. */
+/** Signs a browser in. Returns its cookie, and the sign-out form of a page with its token. */
 async function openSignedIn() {
   const harness = disposed(await openApp());
   const signedIn = await post(harness.app, "/session", `token=${TOKEN}`, { headers: FORM });
@@ -19,7 +19,7 @@ async function openSignedIn() {
   return { harness, cookie, form, form_token: /name="form_token" value="([^"]+)"/.exec(form)?.[1] ?? "" };
 }
 
-test("a browser that signed in signs out by a button on each page, and nothing is recorded of it", async () => {
+test("a signed-in browser signs out by a button, and no event is recorded", async () => {
   const { harness, cookie, form, form_token } = await openSignedIn();
   expect(form).toContain("Sign out");
   const head = await harness.store.head();
@@ -34,7 +34,7 @@ test("a browser that signed in signs out by a button on each page, and nothing i
   expect(await harness.store.head()).toEqual(head);
 });
 
-test("a copy of the cookie opens nothing after its browser signed out, at another instance either", async () => {
+test("a copied cookie is invalid after the sign-out, also at another instance", async () => {
   const { harness, cookie, form_token } = await openSignedIn();
   const claims = createClaims();
   const there = disposed(await openApp({ claims }));
@@ -48,7 +48,7 @@ test("a copy of the cookie opens nothing after its browser signed out, at anothe
   expect(await problemIn(await ask(there.app, "/events", { headers: { cookie } }))).toBe("401 unauthorized");
 });
 
-test("no browser is signed out by another page's form, and none that did not sign in", async () => {
+test("a sign-out needs this session's form token and a request from this site", async () => {
   const { harness, cookie, form_token } = await openSignedIn();
   const end = (body: string, headers: Record<string, string>) => post(harness.app, PATH, body, { headers });
   expect(await problemIn(await end("form_token=x", { ...FORM, cookie }))).toBe("403 foreign-site");
@@ -57,7 +57,7 @@ test("no browser is signed out by another page's form, and none that did not sig
   expect(await problemIn(await end(`form_token=${form_token}`, FORM))).toBe("401 unauthorized");
 });
 
-test("there is no such button where no token is configured, nor on the page that asks for one", async () => {
+test("the sign-out button is missing without API tokens, and on the sign-in page", async () => {
   const harness = disposed(await openApp({ tokens: false }));
   expect(await (await ask(harness.app, "/setup")).text()).not.toContain("Sign out");
   const { harness: guarded } = await openSignedIn();

@@ -10,11 +10,11 @@ function silent(warned: string[] = []): Logger {
   return { debug() {}, info() {}, warn: (text) => warned.push(text), error() {} };
 }
 
-test("an occasion is announced once, over restarts too", async () => {
+test("an occasion is announced once, even after a restart", async () => {
   const file = newLogFile();
   for (let life = 0; life < 2; life++) {
     await using house = await openDelivery({ file });
-    const announce = createAnnounce({ ...house, configured: ["chat"], logger: silent() });
+    const announce = createAnnounce({ ...house.context, logger: silent() }, house.projector, ["chat"]);
     await announce("the grant is dead", "grant/1");
     await announce("the grant is dead", "grant/1");
     expect((await house.events("NotificationRequested")).map(({ data }) => data)).toEqual([
@@ -25,25 +25,25 @@ test("an occasion is announced once, over restarts too", async () => {
 
 const ways: [string, ChannelName[], ChannelName | undefined, string[]][] = [
   ["chat", ["ads", "chat", "messaging"], undefined, ["NotificationRequested"]],
-  ["messaging where chat is what failed", ["chat", "messaging"], "chat", ["MessageRequested"]],
-  ["messaging where there is no chat", ["ads", "messaging"], undefined, ["MessageRequested"]],
-  ["the service's own log where nothing else is left", ["ads", "chat"], "chat", []],
+  ["messaging if chat is the failed channel", ["chat", "messaging"], "chat", ["MessageRequested"]],
+  ["messaging if chat is not configured", ["ads", "messaging"], undefined, ["MessageRequested"]],
+  ["the service's logger if no other channel is configured", ["ads", "chat"], "chat", []],
 ];
 
-test.each(ways)("it is announced on %s", async (_name, configured, failed, types) => {
+test.each(ways)("an announcement goes to %s", async (_name, configured, failed, types) => {
   const warned: string[] = [];
   await using house = await openDelivery();
-  const announce = createAnnounce({ ...house, configured, logger: silent(warned) });
+  const announce = createAnnounce({ ...house.context, logger: silent(warned) }, house.projector, configured);
   await announce("look here", "key", failed);
   const announced = await house.events("NotificationRequested", "MessageRequested");
   expect(announced.map(({ type }) => type as string)).toEqual(types);
   expect(warned).toEqual(types.length === 0 ? ["look here"] : []);
 });
 
-test("nothing is announced on a channel that is suspended", async () => {
+test("no announcement goes to a suspended channel", async () => {
   const warned: string[] = [];
   await using house = await openDelivery();
-  const announce = createAnnounce({ ...house, configured: ["chat", "messaging"], logger: silent(warned) });
+  const announce = createAnnounce({ ...house.context, logger: silent(warned) }, house.projector, ["chat", "messaging"]);
   const stop = (channel: ChannelName) =>
     house.append({
       type: "ChannelSuspended",

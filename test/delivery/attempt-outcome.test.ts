@@ -1,7 +1,7 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import { codec, makeEvent } from "../../events/catalog.ts";
-import { isFinal } from "../../events/dispatches.ts";
+import { isFinal } from "../../events/dispatch-rules.ts";
 import {
   type Attempt,
   DISPATCH_ATTEMPTS_MAX,
@@ -29,7 +29,7 @@ const base = { attempt: 3, mode: "single" };
 const ends: [string, DispatchResult, string, object][] = [
   ["delivered", { outcome: "delivered", status: 200 }, "DispatchSucceeded", { status: 200, latency_ms: 12 }],
   [
-    "delivered under an id of the network's",
+    "delivered with the network's id",
     { outcome: "delivered", status: 201, networkId: "7" },
     "DispatchSucceeded",
     { status: 201, latency_ms: 12, network_id: "7" },
@@ -62,20 +62,20 @@ test.each(ends)("%s is final", (_name, result, type, data) => {
   expect(isFinal(decide(result).type)).toBe(true);
 });
 
-describe("what may be tried again", () => {
-  test("waits for its time", () => {
+describe("a retryable result", () => {
+  test("is scheduled for a retry", () => {
     expect(decide({ outcome: "retryable", detail: "d", status: 503 }, { number: 1 })).toEqual({
       type: "DispatchFailed",
       request: { ...base, attempt: 1, detail: "d", status: 503, latency_ms: 12, retry_at: "2026-11-20T10:00:01.000Z" },
     } as never);
   });
 
-  test("waits as long as the network asks for", () => {
+  test("waits as long as the network asks", () => {
     const { request } = decide({ outcome: "retryable", detail: "d", retryAfterMs: 600_000 }, { number: 1 });
     expect(request).toMatchObject({ retry_at: "2026-11-20T10:10:00.000Z" });
   });
 
-  test("is given up with the eighth attempt", () => {
+  test("is abandoned at the eighth attempt", () => {
     expect(decide({ outcome: "retryable", detail: "d" }, { number: 7 }).type).toBe("DispatchFailed");
     expect(decide({ outcome: "retryable", detail: "d", status: 503 }, { number: 8 })).toEqual({
       type: "DispatchAbandoned",
@@ -83,13 +83,13 @@ describe("what may be tried again", () => {
     } as never);
   });
 
-  test("is given up at once when it is a test", () => {
+  test("is abandoned at the first attempt of a channel test", () => {
     const attempt = { isTest: true, number: 1 };
     expect(decide({ outcome: "retryable", detail: "d" }, attempt)).toMatchObject({ type: "DispatchAbandoned" });
   });
 });
 
-test("the clicks of a digest have its id", () => {
+test("the outcome of a digest has the digest's id", () => {
   const outcome = decide({ outcome: "delivered", status: 200 }, { mode: "digest", digest: "d1" });
   expect(outcome.request).toMatchObject({ mode: "digest", digest: "d1" });
 });
@@ -100,7 +100,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const retryAfter = fc.option(fc.oneof(fc.nat(), fc.double({ noNaN: true }), fc.constant(Infinity)), { nil: undefined });
 
-test("a wait is never negative, and bounded, whatever the attempt and the network's wish", () => {
+test("a retry delay is bounded for any attempt number and Retry-After", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10_000 }), random, retryAfter, (attempt, chance, wish) => {
       const wait = retryDelayMs(attempt, chance, wish);
@@ -112,11 +112,11 @@ test("a wait is never negative, and bounded, whatever the attempt and the networ
   );
 });
 
-test("a network may make us wait for a day, not for ever", () => {
+test("a retry delay is at most a day, even if the network asks for more", () => {
   expect(retryDelayMs(1, 0, 90 * DAY_MS)).toBe(DAY_MS);
 });
 
-test("the jitter is full: anything from at once to the ceiling, which grows from attempt to attempt", () => {
+test("full jitter ranges from zero to a ceiling that grows with each attempt", () => {
   const ceilings = Array.from({ length: DISPATCH_ATTEMPTS_MAX - 1 }, (_, index) =>
     retryDelayMs(index + 1, 1, undefined),
   );
@@ -129,7 +129,7 @@ test("the jitter is full: anything from at once to the ceiling, which grows from
   }
 });
 
-test("eight attempts are over in about an hour at the longest", () => {
+test("eight attempts take at most about an hour", () => {
   expect(DISPATCH_ATTEMPTS_MAX).toBe(8);
   let total = 0;
   for (let attempt = 1; attempt < DISPATCH_ATTEMPTS_MAX; attempt++)

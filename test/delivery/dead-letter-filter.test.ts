@@ -7,11 +7,11 @@ import { clickOf } from "../harness/memory/new-events.ts";
 const BERLIN = "Europe/Berlin";
 
 describe("a filter", () => {
-  test("that says nothing is of all dead letters", () => {
+  test("without values selects all dead letters", () => {
     expect(parseDispatchFilter({}, BERLIN)).toEqual({ status: "dead" });
   });
 
-  test("takes a day from its beginning to its end, in the time zone of the operator", () => {
+  test("includes a whole day in the operator's time zone", () => {
     const { from = 0, to = 0 } = parseDispatchFilter({ from: "2026-07-01", to: "2026-07-01" }, BERLIN);
     expect([from, to].map((ms) => new Date(ms).toISOString())).toEqual([
       "2026-06-30T22:00:00.000Z",
@@ -19,7 +19,7 @@ describe("a filter", () => {
     ]);
   });
 
-  test("includes both its ends", () => {
+  test("includes both ends of its time range", () => {
     const at = "2026-07-01T10:00:00.000Z";
     const place = { position: 1, requested_at: 1, at: Date.parse(at), failure: { asked: true } };
     const isIn = (from: string, to: string) => matchesEnding(parseDispatchFilter({ from, to }, "UTC"), place);
@@ -35,7 +35,7 @@ describe("a filter", () => {
     [{ asked: false, refused: true }, ["refused", "no_request"]],
     [{ asked: true }, ["no_answer"]],
     [{ asked: false }, ["no_request"]],
-  ])("knows %j as %j", (failure, wanted) => {
+  ])("matches the failure %j by the errors %j", (failure, wanted) => {
     const errors = ["refused", "exhausted", "no_answer", "no_request", "3xx", "4xx", "5xx", "400", "429", "503"];
     const place = { position: 1, requested_at: 1, at: 0, failure };
     expect(errors.filter((error) => matchesEnding(parseDispatchFilter({ error }, "UTC"), place))).toEqual(wanted);
@@ -49,7 +49,7 @@ describe("a filter", () => {
     ["go.example/ab", false],
     ["go.example/A", false],
     ["example", false],
-  ])("of %s matches a click on Go.Example/Ab: %j", (text, isMatch) => {
+  ])("for the link %s matches a click on Go.Example/Ab: %j", (text, isMatch) => {
     const { link = "" } = parseDispatchFilter({ link: text }, "UTC");
     const { data } = clickOf({ domain: "Go.Example", short_code: "Ab" });
     expect(isClickOn(link, { type: "LinkClicked", data } as Recorded)).toBe(isMatch);
@@ -57,13 +57,16 @@ describe("a filter", () => {
   });
 
   test.each([
-    [{ channel: "fax" }, 'a channel is one of ads, chat, messaging, webhook, webhook-NAME, not "fax"'],
+    [
+      { channel: "fax" },
+      'a channel is one of ads, ads-openai, ads-snap, chat, messaging, webhook, webhook-NAME, not "fax"',
+    ],
     [{ status: "pending" }, 'a status is one of dead, in_doubt, not "pending"'],
     [{ error: "50x" }, 'an error is one of refused, exhausted, no_answer, no_request, 5xx, 429, not "50x"'],
     [{ from: "2026-07-02", to: "2026-07-01" }, "the time range ends before it begins"],
     [{ to: "86" }, "a time range is between days or times, not positions such as 86"],
     [{ from: "soon" }, 'a moment is a position, a day or an ISO 8601 time, not "soon"'],
-  ])("%j is refused, with what is wrong", (texts, why) => {
+  ])("with %j is rejected with the reason", (texts, why) => {
     expect(() => parseDispatchFilter(texts, BERLIN)).toThrow(why);
   });
 });

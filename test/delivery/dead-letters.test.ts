@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
-import { isFinal, isOutcome } from "../../events/dispatches.ts";
+import { isFinal, isOutcome } from "../../events/dispatch-rules.ts";
 import { positionsOf } from "../../events/sources.ts";
 import { deliveries, findChannel } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";
@@ -27,7 +27,7 @@ async function retryAll(house: DeliveryHarness): Promise<void> {
   await house.settled();
 }
 
-test("what was given up is listed, the oldest first, each channel for itself", async () => {
+test("dead letters are listed oldest first, one for each channel", async () => {
   const channels = [fakeChannel("chat", () => REFUSED), fakeChannel("messaging", () => REFUSED), fakeChannel("ads")];
   await using house = await openDelivery({ channels });
   const notified = await house.append(NOTIFY);
@@ -57,7 +57,7 @@ test("what was given up is listed, the oldest first, each channel for itself", a
   });
 });
 
-test("a retried letter is sent as the original, under its id, and is a letter no longer", async () => {
+test("a retried dead letter is sent unchanged under its id and is no longer listed", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? REFUSED : DELIVERED));
   await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
@@ -74,7 +74,7 @@ test("a retried letter is sent as the original, under its id, and is a letter no
   expect(house.projector.state("deliveries").chat.dead).toBe(0);
 });
 
-test("a letter given up again and again still names the event that it began with", async () => {
+test("a dead letter still names its original event after repeated failed retries", async () => {
   const chat = fakeChannel("chat", () => REFUSED);
   await using house = await openDelivery({ channels: [chat] });
   const source = await house.clicks(1);
@@ -86,7 +86,7 @@ test("a letter given up again and again still names the event that it began with
   expect(house.projector.state("deliveries").chat.dead).toBe(1);
 });
 
-test("what was decided of a letter stands, also when another process records once more that it was given up", async () => {
+test("a retried or discarded letter stays unlisted if another process records its end again", async () => {
   await using house = await openDelivery();
   const source = await house.clicks(2, ["chat"]);
   const gaveUp = (source: number): NewEvent => {
@@ -109,7 +109,7 @@ test("what was decided of a letter stands, also when another process records onc
   expect([...lettersOn("chat").dead]).toEqual([]);
 });
 
-test("of all that is decided of one letter at the same moment, one stands, and its maker knows", async () => {
+test("only one of several concurrent decisions on a letter is accepted", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? REFUSED : DELIVERED));
   await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
@@ -130,8 +130,8 @@ test("of all that is decided of one letter at the same moment, one stands, and i
 });
 
 /**
- * The history before the first repeated end: a second process recorded it for a dispatch that had succeeded or been
- * skipped.
+ * Returns the events before the first repeated end of a dispatch: a second process recorded that end although the
+ * dispatch had succeeded or been skipped.
  */
 function beforeLateEnd(events: readonly Recorded[]): readonly Recorded[] {
   const over = new Set<string>();
@@ -146,7 +146,7 @@ function beforeLateEnd(events: readonly Recorded[]): readonly Recorded[] {
   return late === -1 ? events : events.slice(0, late);
 }
 
-test("whatever happened, the log has the dead letters and the dispatches in doubt that the projection lists", async () => {
+test("the log and the projection list the same dead letters and doubts for any history", async () => {
   let compared = 0;
   await fc.assert(
     fc.asyncProperty(histories(), async (history) => {
@@ -166,7 +166,7 @@ test("whatever happened, the log has the dead letters and the dispatches in doub
   expect(compared).toBeGreaterThan(50);
 });
 
-test("letters that the projection no longer lists are found in the log, and by their ids", async () => {
+test("letters missing from the projection's list are found in the log, and by id", async () => {
   await using house = await openDelivery({ channels: [fakeChannel("chat", () => REFUSED)] });
   for (let at = 0; at < 3; at++) await house.append(NOTIFY);
   await house.settled();
@@ -175,7 +175,7 @@ test("letters that the projection no longer lists are found in the log, and by t
   expect(await lettersOf(house)).toEqual(before);
   const ids = before.slice(0, 2).map(({ event_id }) => event_id);
   const selection = { ids, filter: { status: "dead" } } as const;
-  const decided = await discardLetters(house, selection, { why: "over" }, { caller: "ann" });
+  const decided = await discardLetters(house.context, selection, { why: "over" }, { caller: "ann" });
   expect(decided).toMatchObject({ done: 2, left: [] });
   const discarded = await house.events("DispatchDiscarded");
   expect(discarded.map(({ data }) => data)).toMatchObject(ids.map((event_id) => ({ event_id })));

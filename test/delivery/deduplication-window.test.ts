@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { serverClock } from "../../src/log/log-clock.ts";
 import type { Channel, DispatchResult } from "../../src/networks/network.ts";
@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const SILENT: DispatchResult = { outcome: "retryable", detail: "no answer in time", mayHaveArrived: true };
 
-/** A network that recognises a repeat by its id for a day. */
+/** Fake network that recognises a repeated dispatch by its id for a day. */
 function knowing(answer: Answer) {
   const chat = fakeChannel("chat", answer);
   return { chat, channel: { ...chat, recognisesMs: DAY_MS } satisfies Channel };
@@ -22,7 +22,10 @@ function knowing(answer: Answer) {
 const failed = (house: DeliveryHarness): Promise<void> =>
   eventually(house.projector, () => house.projector.state("deliveries").chat.lanes.clicks.retries.size > 0);
 
-/** Sends a click without learning if it arrived, then stops the service. */
+/**
+ * Sends a click to a network that does not answer, so that it may have arrived, then stops the service. Returns the
+ * clock.
+ */
 async function doubtful(file: string): Promise<DeliveryHarness["time"]> {
   const { channel } = knowing(() => SILENT);
   await using house = await openDelivery({ file, channels: [channel] });
@@ -32,8 +35,8 @@ async function doubtful(file: string): Promise<DeliveryHarness["time"]> {
   return house.time;
 }
 
-describe("what may have arrived at a network that knows a repeat", () => {
-  test("is sent again under its own id as long as the network knows it", async () => {
+describe("a dispatch that may have arrived at a deduplicating network", () => {
+  test("is resent under its id within the network's deduplication window", async () => {
     const file = newLogFile();
     const time = await doubtful(file);
     time.advance(DAY_MS - 1);
@@ -44,7 +47,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(chat.sent.map(({ id }) => id)).toEqual([click?.id ?? ""]);
   });
 
-  test("is in doubt after that, and not sent", async () => {
+  test("is in doubt after the network's deduplication window, and is not sent", async () => {
     const file = newLogFile();
     const time = await doubtful(file);
     time.advance(DAY_MS);
@@ -56,7 +59,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(doubt?.data).toMatchObject({ attempt: 1, detail: expect.stringContaining("too late") });
   });
 
-  test("is in doubt then also on a machine whose clock is an hour behind", async () => {
+  test("is in doubt after the window even if the machine's clock is behind", async () => {
     const file = newLogFile();
     const time = await doubtful(file);
     const logClock = serverClock({ wallClock: () => time.clock() - HOUR_MS, elapsedMs: time.clock });
@@ -69,7 +72,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(await house.outcomes("DispatchInDoubt")).toHaveLength(1);
   });
 
-  test("counts from the first such attempt, also where a later one certainly did not arrive", async () => {
+  test("counts the window from the first uncertain attempt, despite a later certain failure", async () => {
     const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : throttled(DAY_MS)));
     await using house = await openDelivery({ channels: [channel] });
     house.time.flow();
@@ -79,7 +82,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
   });
 
-  test("counts from when it was over, also where the log did not take that for a day", async () => {
+  test("counts the window from the attempt's end, even if it is recorded a day later", async () => {
     const { chat, channel } = knowing((_dispatch, attempt) => (attempt === 1 ? SILENT : DELIVERED));
     let isFull = true;
     const onFullDisk = (eventLog: EventLog): EventLog => ({
@@ -95,7 +98,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dispatched: 0 });
   });
 
-  test("is in doubt where another network is configured since, which cannot know it", async () => {
+  test("is in doubt if another network is configured since", async () => {
     const file = newLogFile();
     const time = await doubtful(file);
     const other = fakeChannel("chat");
@@ -108,8 +111,8 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect((await house.outcomes("DispatchInDoubt")).map(({ data }) => data.source)).toEqual([first?.position ?? 0]);
   });
 
-  describe("and became a dead letter", () => {
-    /** Makes a dead letter none of whose attempts was answered. */
+  describe("and is now a dead letter", () => {
+    /** Creates a dead letter by attempts that the network never answered. */
     async function letterIn(file: string): Promise<DeliveryHarness["time"]> {
       const { channel } = knowing(() => SILENT);
       await using house = await openDelivery({ file, channels: [channel] });
@@ -119,7 +122,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       return house.time;
     }
 
-    /** An operator retries the dead letters. */
+    /** Retries all dead letters, as an operator does. */
     async function retried(house: DeliveryHarness): Promise<void> {
       for (const { event_id, source, channel, doubtful_since } of await listLetters(
         house.eventLog.store,
@@ -131,7 +134,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       await house.settled();
     }
 
-    test("is sent again as long as the network knows it", async () => {
+    test("is resent within the network's deduplication window", async () => {
       const file = newLogFile();
       const time = await letterIn(file);
       const { chat, channel } = knowing(() => DELIVERED);
@@ -140,7 +143,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       expect(chat.sent).toHaveLength(1);
     });
 
-    test("is in doubt after that, and not sent", async () => {
+    test("is in doubt after a late retry, and is not sent", async () => {
       const file = newLogFile();
       const time = await letterIn(file);
       time.advance(DAY_MS);
@@ -151,7 +154,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
       expect(house.projector.state("deliveries").chat).toMatchObject({ in_doubt: 1, dead: 0 });
     });
 
-    test("is as doubtful as before where a channel that is suspended turned it away, or refused it", async () => {
+    test("stays uncertain after retries that the channel refused or rejected while suspended", async () => {
       const file = newLogFile();
       const time = await letterIn(file);
       const refusing = knowing(() => ({ outcome: "refused", detail: "gone", channel: true }));
@@ -171,7 +174,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     });
   });
 
-  test("travels alone, while others go in a digest under another id", async () => {
+  test("is resent alone, while others are sent in a digest", async () => {
     const held = gate();
     const { chat, channel } = knowing(() => {
       if (chat.sent.length === 1) return held.answer;
@@ -192,7 +195,7 @@ describe("what may have arrived at a network that knows a repeat", () => {
     expect(later.find(({ kind }) => kind === "digest")).toMatchObject({ clicks: 8 });
   });
 
-  test("is in doubt at once where it is a test, which is never repeated", async () => {
+  test("is in doubt at once if it is a channel test", async () => {
     const { channel } = knowing(() => SILENT);
     await using house = await openDelivery({ channels: [channel] });
     await house.append({ type: "ChannelTestRequested", data: { channels: ["chat"] } });

@@ -20,7 +20,7 @@ function click(second: number, shortCode: string, bot = false): Click {
   };
 }
 
-test("clicks are grouped by link, the most clicked first, with first and last time", () => {
+test("a digest groups clicks by link, the most clicked first", () => {
   expect(toDigest("d", [click(1, "a"), click(2, "b", true), click(3, "b"), click(4, "b")])).toEqual({
     kind: "digest",
     id: "d",
@@ -48,7 +48,7 @@ test("clicks are grouped by link, the most clicked first, with first and last ti
   });
 });
 
-test("every click is in exactly one group", () => {
+test("a digest counts every click in exactly one group", () => {
   const some = fc.array(fc.record({ code: fc.constantFrom("a", "b", "__proto__", "constructor"), bot: fc.boolean() }), {
     minLength: 1,
     maxLength: 200,

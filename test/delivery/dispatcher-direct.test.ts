@@ -7,7 +7,7 @@ import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat", "messaging"] } };
 
-test("a notification goes to chat alone and a message to messaging alone, as they came", async () => {
+test("a notification goes only to chat and a message only to messaging", async () => {
   const channels = [fakeChannel("ads"), fakeChannel("chat"), fakeChannel("messaging")];
   await using house = await openDelivery({ channels });
   await house.append(NOTIFY, { type: "MessageRequested", data: { text: "hello" } });
@@ -21,8 +21,8 @@ test("a notification goes to chat alone and a message to messaging alone, as the
   ]);
 });
 
-describe("a test", () => {
-  test("is one attempt", async () => {
+describe("a channel test", () => {
+  test("is attempted once", async () => {
     const channels = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("messaging")];
     await using house = await openDelivery({ channels });
     await house.append(TEST);
@@ -33,7 +33,7 @@ describe("a test", () => {
     ]);
   });
 
-  test("is made at once though the channel is paused and a notification waits before it", async () => {
+  test("is sent at once, ahead of a notification that waits in a paused channel", async () => {
     const chat = fakeChannel("chat", ({ kind }) => (kind === "test" ? DELIVERED : throttled(60_000)));
     await using house = await openDelivery({ channels: [chat] });
     await house.append(NOTIFY);
@@ -43,7 +43,7 @@ describe("a test", () => {
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["notification", "test"]);
   });
 
-  test("found long after it was asked for is skipped: no caller waits for it any more", async () => {
+  test("is skipped if it is found a minute after its request", async () => {
     const file = newLogFile();
     const chat = fakeChannel("chat");
     await using stopped = await openDelivery({ file });
@@ -56,7 +56,7 @@ describe("a test", () => {
   });
 });
 
-test("a notification found long after it was asked for is delivered: it was promised", async () => {
+test("a notification found a day after its request is delivered", async () => {
   const file = newLogFile();
   const chat = fakeChannel("chat");
   await using stopped = await openDelivery({ file });

@@ -10,13 +10,13 @@ import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harne
 import { encodeState } from "../../projections/snapshot.ts";
 import { eventually, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** The course of each dispatch: the number of failures, then its end. */
+/** fast-check generator of the course of a dispatch: the number of failed attempts, then its end. */
 const fate = fc.record({
   failures: fc.constantFrom(0, 0, 0, 1, 2),
   end: fc.constantFrom<DispatchResult>(DELIVERED, DELIVERED, DELIVERED, REFUSED, IN_DOUBT),
 });
 
-test("stopped anywhere and started again, nothing pending is forgotten and nothing settled is sent again", async () => {
+test("a restart at any point loses no pending dispatch and resends no settled one", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { minLength: 1, maxLength: 30 }), fc.nat(40), async (fates, stopAfter) => {
       const file = newLogFile();
@@ -48,7 +48,7 @@ test("stopped anywhere and started again, nothing pending is forgotten and nothi
   );
 });
 
-test("one that waits for its retry is taken up with its attempts and its time, however far the rest went on", async () => {
+test("a waiting retry keeps its attempt count and time after a restart", async () => {
   const file = newLogFile();
   const chat = fakeChannel("chat", (_dispatch, attempt) =>
     chat.sent.length === 1 || (attempt === 2 && chat.sent.length === 302) ? UNAVAILABLE : DELIVERED,
@@ -73,7 +73,7 @@ test("one that waits for its retry is taken up with its attempts and its time, h
   expect((await house.outcomes("DispatchFailed")).map(({ data }) => data.attempt)).toEqual([1, 2]);
 });
 
-test("what is requested of a channel while it is not configured is delivered once it is", async () => {
+test("dispatches to an unconfigured channel are delivered once it is configured", async () => {
   const file = newLogFile();
   {
     await using house = await openDelivery({ file });
@@ -85,7 +85,7 @@ test("what is requested of a channel while it is not configured is delivered onc
   expect(chat.sent.length).toBe(3);
 });
 
-test("what a wrong state took for settled is delivered as soon as the state is rebuilt", async () => {
+test("dispatches that a wrong state marks as settled are delivered after a rebuild", async () => {
   const file = newLogFile();
   const chat = fakeChannel("chat");
   {

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { Circuit } from "../../src/delivery/rate-limiter.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../src/delivery/attempt-outcome.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
@@ -20,7 +20,7 @@ import { newLogFile } from "../harness/memory/log.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("what failed is tried again when its time has come, and not before", async () => {
+test("a failed dispatch is retried at its time, not earlier", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 3 ? UNAVAILABLE : DELIVERED));
   await using house = await openDelivery({ channels: [chat] });
   await house.clicks(1);
@@ -42,7 +42,7 @@ test("what failed is tried again when its time has come, and not before", async 
   ]);
 });
 
-test("after eight attempts over about an hour it is a dead letter", async () => {
+test("a dispatch becomes a dead letter after eight attempts in about an hour", async () => {
   const chat = fakeChannel("chat", () => UNAVAILABLE);
   await using house = await openDelivery({ channels: [chat], random: () => 0.999 });
   const start = house.time.clock();
@@ -61,7 +61,7 @@ test.each([
   ["in doubt", IN_DOUBT, "DispatchInDoubt"],
   ["refused", REFUSED, "DispatchAbandoned"],
   ["skipped", { outcome: "skipped", reason: "too_old" }, "DispatchSkipped"],
-] as const)("what is %s is not tried again", async (_name, result, type) => {
+] as const)("a dispatch that is %s is not retried", async (_name, result, type) => {
   const chat = fakeChannel("chat", () => result);
   await using house = await openDelivery({ channels: [chat] });
   house.time.flow();
@@ -71,8 +71,8 @@ test.each([
   expect((await house.outcomes(type)).length).toBe(3);
 });
 
-describe("a network that asks for less", () => {
-  test("is left alone as long as it says, with all that waits", async () => {
+describe("a network that answers 429", () => {
+  test("gets no request until its Retry-After is over", async () => {
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled(17_000) : DELIVERED));
     await using house = await openDelivery({ channels: [chat] });
     await house.clicks(3);
@@ -85,7 +85,7 @@ describe("a network that asks for less", () => {
     expect(chat.sent.length).toBe(4);
   });
 
-  test("is left alone for a second when it does not say how long", async () => {
+  test("gets no request for a second if it names no Retry-After", async () => {
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled() : DELIVERED));
     await using house = await openDelivery({ channels: [chat], random: () => 0 });
     await house.clicks(2);
@@ -94,7 +94,7 @@ describe("a network that asks for less", () => {
     await house.settled();
   });
 
-  test("holds back what is sent directly too", async () => {
+  test("gets no direct send until its Retry-After is over", async () => {
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? throttled(17_000) : DELIVERED));
     await using house = await openDelivery({ channels: [chat] });
     await house.clicks(1);
@@ -108,14 +108,14 @@ describe("a network that asks for less", () => {
   });
 });
 
-describe("when the clock was set back", () => {
+describe("after the clock is set back", () => {
   const DAY_MS = 24 * HOUR_MS;
   const BROKEN = (sent: number): DispatchResult => (sent <= 5 ? UNAVAILABLE : DELIVERED);
 
   test.each<[string, (sent: number) => DispatchResult, number]>([
     ["a pause", (sent) => (sent === 1 ? throttled(17_000) : DELIVERED), 1],
     ["an open circuit", BROKEN, 5],
-  ])("%s lasts no longer", async (_name, answer, before) => {
+  ])("%s does not last longer", async (_name, answer, before) => {
     const chat = fakeChannel("chat", () => answer(chat.sent.length));
     await using house = await openDelivery({ channels: [chat], random: () => 0 });
     await house.clicks(8);
@@ -132,7 +132,7 @@ describe("when the clock was set back", () => {
 });
 
 describe("a broken network", () => {
-  test("is probed with one dispatch once its circuit has been open, and used again when that succeeds", async () => {
+  test("is probed with one dispatch, and used again when the probe succeeds", async () => {
     const probe = gate();
     let down = true;
     const chat = fakeChannel("chat", () => (down ? UNAVAILABLE : chat.sent.length === 6 ? probe.answer : DELIVERED));
@@ -156,7 +156,7 @@ describe("a broken network", () => {
     ]);
   });
 
-  test("is left alone over a restart, for as long as its circuit is open", async () => {
+  test("gets no request after a restart until its open circuit is due for a probe", async () => {
     const folder = newLogFile();
     const time = fakeTime();
     const chat = fakeChannel("chat", () => UNAVAILABLE);
@@ -178,7 +178,7 @@ function untilCircuit(house: DeliveryHarness, wanted: Circuit): Promise<void> {
   return eventually(house.projector, () => house.delivery.circuit("chat") === wanted);
 }
 
-test("a retry that is due does not wait for another dispatch that hangs", async () => {
+test("a due retry does not wait for a hanging dispatch", async () => {
   const stuck = gate();
   const chat = fakeChannel("chat", (_dispatch, attempt) => {
     if (chat.sent.length === 2) return stuck.answer;
@@ -198,7 +198,7 @@ test("a retry that is due does not wait for another dispatch that hangs", async 
   await house.settled();
 });
 
-test("an outcome that the log could not take is recorded later, and the dispatch is not sent again", async () => {
+test("an outcome that the log refused is recorded later without a second send", async () => {
   let full = true;
   const onFullDisk = (eventLog: EventLog): EventLog => ({
     ...eventLog,
@@ -218,7 +218,7 @@ test("an outcome that the log could not take is recorded later, and the dispatch
   expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => data.attempt)).toEqual([1]);
 });
 
-test("a log that cannot be read is reported once, and read again later", async () => {
+test("an unreadable log is reported once and read again later", async () => {
   let canRead = true;
   const outOfReach = (eventLog: EventLog): EventLog => ({
     ...eventLog,

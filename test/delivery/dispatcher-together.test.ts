@@ -1,6 +1,6 @@
 // On the memory harness.
+import { USUAL_CHANNELS } from "../harness/click.ts";
 import { describe, expect, test } from "bun:test";
-import { CLICK_CHANNELS } from "../../events/channel.ts";
 import { pendingOf } from "../../projections/deliveries.ts";
 import type { Click, DispatchResult } from "../../src/networks/network.ts";
 import { WINDOW_DISPATCHES_MAX } from "../../src/delivery/outbox-window.ts";
@@ -21,7 +21,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Tracing } from "../../src/tracing/tracing.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-/** A channel that accepts clicks in batches; `answer` decides the outcome of each click. */
+/** Fake channel that accepts clicks in batches; `answer` decides the outcome of each click. */
 function batching(max: number, answer: (click: Click, batch: number) => DispatchResult = () => DELIVERED) {
   const batches: string[][] = [];
   const channel: FakeChannel = fakeChannel("ads");
@@ -40,8 +40,8 @@ function batching(max: number, answer: (click: Click, batch: number) => Dispatch
   };
 }
 
-describe("a network that takes clicks together", () => {
-  test("gets what waits in one request, up to its limit, and each click has an outcome of its own", async () => {
+describe("a network that accepts batches", () => {
+  test("receives waiting clicks in batches up to its limit, with an outcome for each", async () => {
     const { batches, channel } = batching(400);
     await using house = await openDelivery({ channels: [channel] });
     const first = await house.clicks(1_000);
@@ -57,7 +57,7 @@ describe("a network that takes clicks together", () => {
     expect(clicks).toMatchObject({ pending: 0, above: new Map(), retries: new Map() });
   });
 
-  test("is one request to the collector, with the trace of each click and its outcome", async () => {
+  test("has each batch traced as one request with all clicks' traces and outcomes", async () => {
     const { channel } = batching(1_000, () => UNAVAILABLE);
     const traced: unknown[] = [];
     const tracing: Pick<Tracing, "dispatch"> = {
@@ -72,7 +72,7 @@ describe("a network that takes clicks together", () => {
     expect(traced).toEqual([[about, ["00-a-b-01", "00-a-b-01"], ["retryable", "retryable"]]]);
   });
 
-  test("is one request: one event names all that it carried", async () => {
+  test("has one outcome event for a whole batch", async () => {
     const { batches, channel } = batching(1_000);
     await using house = await openDelivery({ channels: [channel] });
     const first = await house.clicks(1_000);
@@ -89,7 +89,7 @@ describe("a network that takes clicks together", () => {
     ]);
   });
 
-  test("and complains of each at length: the log takes that in several events", async () => {
+  test("can refuse each click at length; the outcomes fill several events", async () => {
     const complaint = '"\u0001é'.repeat(200);
     const { channel } = batching(1_000, ({ id }) => {
       return { outcome: "refused", status: 400, detail: `${id} ${complaint}`, channel: false };
@@ -103,7 +103,7 @@ describe("a network that takes clicks together", () => {
     expect(Math.max(...events.map(({ data }) => data.requests.length))).toBe(EVENT_REQUESTS_MAX);
   });
 
-  test("is sent again only what failed", async () => {
+  test("receives only the failed clicks again", async () => {
     const failing = new Set<string>();
     const { batches, channel } = batching(50, (click, batch) => {
       if (batch > 1) return DELIVERED;
@@ -121,7 +121,7 @@ describe("a network that takes clicks together", () => {
     expect(again.sort()).toEqual([...failing].sort());
   });
 
-  test("and refuses one of them: that one is a dead letter, and the others arrive", async () => {
+  test("can refuse one click, which becomes a dead letter while the others are delivered", async () => {
     let bad: string | undefined;
     const { channel } = batching(50, ({ id }) => ((bad ??= id) === id ? REFUSED : DELIVERED));
     await using house = await openDelivery({ channels: [channel] });
@@ -130,7 +130,7 @@ describe("a network that takes clicks together", () => {
     expect(house.projector.state("deliveries").ads).toMatchObject({ dispatched: 19, dead: 1, suspended: null });
   });
 
-  test("and was not asked for all of them: that is no attempt, and they go with the next request", async () => {
+  test("receives unasked clicks with the next request, without a counted attempt", async () => {
     const { batches, channel } = batching(50);
     const early = {
       ...channel,
@@ -152,7 +152,7 @@ describe("a network that takes clicks together", () => {
     expect(await house.outcomes("DispatchFailed")).toEqual([]);
   });
 
-  test("and asks for some rest with its answer: it gets that", async () => {
+  test("gets no request during the pause that its answer asks for", async () => {
     const { batches, channel } = batching(10, () => ({ outcome: "delivered", status: 200, pauseMs: 60_000 }));
     await using house = await openDelivery({ channels: [channel] });
     await house.clicks(20);
@@ -162,7 +162,7 @@ describe("a network that takes clicks together", () => {
     await house.settled();
   });
 
-  test("and answers for too few: the others are in doubt", async () => {
+  test("can answer for too few clicks; the others are in doubt", async () => {
     const { channel } = batching(50);
     const short = { ...channel, batch: { max: 50, send: async () => [DELIVERED] } };
     await using house = await openDelivery({ channels: [short] });
@@ -172,7 +172,7 @@ describe("a network that takes clicks together", () => {
     expect(dispatched + in_doubt).toBe(3);
   });
 
-  test("a stop in the middle of a batch records it; a start sends only the rest", async () => {
+  test("receives each click once if the service stops during a batch", async () => {
     const file = newLogFile();
     const held = gate();
     const { batches, channel } = batching(10);
@@ -202,7 +202,7 @@ describe("a network that takes clicks together", () => {
 describe("a channel that cannot keep up", () => {
   const AFTER = { digestAfterMs: 30_000 };
 
-  test("receives in digests what waits for longer than that, and each click keeps its own outcome", async () => {
+  test("receives a new click by itself, not in a digest", async () => {
     const chat = fakeChannel("chat");
     await using house = await openDelivery({ channels: [], ...AFTER });
     await house.clicks(40, ["chat"]);
@@ -213,7 +213,7 @@ describe("a channel that cannot keep up", () => {
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click"]);
   });
 
-  test("gets one message for all that waits once the oldest waits too long", async () => {
+  test("receives one digest of all waiting clicks once the oldest waits too long", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
     await using house = await openDelivery({ channels: [chat], ...AFTER });
@@ -230,7 +230,7 @@ describe("a channel that cannot keep up", () => {
     expect(delivered[0]?.data.digest).toBeUndefined();
   });
 
-  test("receives a notification by itself, before the digest", async () => {
+  test("receives a notification separately, before the digest", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => (chat.sent.length === 1 ? held.answer : DELIVERED));
     await using house = await openDelivery({ channels: [chat], ...AFTER });
@@ -243,7 +243,7 @@ describe("a channel that cannot keep up", () => {
     expect(chat.sent.map(({ kind }) => kind)).toEqual(["click", "notification", "digest"]);
   });
 
-  test("gets a digest again, with what came since, when it was certainly not delivered", async () => {
+  test("receives a digest again if it was certainly not delivered", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => {
       if (chat.sent.length === 1) return held.answer;
@@ -263,7 +263,7 @@ describe("a channel that cannot keep up", () => {
     expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 15, dead: 0, in_doubt: 0 });
   });
 
-  test("a digest with an unknown outcome leaves each of its clicks in doubt, and none is sent again", async () => {
+  test("has all clicks of a digest in doubt, and none resent, after an unknown outcome", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () =>
       chat.sent.length === 1 ? held.answer : { outcome: "in_doubt", detail: "no answer" },
@@ -279,8 +279,8 @@ describe("a channel that cannot keep up", () => {
   });
 });
 
-describe("a network that fails is asked with one click at a time until it answers", () => {
-  test("so that an outage leaves one digest in doubt, and not all that waits", async () => {
+describe("a failing network, probed with one click at a time", () => {
+  test("leaves at most one digest and the probes in doubt", async () => {
     const held = gate();
     const chat = fakeChannel("chat", () => {
       if (chat.sent.length === 1) return held.answer;
@@ -300,7 +300,7 @@ describe("a network that fails is asked with one click at a time until it answer
     expect(chat.sent.at(-1)?.kind).toBe("digest");
   });
 
-  test("so that an outage uses up the attempts of few", async () => {
+  test("uses up the attempts of few clicks", async () => {
     const { batches, channel } = batching(50, () => UNAVAILABLE);
     const ads = fakeChannel("ads", () => (ads.sent.length <= 20 ? UNAVAILABLE : DELIVERED));
     await using house = await openDelivery({ channels: [{ ...ads, batch: channel.batch }] });
@@ -313,7 +313,7 @@ describe("a network that fails is asked with one click at a time until it answer
   });
 });
 
-test("clicks that wait for their retry do not keep others from being sent", async () => {
+test("clicks that wait for a retry do not block others", async () => {
   const FAILING = 2_500;
   let failed = 0;
   const chat = fakeChannel("chat", (_dispatch, attempt) => {
@@ -330,5 +330,5 @@ test("clicks that wait for their retry do not keep others from being sent", asyn
   expect(lanes.clicks.pending).toBeLessThan(FAILING);
   house.time.flow();
   await house.settled();
-  expect(CLICK_CHANNELS.map((name) => pendingOf(house.projector.state("deliveries")[name]))).toEqual([0, 0, 0]);
+  expect(USUAL_CHANNELS.map((name) => pendingOf(house.projector.state("deliveries")[name]))).toEqual([0, 0, 0]);
 });

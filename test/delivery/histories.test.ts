@@ -5,13 +5,20 @@ import { isWhole } from "../harness/is-whole.ts";
 import { live } from "./model/history.ts";
 import { histories } from "./model/steps.ts";
 
-/** All of them with the fault tests; a part with all other tests. */
+/** Number of random histories: all of them with the fault tests, a part with all other tests. */
 const HISTORIES = isWhole ? 200 : 50;
 
-/** Minimum counts of situations, since a passing test means little without them. */
-const LEAST = { requests: 15 * HISTORIES, kills: HISTORIES / 4, reopenedUntold: HISTORIES / 50, ends: HISTORIES / 10 };
+/**
+ * Minimum numbers of situations that the histories must contain, since a passing test means little without them.
+ * A part of the histories may lack a rare situation by chance, so only all of them are held to its number.
+ */
+const LEAST = isWhole
+  ? { requests: 3_000, kills: 50, reopenedUntold: 4, ends: 20 }
+  : { requests: 200, kills: 1, reopenedUntold: 0, ends: 1 };
 
-test("histories of any kind: nothing is lost, nothing is sent that may not be, and the account is right", async () => {
+const ENDS = ["DispatchSucceeded", "DispatchAbandoned", "DispatchInDoubt", "DispatchSkipped"];
+
+test("random histories lose no dispatch, send none that is forbidden and count correctly", async () => {
   let [requests, kills, reopenedUntold] = [0, 0, 0];
   const outcomes = new Map<string, number>();
   await fc.assert(
@@ -24,9 +31,8 @@ test("histories of any kind: nothing is lost, nothing is sent that may not be, a
     }),
     { numRuns: HISTORIES },
   );
-  expect(requests).toBeGreaterThan(LEAST.requests);
-  expect(kills).toBeGreaterThan(LEAST.kills);
-  expect(reopenedUntold).toBeGreaterThan(LEAST.reopenedUntold);
-  expect(outcomes.size).toBe(4);
-  for (const count of outcomes.values()) expect(count).toBeGreaterThan(LEAST.ends);
+  expect(requests).toBeGreaterThanOrEqual(LEAST.requests);
+  expect(kills).toBeGreaterThanOrEqual(LEAST.kills);
+  expect(reopenedUntold).toBeGreaterThanOrEqual(LEAST.reopenedUntold);
+  for (const type of ENDS) expect(outcomes.get(type) ?? 0).toBeGreaterThanOrEqual(LEAST.ends);
 });

@@ -7,7 +7,10 @@ import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** An intake priority that has seen `perSecond` requests for a second, and continues to see them. */
+/**
+ * Creates an intake priority for a service that has received `perSecond` requests for a second, and continues to
+ * receive them.
+ */
 function under(perSecond: number) {
   let now = NOW;
   const intakePriority = createIntakePriority(() => ((now - NOW) / 1_000) * perSecond);
@@ -18,12 +21,12 @@ function under(perSecond: number) {
 }
 
 describe("the share of delivery", () => {
-  test("has no bound while few requests come", () => {
+  test("is unlimited while few requests arrive", () => {
     const { intakePriority, at } = under(999);
     expect(intakePriority.share(at(1_050))).toBe(Infinity);
   });
 
-  test("is what was saved up and then so much a second, while many come", () => {
+  test("is the saved budget, then a fixed rate, while many requests arrive", () => {
     const { intakePriority, at } = under(1_000);
     expect(intakePriority.share(at(1_050))).toBe(250);
     intakePriority.took(250);
@@ -32,7 +35,7 @@ describe("the share of delivery", () => {
     expect(intakePriority.share(at(9_100))).toBe(250);
   });
 
-  test("has no bound again soon after the last request", () => {
+  test("is unlimited again soon after the last request", () => {
     let requests = 0;
     const intakePriority = createIntakePriority(() => requests);
     intakePriority.isBusy(NOW);
@@ -42,7 +45,7 @@ describe("the share of delivery", () => {
     expect(intakePriority.isBusy(NOW + 150)).toBe(false);
   });
 
-  test("neither ends nor grows by a clock that is set back", () => {
+  test("neither stops nor grows when the clock is set back", () => {
     const { intakePriority, at } = under(5_000);
     intakePriority.took(intakePriority.share(at(1_050)));
     expect(intakePriority.isBusy(at(-600_000))).toBe(false);
@@ -51,7 +54,7 @@ describe("the share of delivery", () => {
   });
 });
 
-test("while many requests come clicks go at their share, direct sends at once, and all that waits when they end", async () => {
+test("under load, clicks are sent at their share and direct sends at once", async () => {
   const time = fakeTime(NOW);
   let until = NOW + 2_000;
   const requests = (): number => Math.min(time.clock(), until) - NOW + 1_000;

@@ -10,13 +10,16 @@ import { readDispatchPage, type ListCursor } from "../../src/delivery/list-dispa
 
 const CHANNELS = ["ads", "chat"] as const;
 
-/** Numbers of letters per outcome; some exceed a page. Their sources are unordered. */
+/**
+ * Numbers of dead letters in one outcome event; some exceed a page of the list. Their sources are not in the order of
+ * the log.
+ */
 const GIVEN_UP = [1, 3, 70, 2, 120, 1, 60];
 
-/** Position after all sources. */
+/** Position of the first outcome, after the positions of all clicks that requested dispatches. */
 const FIRST_OUTCOME = 10_000;
 
-/** Dead letters alternating between two channels, and the log that contains them. */
+/** Creates dead letters that alternate between two channels, and the log that contains them. */
 function lettersAndLog() {
   const state = deliveries.initial();
   const outcomes = new Map<number, readonly number[]>();
@@ -49,7 +52,7 @@ function lettersAndLog() {
   return { state, store: { read } as unknown as EventStore<Event>, newestFirst };
 }
 
-test("page after page shows each dead letter once, the newest first, however many were given up at once", async () => {
+test("pages show each dead letter once, newest first, even if many share an event", async () => {
   const { state, store, newestFirst } = lettersAndLog();
   const listed: ListCursor[] = [];
   let after: ListCursor | undefined;

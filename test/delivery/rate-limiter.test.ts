@@ -24,12 +24,12 @@ function succeed(pace: Pace, times: number): Pace {
 }
 
 describe("the window", () => {
-  test("begins with one and widens by one each time it was filled with successes", () => {
+  test("starts at one and widens by one each time it fills with successes", () => {
     expect(INITIAL_PACE.window).toBe(1);
     expect([0, 1, 2, 3, 5, 6].map((successes) => succeed(INITIAL_PACE, successes).window)).toEqual([1, 2, 2, 3, 3, 4]);
   });
 
-  test("has a limit", () => {
+  test("has a maximum", () => {
     expect(succeed(INITIAL_PACE, 100_000).window).toBe(WINDOW_MAX);
   });
 
@@ -39,14 +39,14 @@ describe("the window", () => {
     expect(windows).toEqual([8, 4, 2, 1, 1, 1]);
   });
 
-  test("opens again only step by step after a 429", () => {
+  test("widens step by step after a 429", () => {
     const throttled = afterRateLimit({ ...INITIAL_PACE, window: 4, streak: 3 }, NOW, 0);
     expect([1, 2].map((successes) => succeed(throttled, successes).window)).toEqual([2, 3]);
   });
 });
 
 describe("the pause", () => {
-  test("is as long as the network asks for, a second when it does not say", () => {
+  test("is as long as the network asks, or a second by default", () => {
     expect(afterRateLimit(INITIAL_PACE, NOW, 17_000).pausedUntil).toBe(NOW + 17_000);
     expect(afterRateLimit(INITIAL_PACE, NOW, undefined).pausedUntil).toBe(NOW + 1_000);
   });
@@ -58,7 +58,7 @@ describe("the pause", () => {
   });
 });
 
-test("whatever the answers, the window stays within its bounds and whole", () => {
+test("the window stays a whole number within its bounds after any answers", () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 300, size: "max" }), (answers) => {
       let pace = INITIAL_PACE;
@@ -73,11 +73,11 @@ test("whatever the answers, the window stays within its bounds and whole", () =>
 });
 
 describe("the spacing", () => {
-  test("is none until a network complains", () => {
+  test("is zero until the first 429", () => {
     expect(nextStartAt(afterStart(succeed(INITIAL_PACE, 100), NOW))).toBe(0);
   });
 
-  test("grows by half with each 429 that comes after its pause, and by a quarter of a long pause", () => {
+  test("starts at a quarter of the pause and grows by half with each later 429", () => {
     let pace = INITIAL_PACE;
     const spacings = [0, 1, 2, 3].map((second) => (pace = afterRateLimit(pace, NOW + second * 1_000, 400)).spacing);
     expect(spacings).toEqual([100, 150, 225, 338]);
@@ -85,12 +85,12 @@ describe("the spacing", () => {
     expect(afterRateLimit(INITIAL_PACE, NOW, 3_600_000).spacing).toBe(10_000);
   });
 
-  test("grows once for those that were in flight together", () => {
+  test("grows once for requests in flight together", () => {
     const once = afterRateLimit(INITIAL_PACE, NOW, 1_000);
     expect(afterRateLimit(once, NOW + 10, 1_000).spacing).toBe(once.spacing);
   });
 
-  test("shrinks by a tenth in a quiet minute, and is forgotten in the end", () => {
+  test("shrinks by a tenth each quiet minute, in the end to zero", () => {
     const spaced = afterRateLimit(INITIAL_PACE, NOW, 4_000);
     expect(afterSuccess(spaced, NOW + 59_999).spacing).toBe(1_000);
     expect(afterSuccess(spaced, NOW + 60_000).spacing).toBe(900);
@@ -100,7 +100,9 @@ describe("the spacing", () => {
   });
 });
 
-/** Asks a network without a break for `hours`; it accepts `perSecond` messages a second, and a burst. */
+/**
+ * Simulates `hours` of requests without a break to a network that accepts `perSecond` messages a second, and a burst.
+ */
 function askedAllDay(perSecond: number, burst: number, hours: number) {
   let [now, tokens, filledAt, pace, taken] = [NOW, burst, NOW, INITIAL_PACE, 0];
   const refusals: number[] = [];
@@ -126,19 +128,16 @@ test.each([
   [1, 5],
   [1 / 3, 20],
   [30, 30],
-])(
-  "a network that takes %p messages a second is used at about its pace, and rarely asked too much",
-  (perSecond, burst) => {
-    const hours = 2;
-    const { taken, refusals } = askedAllDay(perSecond, burst, hours);
-    const allowed = Math.min(perSecond, 25) * hours * 3_600;
-    expect(taken).toBeGreaterThan(0.6 * allowed);
-    const later = refusals.filter((at) => at > 120_000).map((at) => Math.floor(at / 60_000));
-    expect(new Set(later).size).toBe(later.length);
-  },
-);
+])("a network that accepts %p messages a second is used near its limit with few 429s", (perSecond, burst) => {
+  const hours = 2;
+  const { taken, refusals } = askedAllDay(perSecond, burst, hours);
+  const allowed = Math.min(perSecond, 25) * hours * 3_600;
+  expect(taken).toBeGreaterThan(0.6 * allowed);
+  const later = refusals.filter((at) => at > 120_000).map((at) => Math.floor(at / 60_000));
+  expect(new Set(later).size).toBe(later.length);
+});
 
-/** Fails `times` times, each as soon as the breaker allows a request. */
+/** Returns a circuit breaker after `times` failures, each as soon as it allowed a request. */
 function fail(times: number): CircuitBreaker {
   let breaker = CLOSED;
   for (let time = 0; time < times; time++) breaker = afterFailure(breaker, Math.max(NOW, breaker.openUntil));
@@ -150,13 +149,13 @@ test("four failures in a row leave the circuit closed, the fifth opens it", () =
   expect(toCircuit(fail(5), NOW)).toBe("open");
 });
 
-test("those in flight when it opens are no further failures", () => {
+test("failures in flight when the circuit opens do not count", () => {
   let breaker = fail(5);
   for (let inFlight = 5; inFlight < 16; inFlight++) breaker = afterFailure(breaker, NOW + 5);
   expect(breaker).toEqual(fail(5));
 });
 
-test("an open circuit is half open when its time is over, not a millisecond before", () => {
+test("an open circuit becomes half open exactly when its time is over", () => {
   const open = fail(5);
   expect([999, 1_000, 86_400_000].map((later) => toCircuit(open, NOW + later))).toEqual([
     "open",
@@ -165,14 +164,14 @@ test("an open circuit is half open when its time is over, not a millisecond befo
   ]);
 });
 
-test("each failed probe doubles the time for which it is open, up to a minute", () => {
+test("each failed probe doubles the circuit's open time, up to a minute", () => {
   const waits = [5, 6, 7, 8, 9, 10, 11, 12, 500, 2_000].map(
     (times) => fail(times).openUntil - Math.max(NOW, fail(times - 1).openUntil),
   );
   expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000]);
 });
 
-test("after a success the failures are counted from the beginning", () => {
+test("a closed circuit counts failures from zero", () => {
   expect(toCircuit(afterFailure(CLOSED, NOW), NOW)).toBe("closed");
   expect(CLOSED).toEqual({ failures: 0, openUntil: 0 });
 });

@@ -5,7 +5,7 @@ import { createOutcomeBatching } from "../../src/delivery/recorder.ts";
 
 const ENOUGH = 3;
 
-/** The recording of one channel, whose writes end when the test says so. */
+/** Fake recording of one channel's outcomes, whose writes end when the test says so. */
 function heldRecording(waiting: () => number = () => 1) {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -18,7 +18,7 @@ function heldRecording(waiting: () => number = () => 1) {
   return { waiting, write, begun, end, writes: () => writes };
 }
 
-test("channels that record at the same time are written at once, and wait for each other", async () => {
+test("channels that record at the same time share a round and wait for each other", async () => {
   const batchOutcomes = createOutcomeBatching(ENOUGH);
   const [one, other] = [heldRecording(), heldRecording()];
   let done = false;
@@ -34,7 +34,7 @@ test("channels that record at the same time are written at once, and wait for ea
   expect([one.writes(), other.writes()]).toEqual([1, 1]);
 });
 
-test("a round begins when the one before it has ended", async () => {
+test("a round begins after the previous one ends", async () => {
   const batchOutcomes = createOutcomeBatching(ENOUGH);
   const [one, late] = [heldRecording(), heldRecording()];
   const recorded = batchOutcomes(one);
@@ -49,7 +49,7 @@ test("a round begins when the one before it has ended", async () => {
   await lateRecorded;
 });
 
-test("a round does not gather for ever", async () => {
+test("a round stops gathering even if answers keep arriving", async () => {
   const batchOutcomes = createOutcomeBatching(Infinity);
   let asked = 0;
   const growing = heldRecording(() => ++asked);
@@ -59,7 +59,7 @@ test("a round does not gather for ever", async () => {
   await recorded;
 });
 
-test("a round gathers as long as more is answered, until a channel has enough", async () => {
+test("a round gathers while answers arrive, until a channel has enough", async () => {
   const batchOutcomes = createOutcomeBatching(ENOUGH);
   let answered = 1;
   const answering = (async () => {

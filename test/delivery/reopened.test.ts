@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import { deliveries } from "../../projections/deliveries.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
@@ -8,9 +8,9 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** All events after which the lanes are refilled. */
+/** Events after which the dispatcher refills its lanes from the log. */
 const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent>][] = [
-  ["a person is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
+  ["a recipient is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [
     "personal data expires",
     () => Promise.resolve({ type: "PersonalDataExpired", data: { before: "2026-11-01", days: 1 } }),
@@ -37,8 +37,8 @@ function fullDisk() {
   return { disk, wrap };
 }
 
-describe.each(REOPENINGS)("when %s while a full disk keeps back what a network took", (_name, reopening) => {
-  test("nothing of it is sent again, and all of it is recorded once there is room", async () => {
+describe.each(REOPENINGS)("when %s while a full disk delays outcomes", (_name, reopening) => {
+  test("no delivered dispatch is resent, and each is recorded once there is room", async () => {
     const { disk, wrap } = fullDisk();
     const chat = fakeChannel("chat");
     await using house = await openDelivery({ channels: [chat], wrap });
@@ -59,7 +59,7 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
     );
   });
 
-  test("one that waits for its retry waits as long as it would have", async () => {
+  test("a waiting retry is made exactly once", async () => {
     const { disk, wrap } = fullDisk();
     const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? UNAVAILABLE : DELIVERED));
     await using house = await openDelivery({ channels: [chat], wrap, random: () => 0.999 });
@@ -75,7 +75,7 @@ describe.each(REOPENINGS)("when %s while a full disk keeps back what a network t
   });
 });
 
-test("a click whose person is forgotten while it is in flight is not sent again as it was before", async () => {
+test("a click in flight is not retried after its personal data is erased", async () => {
   const held = gate();
   const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt === 1 ? held.answer : DELIVERED));
   const file = newLogFile();

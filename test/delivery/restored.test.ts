@@ -23,13 +23,13 @@ const RESTORED: NewEvent = {
 };
 const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 1, found_hash: "" } };
 
-/** A network that recognises a repeat by its id for a day. */
+/** Fake network that recognises a repeated dispatch by its id for a day. */
 function knowing(answer?: Answer): { readonly ads: FakeChannel; readonly channel: Channel } {
   const ads = fakeChannel("ads", answer);
   return { ads, channel: { ...ads, recognisesMs: DAY_MS } };
 }
 
-/** A restored log with the dispatches of `request`, which may have been delivered before the restore. */
+/** Creates a restored log with the dispatches of `request`, which may have been delivered before the restore. */
 async function restored(request: (house: DeliveryHarness) => Promise<unknown>, newEvent = RESTORED) {
   const file = newLogFile();
   await using house = await openDelivery({ file });
@@ -41,9 +41,9 @@ async function restored(request: (house: DeliveryHarness) => Promise<unknown>, n
 const state = (house: DeliveryHarness, channel: "ads" | "chat" | "messaging" = "chat") =>
   house.projector.state("deliveries")[channel];
 
-describe("what was pending in a log when it was restored", () => {
+describe("a dispatch that was pending when the log was restored", () => {
   test.each([RESTORED, LOSS])(
-    "is in doubt after $type, and not sent, where the network knows no repeat",
+    "is in doubt after $type and not sent if the network does not deduplicate",
     async (newEvent) => {
       const { file, time } = await restored(async (house) => {
         await house.clicks(50, ["chat", "messaging"]);
@@ -63,7 +63,7 @@ describe("what was pending in a log when it was restored", () => {
     },
   );
 
-  test("is in doubt at once, however much it is and whatever the pace", async () => {
+  test("is in doubt at once, even among thousands", async () => {
     const { file, time } = await restored((house) => house.clicks(3_500, ["chat"]));
     const chat = fakeChannel("chat");
     // The clock stands still, so nothing that waits for a time gets a turn.
@@ -73,7 +73,7 @@ describe("what was pending in a log when it was restored", () => {
     expect(state(house).in_doubt).toBe(3_500);
   });
 
-  test("is sent again under its own id, and in no digest, where the network knows a repeat", async () => {
+  test("is sent under its own id, never in a digest, if the network deduplicates", async () => {
     const { file, time } = await restored((house) => house.clicks(5, ["ads"]));
     time.advance(DAY_MS - 1);
     const { ads, channel } = knowing();
@@ -85,7 +85,7 @@ describe("what was pending in a log when it was restored", () => {
     expect(state(house, "ads")).toMatchObject({ dispatched: 5, in_doubt: 0 });
   });
 
-  test("is in doubt once such a network knows it no more", async () => {
+  test("is in doubt after the network's deduplication window", async () => {
     const { file, time } = await restored((house) => house.clicks(2, ["ads"]));
     time.advance(DAY_MS);
     const { ads, channel } = knowing();
@@ -95,7 +95,7 @@ describe("what was pending in a log when it was restored", () => {
     expect(state(house, "ads").in_doubt).toBe(2);
   });
 
-  test("is in doubt also where it waited for its next attempt", async () => {
+  test("is in doubt even if it waited for a retry", async () => {
     const file = newLogFile();
     const failing = fakeChannel("chat", () => UNAVAILABLE);
     let time: DeliveryHarness["time"];
@@ -116,7 +116,7 @@ describe("what was pending in a log when it was restored", () => {
     expect(state(house)).toMatchObject({ in_doubt: 1, dead: 0 });
   });
 
-  test("is in doubt, and no dead letter, where the channel is suspended", async () => {
+  test("is in doubt, not a dead letter, if the channel is suspended", async () => {
     const { file, time } = await restored(async (house) => {
       await house.append(NOTIFY);
       await house.clicks(2, ["chat"]);
@@ -130,7 +130,7 @@ describe("what was pending in a log when it was restored", () => {
     expect(state(house)).toMatchObject({ in_doubt: 3, dead: 0 });
   });
 
-  test("waits where the channel is not configured, and is in doubt once it is", async () => {
+  test("waits while its channel is not configured, then is in doubt", async () => {
     const { file, time } = await restored((house) => house.clicks(2, ["chat"]));
     {
       await using house = await openDelivery({ file, time });
@@ -143,7 +143,7 @@ describe("what was pending in a log when it was restored", () => {
     expect([chat.sent.length, state(house).in_doubt]).toEqual([0, 2]);
   });
 
-  test("is forgotten by the projection once it is settled", async () => {
+  test("is removed from the projection's state once it is settled", async () => {
     const { file, time } = await restored((house) => house.clicks(3, ["chat"]));
     await using house = await openDelivery({ file, time, channels: [fakeChannel("chat")] });
     await house.clicks(1);

@@ -5,7 +5,7 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
-/** Longer than any of these tests takes: the awaited outcome comes by itself. */
+/** Longest wait for an outcome, longer than any of these tests takes: the outcome comes by itself. */
 const LONG_MS = 60_000;
 
 describe("waiting for the end of a dispatch", () => {
@@ -16,21 +16,18 @@ describe("waiting for the end of a dispatch", () => {
     ["refused", REFUSED, { status: "failed", detail: "malformed", latencyMs: 0 }],
   ];
 
-  test.each(ends)(
-    "says that it was %s, whether one waited before or asks afterwards",
-    async (_name, result, settlement) => {
-      const held = gate();
-      const chat = fakeChannel("chat", () => held.answer);
-      await using house = await openDelivery({ channels: [chat] });
-      const position = await house.append(NOTIFY);
-      const before = house.delivery.settled("chat", position, LONG_MS);
-      held.open(result);
-      expect(await before).toEqual(settlement as never);
-      expect(await house.delivery.settled("chat", position, LONG_MS)).toEqual(settlement as never);
-    },
-  );
+  test.each(ends)("returns that it was %s, to earlier and to later callers", async (_name, result, settlement) => {
+    const held = gate();
+    const chat = fakeChannel("chat", () => held.answer);
+    await using house = await openDelivery({ channels: [chat] });
+    const position = await house.append(NOTIFY);
+    const before = house.delivery.settled("chat", position, LONG_MS);
+    held.open(result);
+    expect(await before).toEqual(settlement as never);
+    expect(await house.delivery.settled("chat", position, LONG_MS)).toEqual(settlement as never);
+  });
 
-  test("goes on over failures, to the last", async () => {
+  test("continues through failed attempts to the final outcome", async () => {
     const chat = fakeChannel("chat", (_dispatch, attempt) => (attempt < 4 ? UNAVAILABLE : DELIVERED));
     await using house = await openDelivery({ channels: [chat] });
     house.time.flow();
@@ -39,7 +36,7 @@ describe("waiting for the end of a dispatch", () => {
     expect(chat.sent.length).toBe(4);
   });
 
-  test("ends without an answer when it takes too long", async () => {
+  test("returns undefined when it takes too long", async () => {
     const held = gate();
     await using house = await openDelivery({ channels: [fakeChannel("chat", () => held.answer)] });
     const position = await house.append(NOTIFY);
@@ -48,7 +45,7 @@ describe("waiting for the end of a dispatch", () => {
     expect(await house.delivery.settled("chat", position, LONG_MS)).toMatchObject({ status: "delivered" });
   });
 
-  test("answers each of several who wait, and each about its own dispatch and channel", async () => {
+  test("answers each caller about its own dispatch and channel", async () => {
     const held = gate();
     const channels = [fakeChannel("chat", () => held.answer), fakeChannel("messaging", () => REFUSED)];
     await using house = await openDelivery({ channels });
@@ -69,7 +66,7 @@ describe("waiting for the end of a dispatch", () => {
     ]);
   });
 
-  test("is not misled by the other lane, which is settled far beyond", async () => {
+  test("ignores the other lane, even if that is settled further", async () => {
     const held = gate();
     const chat = fakeChannel("chat", ({ kind }) => (kind === "notification" ? held.answer : DELIVERED));
     await using house = await openDelivery({ channels: [chat] });
@@ -87,7 +84,7 @@ describe("waiting for the end of a dispatch", () => {
     }
   });
 
-  test("finds what an earlier life of the service settled", async () => {
+  test("finds an outcome from before a restart", async () => {
     const file = newLogFile();
     let position = 0;
     {
@@ -106,7 +103,7 @@ describe("waiting for the end of a dispatch", () => {
   });
 });
 
-test("configured are the channels that have a dispatcher, in their fixed order", async () => {
+test("the configured channels are those with a dispatcher, in fixed order", async () => {
   const channels = [fakeChannel("messaging"), fakeChannel("ads")];
   await using house = await openDelivery({ channels });
   expect(house.delivery.configured).toEqual(["ads", "messaging"]);

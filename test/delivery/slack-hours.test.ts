@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { slackHours } from "./slack-hours.ts";
 
-test("a chat that takes a message a second receives five clicks a second for an hour: all, in time, and it is not flooded", async () => {
+test("a chat limited to a message a second receives an hour of five clicks a second", async () => {
   const report = await slackHours(1, 5);
   expect(report.clicks).toBe(18_000);
   expect(report.digests).toBeGreaterThan(10);

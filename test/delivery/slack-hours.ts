@@ -7,10 +7,10 @@ import { outcomesIn } from "../harness/memory/outcomes.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 
-/** Clicks come in groups, one for each step of the test's clock of this many seconds. */
+/** Seconds of each step of the test's clock. Clicks come in groups, one group a step. */
 const STEP_S = 2;
 
-/** "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits */
+/** Assumed burst that Slack accepts: "1 per second, short bursts allowed" (https://api.slack.com/apis/rate-limits). */
 const BURST = 5;
 
 export interface HoursReport {
@@ -18,7 +18,7 @@ export interface HoursReport {
   readonly messages: number;
   readonly digests: number;
   readonly refusals: number;
-  /** Maximum of 429s in one minute, without the first minute. */
+  /** Maximum number of answers with 429 in one minute, without the first minute. */
   readonly refusalsAMinute: number;
   /** Maximum time from a click to its outcome, in seconds. */
   readonly lagMaxS: number;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { fakeChannel, gate } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
-test("once a stop begins no click is started any more, and what a caller waits for still is", async () => {
+test("after a stop begins, no click is sent, but a notification still is", async () => {
   const held = gate();
   const chat = fakeChannel("chat", () => held.answer);
   await using house = await openDelivery({ channels: [chat] });
@@ -18,7 +18,7 @@ test("once a stop begins no click is started any more, and what a caller waits f
   expect(await house.outcomes("DispatchSucceeded")).toHaveLength(2);
 });
 
-test("a channel that waits for its answer does not keep the others from stopping", async () => {
+test("a channel that waits for an answer does not delay the others' stop", async () => {
   const [slow, quick] = [gate(), gate()];
   const chat = fakeChannel("chat", () => quick.answer);
   const messaging = fakeChannel("messaging", () => slow.answer);

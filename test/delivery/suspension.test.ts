@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { NewEvent, EventLog } from "../../src/log/event-log.ts";
 import { secret } from "../../src/platform/secret.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
@@ -12,14 +12,14 @@ const ARCHIVED: DispatchResult = { outcome: "refused", status: 410, detail: "cha
 const TEST: NewEvent = { type: "ChannelTestRequested", data: { channels: ["chat"] } };
 const RESUME = { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } } as const;
 
-/** A chat channel that refuses until it is `open`. */
+/** Fake chat channel that is refused until its network is `open`. */
 function refusing() {
   const network = { open: false };
   return { network, chat: fakeChannel("chat", () => (network.open ? DELIVERED : ARCHIVED)) };
 }
 
 describe("a channel that is refused as a whole", () => {
-  test("is suspended: its clicks wait, and it is announced once, on another channel", async () => {
+  test("is suspended and announced once, and its clicks wait", async () => {
     const { chat } = refusing();
     await using house = await openDelivery({ channels: [chat, fakeChannel("messaging")] });
     await house.clicks(20);
@@ -45,7 +45,7 @@ describe("a channel that is refused as a whole", () => {
     expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
   });
 
-  test("is asked no more while that is on its way to the log, whatever else completes meanwhile", async () => {
+  test("gets no further request while its suspension is being recorded", async () => {
     const answers = Array.from({ length: 4 }, () => gate());
     answers[0]?.open();
     const chat = fakeChannel("chat", () => answers[chat.sent.length - 1]?.answer ?? DELIVERED);
@@ -79,7 +79,7 @@ describe("a channel that is refused as a whole", () => {
     expect([await house.events("ChannelSuspended"), chat.sent].map(({ length }) => length)).toEqual([1, 4]);
   });
 
-  test("turns what is sent directly away at once, without asking the network", async () => {
+  test("rejects direct sends at once, without a request to the network", async () => {
     const { chat } = refusing();
     await using house = await openDelivery({ channels: [chat] });
     const first = await house.append(NOTIFY);
@@ -92,7 +92,7 @@ describe("a channel that is refused as a whole", () => {
     expect(chat.sent).toHaveLength(1);
   });
 
-  test("turns nothing away that had arrived before, though the log could not take that", async () => {
+  test("does not reject a dispatch delivered before, even if that is recorded late", async () => {
     let refusals = 1;
     const wrap = (eventLog: EventLog): EventLog => ({
       ...eventLog,
@@ -115,7 +115,7 @@ describe("a channel that is refused as a whole", () => {
     );
   });
 
-  test("goes on when an operator says so, with every click that waited", async () => {
+  test("delivers every waiting click after an operator resumes it", async () => {
     const { chat, network } = refusing();
     await using house = await openDelivery({ channels: [chat] });
     await house.clicks(30);
@@ -127,7 +127,7 @@ describe("a channel that is refused as a whole", () => {
     expect(house.projector.state("deliveries").chat).toMatchObject({ dispatched: 30, dead: 0, suspended: null });
   });
 
-  test("is suspended again, and announced again, when it is still refused after that", async () => {
+  test("is suspended and announced again if it is still refused after a resume", async () => {
     const { chat } = refusing();
     await using house = await openDelivery({ channels: [chat, fakeChannel("messaging")] });
     for (let stop = 1; stop <= 10; stop++) {
@@ -145,7 +145,7 @@ describe("a channel that is refused as a whole", () => {
     expect(house.announced).toHaveLength(10);
   });
 
-  test("goes on when a test arrives", async () => {
+  test("resumes when a channel test is delivered", async () => {
     const { chat, network } = refusing();
     await using house = await openDelivery({ channels: [chat] });
     await house.clicks(5);
@@ -158,7 +158,7 @@ describe("a channel that is refused as a whole", () => {
     expect(await house.events("ChannelResumed")).toMatchObject([{ data: { why: "delivered" } }]);
   });
 
-  test("stays stopped over a restart with the same credential, and goes on with another one", async () => {
+  test("stays suspended after a restart with the same credential, and resumes with another", async () => {
     const file = newLogFile();
     const { chat } = refusing();
     {

@@ -9,7 +9,10 @@ import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { createReach } from "../harness/memory/reach.ts";
 
-/** Time until others take over from an instance that hangs: its lease plus their polling interval. */
+/**
+ * Time until another instance takes over from one that hangs: the duration of its lease plus the others' polling
+ * interval.
+ */
 const TAKEN_OVER_MS = 17_000;
 
 interface Pair extends AsyncDisposable {
@@ -45,11 +48,11 @@ function openPair(): Pair {
 const knowing = (name: ChannelName, answer?: Parameters<typeof fakeChannel>[1]): FakeChannel => {
   const channel = fakeChannel(name, answer);
   const send: NonNullable<Channel["batch"]>["send"] = (clicks, options) =>
-    Promise.all(clicks.map((click) => channel.send({ ...click, kind: "click" }, options)));
+    Promise.all(clicks.map((click) => channel.send(click, options)));
   return { ...channel, recognisesMs: 3_600_000, batch: { max: 1, send } };
 };
 
-test("one instance dispatches, and another goes on where it stopped", async () => {
+test("a second instance continues where the first stopped", async () => {
   await using pair = openPair();
   const [first, second] = [fakeChannel("chat"), fakeChannel("chat")];
   const one = await pair.start("one", [first]);
@@ -63,7 +66,7 @@ test("one instance dispatches, and another goes on where it stopped", async () =
   expect([first.sent.length, second.sent.length]).toEqual([3, 2]);
 });
 
-test("a new dispatcher has seen all that was recorded before, however late it hears of appends", async () => {
+test("a new dispatcher reads all earlier outcomes before it sends", async () => {
   await using pair = openPair();
   const [first, second] = [fakeChannel("chat"), fakeChannel("chat")];
   const one = await pair.start("one", [first]);
@@ -78,9 +81,9 @@ test("a new dispatcher has seen all that was recorded before, however late it he
 });
 
 test.each([
-  ["a network that recognises no repeat is in doubt, and not sent again", fakeChannel, 0],
-  ["a network that recognises a repeat is sent again", knowing, 1],
-] as const)("what an instance was sending when it stood still: to %s", async (_what, channelOf, again) => {
+  ["is in doubt if the network does not deduplicate", fakeChannel, 0],
+  ["is sent again if the network deduplicates", knowing, 1],
+] as const)("a dispatch in flight at a frozen instance %s", async (_what, channelOf, again) => {
   await using pair = openPair();
   const stuck = gate();
   const still = createReach();
@@ -104,7 +107,7 @@ test.each([
   expect(one.faults).toContain("a dispatch could not be recorded");
 });
 
-test("an instance that stood still before a request does not make it", async () => {
+test("an instance frozen before a request does not make it", async () => {
   await using pair = openPair();
   const still = createReach();
   const [first, second] = [knowing("ads"), knowing("ads")];
@@ -122,7 +125,7 @@ test("an instance that stood still before a request does not make it", async () 
   expect([first.sent.length, second.sent.length]).toEqual([0, 1]);
 });
 
-test("while the log is out of reach for longer than a lease, the only instance loses nothing that it knows", async () => {
+test("a single instance keeps its outcomes while the log is unreachable longer than a lease", async () => {
   await using pair = openPair();
   const still = createReach();
   const chat = fakeChannel("chat");
@@ -141,14 +144,14 @@ test("while the log is out of reach for longer than a lease, the only instance l
   expect(await one.outcomes("DispatchSucceeded")).toHaveLength(1);
 });
 
-test("a caller that waits for a direct send learns of its end on any instance", async () => {
+test("a caller on any instance learns the end of a direct send", async () => {
   await using pair = openPair();
   await pair.start("one", [fakeChannel("chat")]);
   const two = await pair.start("two", [fakeChannel("chat")]);
   expect(await two.delivery.settled("chat", await two.append(NOTIFY), 5_000)).toMatchObject({ status: "delivered" });
 });
 
-test("all instances know the circuit of a channel, and a new dispatcher respects it", async () => {
+test("all instances see a channel's circuit, and a new dispatcher respects it", async () => {
   await using pair = openPair();
   const [first, second] = [fakeChannel("chat", () => UNAVAILABLE), fakeChannel("chat", () => DELIVERED)];
   const one = await pair.start("one", [first]);
@@ -162,7 +165,7 @@ test("all instances know the circuit of a channel, and a new dispatcher respects
   expect(first.sent).toHaveLength(5);
 });
 
-test("an instance that another has no claim against asks for each dispatch once: a claim is ended by any outcome", async () => {
+test("each attempt makes one claim, and any outcome ends it", async () => {
   await using pair = openPair();
   const answers = [UNAVAILABLE, DELIVERED];
   const chat = fakeChannel("chat", () => answers.shift() ?? DELIVERED);

@@ -24,7 +24,7 @@ const subscribed = (...types: EventType[]): NewEvent => ({
   data: { types, receiver: "mark" },
 });
 
-/** The receiver of a webhook: it recognises a repeat for ever. */
+/** Fake receiver of a webhook, which recognises a repeat for ever. */
 function fakeWebhook(answer?: Answer, isInOrder = false): FakeChannel {
   return Object.assign(fakeChannel("webhook", answer), { recognisesMs: Infinity, isInOrder });
 }
@@ -41,7 +41,7 @@ async function clickOn(house: DeliveryHarness, short_code: string): Promise<numb
   return last;
 }
 
-test("from its subscription on it gets each event of its types as it is, and no other", async () => {
+test("a webhook receives each event of its types after its subscription, and no other", async () => {
   const webhook = fakeWebhook();
   await using house = await openDelivery({ channels: [webhook] });
   await house.clicks(2);
@@ -64,7 +64,7 @@ test("from its subscription on it gets each event of its types as it is, and no 
   );
 });
 
-test("another subscription counts from where it stands: what was requested before is delivered all the same", async () => {
+test("a new subscription applies from its position; earlier requests are still delivered", async () => {
   const file = newLogFile();
   const time = fakeTime();
   {
@@ -82,7 +82,7 @@ test("another subscription counts from where it stands: what was requested befor
   expect(house.projector.state("deliveries").webhook.lanes.events.subscriptions).toEqual([{ from: 7, types: [] }]);
 });
 
-test("what a former subscription requested is known over a restart, also when some of it was delivered since", async () => {
+test("requests of a former subscription survive a restart, even if partly delivered", async () => {
   const file = newLogFile();
   const time = fakeTime();
   {
@@ -105,7 +105,7 @@ test("what a former subscription requested is known over a restart, also when so
   expect(positions(webhook)).toEqual([3]);
 });
 
-test("its own outcomes are not carried, also where the types of such events are", async () => {
+test("a webhook does not carry its own outcomes, even if subscribed to their types", async () => {
   let fails = true;
   const webhook = fakeWebhook(() => (fails ? UNAVAILABLE : DELIVERED));
   await using house = await openDelivery({ channels: [webhook] });
@@ -127,7 +127,7 @@ test("its own outcomes are not carried, also where the types of such events are"
   expect([...new Set(carried.map(positionOf))]).toEqual([other]);
 });
 
-test("its lane is given nothing beyond what is folded, also where a lane of clicks has read further", async () => {
+test("the outbox reader returns nothing beyond the requested position, even if it read further", async () => {
   await using house = await openDelivery();
   await house.clicks(3, []);
   const reader = createOutboxReader(house.store);
@@ -139,7 +139,7 @@ test("its lane is given nothing beyond what is folded, also where a lane of clic
   expect(await read(2, 2)).toEqual([2]);
 });
 
-test("however far it lags, each event goes by itself", async () => {
+test("each event is sent by itself, however far the webhook lags", async () => {
   const webhook = fakeWebhook();
   const time = fakeTime();
   const file = newLogFile();
@@ -154,7 +154,7 @@ test("however far it lags, each event goes by itself", async () => {
   expect(webhook.sent.map(({ kind }) => kind)).toEqual(Array.from({ length: 30 }, () => "event"));
 });
 
-test("more events than its window holds are delivered once each", async () => {
+test("more events than the window holds are delivered once each", async () => {
   const EVENTS = 2 * WINDOW_DISPATCHES_MAX + 500;
   const webhook = fakeWebhook();
   await using house = await openDelivery({ channels: [webhook] });
@@ -164,7 +164,7 @@ test("more events than its window holds are delivered once each", async () => {
   expect(positions(webhook).toSorted((a, b) => a - b)).toEqual(Array.from({ length: EVENTS }, (_, at) => first + at));
 });
 
-test("in order, an event waits while an earlier one of its stream is pending; other streams go on", async () => {
+test("in order, an event waits for an earlier one of its stream; other streams continue", async () => {
   const failing = new Set<string>();
   const webhook = fakeWebhook((dispatch) => {
     const isFailing = dispatch.kind === "event" && failing.has(dispatch.event.stream);
@@ -187,7 +187,7 @@ test("in order, an event waits while an earlier one of its stream is pending; ot
   expect(arrived.filter((position) => others.includes(position))).toEqual(others);
 });
 
-test("in order, one of a stream is under way at a time, and as many streams as may be", async () => {
+test("in order, each stream has one event in flight, and streams run in parallel", async () => {
   const gates = new Map<number, ReturnType<typeof gate>>();
   let isGated = false;
   const webhook = fakeWebhook((dispatch) => {
@@ -222,7 +222,7 @@ test("in order, one of a stream is under way at a time, and as many streams as m
   await house.settled("webhook");
 });
 
-test("in order, an event that was given up no longer holds up its stream", async () => {
+test("in order, a dead letter no longer blocks its stream", async () => {
   const webhook = fakeWebhook((dispatch, attempt) => {
     return positionOf(dispatch) === 2 && attempt <= 8 ? UNAVAILABLE : DELIVERED;
   }, true);
@@ -244,7 +244,7 @@ test("in order, an event that was given up no longer holds up its stream", async
   expect(webhook.sent.at(-1)).toMatchObject({ kind: "event", id: event?.id ?? "", event: { position: given } });
 });
 
-test("a test of the channels reaches it as the event that it is", async () => {
+test("a channel test reaches a webhook as its event", async () => {
   const webhook = fakeWebhook();
   await using house = await openDelivery({ channels: [webhook] });
   const asked = await house.append({ type: "ChannelTestRequested", data: { channels: ["webhook"] } });
@@ -255,7 +255,7 @@ test("a test of the channels reaches it as the event that it is", async () => {
 test.each<NewEvent<"PersonForgotten" | "PersonalDataExpired">>([
   { type: "PersonForgotten", data: { hashes: [], keys: [] } },
   { type: "PersonalDataExpired", data: { before: "2026-11-01", days: 1 } },
-])("after $type, which it carries too, nothing is sent again as it was before", async (erasure) => {
+])("after $type, a retry carries no erased personal data", async (erasure) => {
   const webhook = fakeWebhook((_dispatch, attempt) => (attempt === 1 ? UNAVAILABLE : DELIVERED));
   let isErased = false;
   const wrap = (eventLog: EventLog): EventLog => {
@@ -288,7 +288,7 @@ test.each<NewEvent<"PersonForgotten" | "PersonalDataExpired">>([
   expect(clicks.map(({ meta }) => meta.erased)).toEqual([undefined, true]);
 });
 
-test("one that wants nothing any more is suspended, and its events wait", async () => {
+test("a webhook that answers 410 is suspended, and its events wait", async () => {
   let isGone = true;
   const webhook = fakeWebhook(() =>
     isGone ? { outcome: "refused", status: 410, detail: "gone", channel: true } : DELIVERED,
@@ -306,7 +306,7 @@ test("one that wants nothing any more is suspended, and its events wait", async 
   expect(positions(webhook)).toEqual([first, first, first + 1, first + 2]);
 });
 
-test("the next dispatcher of the channel repeats what may have arrived: nothing is claimed, nothing in doubt", async () => {
+test("the next dispatcher repeats events that may have arrived, without claims or doubts", async () => {
   const file = newLogFile();
   const time = fakeTime();
   const opened = gate();
@@ -331,21 +331,21 @@ const WANTED = { types: ["LinkClicked"], receiver: "mark" };
 const CURRENT = { from: 1, ...WANTED };
 
 test.each([
-  ["nothing, and nothing is wanted", undefined, undefined, []],
-  ["nothing", undefined, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
-  ["what is wanted", CURRENT, WANTED, []],
+  ["none recorded, none wanted", undefined, undefined, []],
+  ["none recorded", undefined, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
+  ["no change", CURRENT, WANTED, []],
   ["other types", { ...CURRENT, types: ["RunStarted"] }, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
   ["another receiver", { ...CURRENT, receiver: "other" }, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
-  ["something, and nothing is wanted", CURRENT, undefined, [{ type: "WebhookUnsubscribed", data: {} }]],
-  ["nothing any more, and nothing is wanted", { from: 9, types: [] }, undefined, []],
-  ["nothing any more", { from: 9, types: [] }, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
-] as const)("the log says that it carries %s", (_, current, wanted, events) => {
+  ["none wanted", CURRENT, undefined, [{ type: "WebhookUnsubscribed", data: {} }]],
+  ["ended, none wanted", { from: 9, types: [] }, undefined, []],
+  ["ended", { from: 9, types: [] }, WANTED, [{ type: "WebhookSubscribed", data: WANTED }]],
+] as const)("a subscription is recorded only if it changes: %s", (_, current, wanted, events) => {
   expect(decideSubscription("webhook", current, wanted && { ...wanted, types: [...wanted.types] })).toEqual(
     events as never,
   );
 });
 
-test("what it carries is said also while its deliveries are recorded without a pause", async () => {
+test("a subscription is recorded despite concurrent appends to its stream", async () => {
   await using house = await openDelivery();
   const outcome: NewEvent = { type: "ChannelResumed", data: { channel: "webhook", why: "by_hand" } };
   const eventLog: EventLog = {
@@ -355,19 +355,13 @@ test("what it carries is said also while its deliveries are recorded without a p
       return house.eventLog.append(...args);
     },
   };
-  const deps = {
-    eventLog,
-    projector: house.projector,
-    sleep: async () => {},
-    random: () => 0.5,
-    hashCredential: () => "mark",
-  };
+  const context = { ...house.context, eventLog, sleep: async () => {} };
   const wanted = {
     name: "webhook",
     url: secret("https://receiver.example"),
     types: ["LinkClicked"],
     filter: undefined,
   } as const;
-  await updateSubscriptions(deps, [wanted]);
+  await updateSubscriptions(context, [wanted], () => "mark");
   expect(house.projector.state("deliveries").webhook.lanes.events.subscriptions).toMatchObject([WANTED]);
 });

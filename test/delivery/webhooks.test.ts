@@ -35,7 +35,7 @@ interface Options {
   readonly isInOrder?: boolean;
 }
 
-/** The receiver of a webhook: it recognises a repeat for ever. */
+/** Fake receiver of a webhook, which recognises a repeat for ever. */
 function webhook(name: WebhookChannel, { answer, filter, isInOrder = false }: Options = {}): FakeChannel {
   const matches = filter === undefined ? undefined : compileFilter(filter);
   const own = matches && {
@@ -55,7 +55,7 @@ async function clickOn(house: DeliveryHarness, short_code: string, bot = false):
   return last;
 }
 
-/** The dead letters of all channels, as programs read them. */
+/** Returns the dead letters of all channels, in the JSON that programs read. */
 async function deadLettersOf({ store, projector }: DeliveryHarness) {
   const at = { deliveries: projector.state("deliveries"), position: projector.position };
   return (await readDispatches(store, await findLetters(store, at, { status: "dead" }))).map(toDispatchJson);
@@ -74,7 +74,7 @@ const mixed = (count: number): NewEvent[] =>
     },
   }));
 
-test("each webhook gets its own types, from its own subscription on", async () => {
+test("each webhook receives its own types after its own subscription", async () => {
   const [unnamed, crm] = [webhook("webhook"), webhook(CRM)];
   await using house = await openDelivery({ channels: [unnamed, crm] });
   await house.append(subscribed("webhook", "LinkClicked"));
@@ -93,7 +93,7 @@ test("each webhook gets its own types, from its own subscription on", async () =
   );
 });
 
-test("one that is down has a circuit and dead letters of its own, and holds up no other", async () => {
+test("a webhook that is down has a separate circuit and dead letters and blocks no other", async () => {
   const [up, down] = [webhook("webhook"), webhook(CRM, { answer: () => UNAVAILABLE })];
   await using house = await openDelivery({ channels: [up, down] });
   await house.append(subscribed("webhook", "LinkClicked"), subscribed(CRM, "LinkClicked"));
@@ -109,7 +109,7 @@ test("one that is down has a circuit and dead letters of its own, and holds up n
   expect((await deadLettersOf(house)).every(({ channel }) => channel === CRM)).toBe(true);
 });
 
-test("what a filter does not match is skipped without a request, and shares its outcomes", async () => {
+test("filtered events are skipped without a request and share outcome events", async () => {
   const crm = webhook(CRM, { filter: "data.data.bot == `false`" });
   await using house = await openDelivery({ channels: [crm] });
   await house.append(subscribed(CRM, "LinkClicked"));
@@ -128,7 +128,7 @@ test("what a filter does not match is skipped without a request, and shares its 
   expect(skips.length).toBeLessThan(20);
 });
 
-test("of what comes within a second the outcomes share one event", async () => {
+test("skips within a second share one outcome event", async () => {
   const crm = webhook(CRM, { filter: "data.data.bot == `false`" });
   await using house = await openDelivery({ channels: [crm] });
   await house.append(subscribed(CRM, "LinkClicked"));
@@ -142,7 +142,7 @@ test("of what comes within a second the outcomes share one event", async () => {
   expect([event?.data.requests.map(({ sources }) => sources), more]).toEqual([[[[2, 6]]], []]);
 });
 
-test("in order, what is skipped holds nothing back", async () => {
+test("in order, a filtered event blocks no later one", async () => {
   let isUp = false;
   const answer: Answer = () => (isUp ? DELIVERED : UNAVAILABLE);
   const crm = webhook(CRM, { filter: "data.data.bot == `false`", isInOrder: true, answer });
@@ -165,7 +165,7 @@ test("in order, what is skipped holds nothing back", async () => {
   expect(positions(crm).slice(-2)).toEqual([stuck, behind]);
 });
 
-test("an event on which the filter fails is a dead letter; a retry goes through the filter as it is then", async () => {
+test("a filter that fails makes a dead letter; a retry uses the current filter", async () => {
   const file = newLogFile();
   const time = fakeTime();
   const letters: string[] = [];
@@ -201,14 +201,14 @@ test("an event on which the filter fails is a dead letter; a retry goes through 
   expect([state.dispatched, state.skipped, state.dead]).toEqual([1, 1, 0]);
 });
 
-test("a test of the channels goes by no filter", async () => {
+test("a channel test ignores the filter", async () => {
   const crm = webhook(CRM, { filter: "starts_with(data.data.nothing, 'a')" });
   await using house = await openDelivery({ channels: [crm] });
   const asked = await house.append({ type: "ChannelTestRequested", data: { channels: [CRM] } });
   expect(await house.delivery.settled(CRM, asked, 60_000)).toMatchObject({ status: "delivered" });
 });
 
-test("outcomes of other channels are carried as they are, and none of a webhook's", async () => {
+test("webhooks carry outcomes of other channels, but none of a webhook", async () => {
   const types: EventType[] = [
     "DispatchSucceeded",
     "DispatchFailed",
@@ -233,7 +233,7 @@ test("outcomes of other channels are carried as they are, and none of a webhook'
   expect(about.filter(({ data }) => data.channel === "webhook")).toHaveLength(2);
 });
 
-test("a retry that is carried is an event of its own: its dead letter names it", async () => {
+test("a dead letter of a carried retry names the retry's own event", async () => {
   const ads = fakeChannel("ads", () => REFUSED);
   const crm = webhook(CRM, { answer: () => REFUSED });
   await using house = await openDelivery({ channels: [ads, crm] });
@@ -254,14 +254,15 @@ test("a retry that is carried is an event of its own: its dead letter names it",
   );
 });
 
-test("one that is configured no more is listed until nothing of it is pending", async () => {
+test("a removed webhook is listed until none of its events is pending", async () => {
   const crm = webhook(CRM);
   const file = newLogFile();
   const time = fakeTime();
   const update = (house: DeliveryHarness, filter?: string) =>
     updateSubscriptions(
-      { ...house, sleep: async () => {}, random: () => 0.5, hashCredential: () => "mark" },
+      house.context,
       filter === undefined ? [] : [{ name: CRM, url: secret("https://crm.example"), types: ["LinkClicked"], filter }],
+      () => "mark",
     );
   {
     await using house = await openDelivery({ file, time });

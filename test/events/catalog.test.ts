@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { openSqliteStore, type Codec, type NewEvent, type Recorded as Stored, type StoredData } from "eventstore-lite";
+import { openSqliteStore, type Codec, type NewEvent, type Recorded as Stored } from "eventstore-lite";
 import * as fc from "fast-check";
 import { codec, compileSpecs, createCodec, eventSpecs, makeEvent } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
@@ -24,8 +24,8 @@ function stored(event: NewEvent): Stored<NewEvent> {
   };
 }
 
-/** The event as a fold reads it. */
-function folded({ type, data, meta }: NewEvent): StoredData {
+/** Converts an event to the stored form that the codec decodes for a fold. */
+function folded({ type, data, meta }: NewEvent): Parameters<Codec<NewEvent>["decodeData"]>[0][number] {
   return { position: 7, type, data, meta: JSON.stringify(meta) };
 }
 
@@ -39,31 +39,35 @@ function refusal(work: () => unknown): string {
   throw new Error("it was accepted");
 }
 
-test("an event of the catalog passes both ways unchanged", () => {
+test("encoding and decoding leave an event of the catalog unchanged", () => {
   expect(codec.encode([message])).toEqual([message]);
   expect(codec.decode([stored(message)])).toEqual([stored(message)] as never);
 });
 
-test("makeEvent stamps the current schema version over whatever it is given", () => {
+test("makeEvent adds the current schema version and refuses unknown types", () => {
   expect(message.meta).toEqual({ schema: 1, caller: "ann" });
   expect(refusal(() => makeEvent("Nonsense" as "MessageRequested", ID, { text: "" }, {}))).toContain("Nonsense");
 });
 
-describe("a broken event is refused, on the way in and on the way out", () => {
+describe("the refusal of an event with", () => {
   const secret = "ann@example.com";
   const direct = { event_id: ID, channel: "chat" };
   const broken: [string, NewEvent, string][] = [
-    ["wrong type", { ...message, data: { text: { secret } } }, "/text"],
-    ["missing field", { ...message, data: {} }, "/text"],
-    ["unknown field", { ...message, data: { text: "x", more: secret } }, "/more"],
-    ["no object", { ...message, data: secret }, "MessageRequested"],
-    ["null", { ...message, data: null }, "MessageRequested"],
+    ["a wrong type", { ...message, data: { text: { secret } } }, "/text"],
+    ["a missing field", { ...message, data: {} }, "/text"],
+    ["an unknown field", { ...message, data: { text: "x", more: secret } }, "/more"],
+    ["data that is no object", { ...message, data: secret }, "MessageRequested"],
+    ["null as data", { ...message, data: null }, "MessageRequested"],
     [
-      "outside of a closed set",
+      "a value outside a closed set",
       { ...message, type: "DispatchRetryRequested", data: { ...direct, source: 1, channel: secret } },
       "/channel",
     ],
-    ["a fraction", { ...message, type: "DispatchRetryRequested", data: { ...direct, source: 1.5 } }, "/source"],
+    [
+      "a fraction in place of an integer",
+      { ...message, type: "DispatchRetryRequested", data: { ...direct, source: 1.5 } },
+      "/source",
+    ],
   ];
 
   test.each(broken)("%s", (_name, event, path) => {
@@ -77,7 +81,7 @@ describe("a broken event is refused, on the way in and on the way out", () => {
     expect(read).toContain("at 7");
   });
 
-  test.each(broken)("%s, when it is folded, but for a member too many", (_name, event, path) => {
+  test.each(broken)("%s in a fold, except an unknown field", (_name, event, path) => {
     const folding = () => codec.decodeData([folded(event)]);
     if (path === "/more") expect(folding()).toEqual([event.data]);
     else expect(refusal(folding)).toContain(`${event.type} at 7: ${path.startsWith("/") ? path : ""}`);
@@ -93,7 +97,7 @@ describe("a broken event is refused, on the way in and on the way out", () => {
     }
   });
 
-  test.each([{}, { schema: "1" }])("without a schema version: meta %j", (meta) => {
+  test.each([{}, { schema: "1" }])("no schema version (meta %j)", (meta) => {
     const event = { ...message, meta };
     expect(refusal(() => codec.encode([event as never]))).toContain(
       "MessageRequested written: it has no schema version",
@@ -101,19 +105,19 @@ describe("a broken event is refused, on the way in and on the way out", () => {
     expect(refusal(() => codec.decode([stored(event)]))).toContain("MessageRequested at 7: it has no schema version");
   });
 
-  test("of a version that this code does not know yet", () => {
+  test("a newer schema version", () => {
     const event = { ...message, meta: { schema: 2 } };
     expect(refusal(() => codec.encode([event]))).toContain("not of version 1");
     expect(refusal(() => codec.decode([stored(event)]))).toContain("newer reachlog");
     expect(refusal(() => codec.decodeData([folded(event)]))).toContain("newer reachlog");
   });
 
-  test.each([0, -1, 0.5])("of version %p, which never was", (schema) => {
+  test.each([0, -1, 0.5])("the impossible schema version %p", (schema) => {
     expect(refusal(() => codec.decode([stored({ ...message, meta: { schema } })]))).toContain("MessageRequested");
   });
 });
 
-describe("an event whose schema changed twice", () => {
+describe("an event with two schema changes", () => {
   // Version 1: { name }. Version 2 split it. Version 3 added the language.
   const Greeted = defineEvent(
     "Greeted",
@@ -133,7 +137,7 @@ describe("an event whose schema changed twice", () => {
     },
   );
 
-  test("is read lifted to the current version, from whichever it was stored in", async () => {
+  test("is upcast to the current version from any stored version", async () => {
     const file = newLogFile();
     const raw: NewEvent[] = [
       { id: ID, type: "Greeted", data: { name: "Ann Bell" }, meta: { schema: 1, caller: "old" } },
@@ -158,19 +162,19 @@ describe("an event whose schema changed twice", () => {
     expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
   });
 
-  test("is checked after it was lifted", () => {
+  test("is validated after upcasting", () => {
     const lifting: Codec<NewEvent> = createCodec(compileSpecs([Greeted]));
     const event = stored({ id: ID, type: "Greeted", data: { first: 1, last: "Cole" }, meta: { schema: 2 } });
     expect(refusal(() => lifting.decode([event]))).toContain("/first");
   });
 
-  test("is never written in an older version", () => {
+  test("cannot be written in an older version", () => {
     const lifting = createCodec(compileSpecs([Greeted]));
     const event = { id: ID, type: "Greeted", data: { name: "Ann" }, meta: { schema: 1 } };
     expect(refusal(() => lifting.encode([event]))).toContain("not of version 3");
   });
 
-  test("is refused at the start when a step is missing", () => {
+  test("is refused at compilation if an upcast is missing", () => {
     const { 1: first } = Greeted.upcasts;
     if (first === undefined) throw new Error("the example has no first step");
     expect(() => compileSpecs([{ ...Greeted, upcasts: { 1: first } }])).toThrow("Greeted has no upcast from version 2");
@@ -181,7 +185,7 @@ test("no two events of the catalog share a type", () => {
   expect(new Set(eventSpecs.map(({ type }) => type)).size).toBe(eventSpecs.length);
 });
 
-test("every event that fits its schema comes out of a real log as it went in", async () => {
+test("every valid event is read from a log as it was appended", async () => {
   await using store = await openSqliteStore({ file: newLogFile(), codec });
   const seen = new Set<string>();
   await fc.assert(

@@ -2,10 +2,13 @@ import type { TObject, TSchema } from "@sinclair/typebox";
 import * as fc from "fast-check";
 import { eventSpecs, makeEvent, type Event, type EventType } from "../../events/catalog.ts";
 
-/** Text that survives JSON in UTF-8: whole code points, including those beyond the BMP, controls and quotes. */
+/**
+ * fast-check generator of texts that survive JSON in UTF-8: whole code points, including those beyond the BMP, controls
+ * and quotes.
+ */
 const text = fc.string({ unit: "binary", maxLength: 20 }).filter((value) => value.isWellFormed());
 
-/** Any value that matches a schema of the kinds in our events. Throws for another kind, which this generator lacks. */
+/** fast-check generator of values that match a schema of the kinds in our events. Throws for another kind of schema. */
 function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
   if (schema["anyOf"] !== undefined) return fc.oneof(...(schema["anyOf"] as TSchema[]).map(valueOf));
   if (schema["const"] !== undefined) return fc.constant(schema["const"]);
@@ -24,27 +27,31 @@ function valueOf(schema: TSchema): fc.Arbitrary<unknown> {
       return fc.array(valueOf(items), { minLength, maxLength: 4 });
     }
     case "object":
-      return schema["patternProperties"] === undefined ? objectOf(schema as TObject) : dictionary;
+      return schema["patternProperties"] === undefined ? objectOf(schema as TObject) : createDictionary(schema);
     default:
       throw new Error(`no arbitrary for ${JSON.stringify(schema)}`);
   }
 }
 
-/** Records of text, the only kind of record in the catalog. */
-const dictionary = fc.dictionary(
-  fc.oneof(
+/** Returns a fast-check generator of objects with any keys, and with values of the schema's one pattern. */
+function createDictionary({ patternProperties }: TSchema): fc.Arbitrary<Record<string, unknown>> {
+  const [values] = Object.values(patternProperties as Record<string, TSchema>);
+  const keys = fc.oneof(
     text.filter((key) => key !== "__proto__"),
     fc.constantFrom("$map", "toString", "constructor"),
-  ),
-  text,
-);
+  );
+  return fc.dictionary(keys, valueOf(values!));
+}
 
 function objectOf(schema: TObject): fc.Arbitrary<Record<string, unknown>> {
   const values = Object.fromEntries(Object.entries(schema.properties).map(([key, of]) => [key, valueOf(of)]));
   return fc.record(values, { requiredKeys: schema.required ?? [] });
 }
 
-/** Any event of the catalog, with any meta. */
+/**
+ * Generates random events (fast-check) of all types in the catalog, with data that fits the type's schema and any
+ * metadata.
+ */
 export const anyEvent: fc.Arbitrary<Event> = fc
   .constantFrom(...eventSpecs)
   .chain((spec) =>

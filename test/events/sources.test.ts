@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { positionsOf, sourcesOf } from "../../events/sources.ts";
 
-test("positions that follow on each other are one range, whatever the order in which they are given", () => {
+test("consecutive positions become one range, in any given order", () => {
   expect(sourcesOf([9, 3, 5, 4, 7, 12, 13])).toEqual([[3, 5], 7, 9, [12, 13]]);
 });
 
-test("any positions come out of their ranges as they went in", () => {
+test("ranges give back the positions they were made from", () => {
   const positions = fc.uniqueArray(fc.integer({ min: 1, max: 60 }), { minLength: 1 });
   fc.assert(
     fc.property(positions, (given) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openDatabase } from "eventstore-lite/postgres";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { startPostgres } from "eventstore-lite/testing";
 import { CLICK } from "../harness/click.ts";
 import { ended, exported, openInstallation, stop, until, type Running } from "../harness/process.ts";
 import { healthOf } from "./instances.ts";
@@ -13,9 +13,12 @@ const EXIT_CONFIG = 78;
 
 const clickOnce = ({ post }: Running) => post("/api/tracking/event", CLICK, { "idempotency-key": "once" });
 
-/** The copy keeps the promises of the log, and lacks only the events appended after the copy was made. */
+/**
+ * Checks both ways to copy a log on PostgreSQL: the copy keeps the promises of its log, and lacks only the events
+ * appended after it was made.
+ */
 test.each(["a restored backup", "a template copy"] as const)(
-  "on PostgreSQL %s keeps the promises of its log",
+  "on PostgreSQL, %s keeps the promises of the log",
   async (way) => {
     await using server = await startPostgres();
     await using world = await openInstallation();

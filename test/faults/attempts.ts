@@ -2,17 +2,17 @@ import { exported, type Installation } from "../harness/process.ts";
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** The attempts that the log records; the lists contain recipients' ids at X. */
+/** Attempts to send a message that the log records; the lists contain recipients' ids at X. */
 export interface Attempts {
   /** All recipients with a recorded intent. */
   readonly intended: readonly string[];
-  /** Attempts without a final outcome. */
+  /** Number of attempts without a final outcome. */
   readonly open: number;
-  /** Attempts that reading the conversation found delivered. */
+  /** Number of attempts that were found delivered when the service read the conversation. */
   readonly foundSent: number;
   readonly notDelivered: readonly string[];
   readonly abandonedRuns: number;
-  /** Quota places used per day; a certain refusal by X frees its place. */
+  /** Quota places used per day. A place is free again if X certainly refused the message. */
   readonly places: Readonly<Record<string, number>>;
 }
 

@@ -7,7 +7,7 @@ import { expectWhole, lossesOf } from "./whole.ts";
 
 const BACKUPS = 10;
 
-test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with all that was acknowledged before`, async () => {
+test(`each of ${BACKUPS} backups under load restores whole, with all clicks acknowledged before it`, async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   using load = startLoad({ connections: 8, service: () => Promise.resolve(service) });
@@ -38,7 +38,10 @@ test(`${BACKUPS} backups while ingesting: each opens, is whole, and serves with 
   expect(lost).toEqual([]);
 });
 
-/** The drill: another machine receives the backup and the master key, then serves. */
+/**
+ * Rehearses the loss of a machine: another one receives the backup and the master key, restores the log, then serves
+ * it.
+ */
 async function restore(
   from: Installation,
   folder: string,

@@ -10,7 +10,7 @@ const LIMIT = 6;
 const PEOPLE = 60;
 
 test.skipIf(libfaketime === undefined)(
-  "the wall clock jumps during runs: no run is made until it is right again, and each real day keeps its limit",
+  "no run starts while the wall clock has jumped, and each real day keeps its limit",
   async () => {
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     const clock = fakeClock(world);
@@ -51,7 +51,10 @@ test.skipIf(libfaketime === undefined)(
   },
 );
 
-/** Starts a run and waits for `count` of its messages. A run refused because the day's quota is used up is fine too. */
+/**
+ * Starts a run and waits until it has sent `count` messages. Does nothing if the run is refused because the day's quota
+ * is used up.
+ */
 async function runUntilSent(world: Installation, service: Running, count: number): Promise<void> {
   const before = arrivals(world).people;
   const started = await service.post("/social/run");

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { exported, until, type Running, type Installation } from "../harness/process.ts";
 import { arrivals } from "./people.ts";
 
-/** Intents by the day that the log assigns them to. */
+/** Number of intents on each day, by the day that the log assigns them to. */
 export type PerDay = Readonly<Record<string, number>>;
 
 export async function idle(service: Running): Promise<void> {

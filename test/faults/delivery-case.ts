@@ -12,13 +12,13 @@ const CLICKS_DURING = 20;
 const CLICKS_AFTER = 10;
 const DIRECT_SENDS = 3;
 
-/** Requests that fail before the service is killed, and again before the network recovers. */
+/** Number of requests that the fault hits before the service is killed, and again before the network recovers. */
 const HITS = 4;
 
 /** New arrivals at the recovered network before the service is killed a second time. */
 const ARRIVALS_BEFORE_KILL = 3;
 
-/** Host names that end like this never resolve (RFC 6761). HTTPS, because the service refuses to call plain HTTP. */
+/** Address whose host name never resolves (RFC 6761). HTTPS, because the service refuses to call plain HTTP. */
 const NO_HOST = "https://reachlog-test.invalid";
 
 interface Case {
@@ -45,7 +45,7 @@ export async function runCase(row: NetworkRow, fault: FaultRow): Promise<Verdict
   return await judge({ row, fault, lives, acknowledged: load.acknowledged });
 }
 
-/** The fault fails some requests, then fails more after a kill and a restart. */
+/** Lets the fault fail some requests, then more after a kill and a restart. */
 async function suffer({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;
   const { network } = row;
@@ -82,7 +82,10 @@ async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: Faul
   );
 }
 
-/** The channel is suspended and stays so after a kill: direct sends fail, clicks wait, the operator is notified. */
+/**
+ * Lets the network refuse the channel, which stays suspended after a kill: direct sends fail, clicks wait, the operator
+ * is notified.
+ */
 async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;
   if (fault.kind === undefined) changeCredential(row, sandbox);
@@ -104,7 +107,7 @@ async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   expect((await lives.health()).suspended).not.toBeNull();
 }
 
-/** The network recovers; the service is killed after the first waiting messages have arrived. */
+/** Ends the fault. Kills the service after the first waiting messages have arrived at the network. */
 async function recover({ row, fault, lives }: Case): Promise<void> {
   const { world } = lives;
   world.sandbox.faults.clear();

@@ -10,10 +10,13 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Cases that run at once; they mostly wait for the pause to end. */
+/** Number of cases that run at once; they mostly wait for the network's pause to end. */
 const LANES = 4;
 
-/** The network asks for a pause of `PAUSE_S`, after which every click is old enough for a digest. */
+/**
+ * Age from which a click is sent in a digest. The network asks for a pause of `PAUSE_S`, after which every click is old
+ * enough.
+ */
 const DIGEST_AFTER_S = 30;
 const PAUSE_S = 40;
 const CLICKS = 60;
@@ -22,7 +25,7 @@ const takeTurn = createGate(LANES);
 
 describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in flight", () => {
   test.each(NETWORK_ROWS.filter(({ channel }) => channel !== "ads"))(
-    "$network: its clicks are sent again, those of a digest in doubt are not",
+    "$network receives the digest's clicks again, but not those of a digest in doubt",
     async (row) => {
       using _turn = await takeTurn();
       await using lives = await openLives(row, { CHAT_DIGEST_AFTER_SECONDS: String(DIGEST_AFTER_S) });
@@ -63,13 +66,13 @@ describe.skipIf(libfaketime === undefined).concurrent("kill -9 with a digest in 
   );
 });
 
-/** Number of clicks in each message at the network. */
+/** Returns the number of clicks in each message that arrived at the network. */
 function clicksAtNetwork(row: NetworkRow, { world }: Lives): number[] {
   const texts = arrivalsAt(row, world.sandbox).kept as readonly { readonly text: string }[];
   return texts.map(({ text }) => Number(/(\d+) link events/.exec(text)?.[1] ?? 1));
 }
 
-/** Number of clicks in each message by the log: outcomes with the same digest are one message. */
+/** Returns the number of clicks in each message by the log: outcomes with the same digest are one message. */
 function clicksRecorded(all: readonly DispatchRecord[]): number[] {
   const messages = Map.groupBy(all, ({ position, outcomes }) => outcomes.at(-1)?.data["digest"] ?? position);
   return [...messages.values()].map(({ length }) => length);

@@ -4,7 +4,10 @@ import type { NetworkRow } from "./delivery-networks.ts";
 import { logOf, recordsOf, type Logged, type DispatchRecord } from "./delivery-records.ts";
 import { stop } from "../harness/process.ts";
 
-/** Waits until all is settled, stops the service in order, and returns the log with the channel's dispatches. */
+/**
+ * Waits until all dispatches are settled, stops the service in order, and returns the log with the channel's
+ * dispatches.
+ */
 export async function ended(
   lives: Lives,
   row: NetworkRow,

@@ -1,28 +1,31 @@
 import type { FaultKind } from "../../sandbox/faults.ts";
 
-/** A fault of a network, as one row of the delivery matrix. */
+/** Fault of a network, as one row of the matrix of delivery tests. */
 export interface FaultRow {
   readonly name: string;
-  /** The fault in the sandbox; undefined if the network does not answer at all, or only its credential changes. */
+  /**
+   * Kind of the fault in the sandbox; undefined if the network does not answer at all, or if only its credential
+   * changes.
+   */
   readonly kind?: FaultKind;
-  /** Seconds. */
+  /** Value of the network's Retry-After header, in seconds. */
   readonly retryAfter?: number;
   /**
-   * The reason why a network that does not de-duplicate leaves the outcome unknown: no answer, none that tells, or a
-   * bad body, which not every network needs.
+   * Reason why the outcome is unknown at a network that does not de-duplicate: the answer is missing or proves nothing,
+   * or its body is bad, which matters only to some networks.
    */
   readonly doubtful?: "unanswered" | "body";
-  /** The message arrives in spite of the fault. */
+  /** True if the message arrives in spite of the fault. */
   readonly arrives?: true;
-  /** The host name does not resolve. */
+  /** True if the network's host name does not resolve. */
   readonly hasNoAddress?: true;
-  /** The fault suspends the channel until this happens. */
+  /** Change that ends the suspension of a channel which this fault suspends. */
   readonly endsBy?: "by_hand" | "credential_changed";
 }
 
 export const FAULT_ROWS: readonly FaultRow[] = [
   { name: "429 with Retry-After", kind: "429", retryAfter: 3 },
-  { name: "429 without", kind: "429" },
+  { name: "429 without Retry-After", kind: "429" },
   { name: "500", kind: "500", doubtful: "unanswered" },
   { name: "502 in HTML", kind: "502_html", doubtful: "unanswered" },
   { name: "hang before delivery", kind: "timeout_before", doubtful: "unanswered" },

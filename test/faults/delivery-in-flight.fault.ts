@@ -10,16 +10,16 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** The most messages that one kill can repeat: the ones in flight and the ones answered but not recorded. */
+/** Largest number of messages that one kill can repeat: the ones in flight and the ones answered but not recorded. */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
 
-/** Many times the messages that may be repeated. */
+/** Number of clicks, many times that of the messages that one kill may repeat. */
 const CLICKS = 600;
 const ARRIVALS_BEFORE_KILL = 200;
 const KILLS = 2;
 
 test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
-  `$network, kill -9 with many in flight: at most ${REPEATED_MAX} messages are repeated, and none is lost`,
+  `$network receives at most ${REPEATED_MAX} repeats and misses no message after kill -9`,
   async (row) => {
     await using lives = await openLives(row, NO_DIGESTS);
     await lives.start(settingsWith(row, lives.world.sandbox));

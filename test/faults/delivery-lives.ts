@@ -8,14 +8,17 @@ import { fakeClock } from "./fake-clock.ts";
 /** Speed of all clocks and timers: a time-out of five seconds takes half a second. */
 const SPEED = 10;
 
-/** Each click is sent by itself, so that all are found at the network. Has an effect only if a chat is configured. */
+/**
+ * Settings with which each click is sent by itself, so that all are found at the network. They have an effect only if a
+ * chat is configured.
+ */
 export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
 
-/** The state at the moment when a service was killed. */
+/** State of the log and of the network at the moment when a service was killed. */
 export interface Kill {
   /** Position of the last event in the log. */
   readonly position: number;
-  /** How often each name has arrived at the network. */
+  /** Number of arrivals at the network, by the name of the click or text. */
   readonly arrived: ReadonlyMap<string, number>;
 }
 
@@ -110,10 +113,10 @@ interface HealthBody {
 /** Delay before a caller repeats an unanswered request. */
 const REPEAT_MS = 100;
 
-/** Longer than any back-off in any case, in the fast time of the service. */
+/** Longest wait until everything is settled: longer than any back-off in any case, in the fast time of the service. */
 const SETTLED_MS_MAX = 90_000;
 
-/** Waits until nothing is pending on the channel. */
+/** Waits until nothing is pending on the channel under test. */
 export async function untilSettled(lives: Lives): Promise<void> {
   await until(
     () => lives.health(),
@@ -122,7 +125,7 @@ export async function untilSettled(lives: Lives): Promise<void> {
   );
 }
 
-/** How often each name has arrived at the network. */
+/** Returns how often each named click or text has arrived at the network. */
 export function arrivedByName(row: NetworkRow, { sandbox }: Installation): Map<string, number> {
   const arrived = new Map<string, number>();
   for (const arrival of arrivalsAt(row, sandbox).kept) {
@@ -132,7 +135,7 @@ export function arrivedByName(row: NetworkRow, { sandbox }: Installation): Map<s
   return arrived;
 }
 
-/** Calls `act` at the `count`th arrival from now on, before the network's answer to it is sent. */
+/** Calls `act` at the `count`th arrival at the network from now on, before the network answers. */
 function atArrival(row: NetworkRow, { sandbox }: Installation, count: number, act: () => void): Promise<void> {
   const arrivals = arrivalsAt(row, sandbox);
   const add = arrivals.add.bind(arrivals);

@@ -3,15 +3,15 @@ import type { Lives } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { click } from "./load.ts";
 
-/** Clicks and direct sends; each has its own name, by which it is found at the network. */
+/** Load of clicks and direct sends, each with a name of its own, by which it is found at the network. */
 export interface NamedLoad {
   /** The ids that the service returned. */
   readonly acknowledged: ReadonlySet<string>;
   /** Posts clicks; resolves when all are answered. */
   clicks(count: number, change?: (number: number) => Record<string, string>): Promise<void>;
-  /** Posts direct sends of the channel's kind; a channel test for ads. */
+  /** Sends `count` messages directly on the network's channel; on ads, channel tests. */
   directs(count: number): Promise<void>;
-  /** Makes the network ask for a long pause, with one click. The pause has begun when this resolves. */
+  /** Posts one click to make the network ask for a long pause. Resolves when the pause has begun. */
   pause(seconds: number): Promise<void>;
 }
 

@@ -7,19 +7,21 @@ import type { Verdict } from "./delivery-verdict.ts";
 import { isWhole } from "../harness/is-whole.ts";
 import { libfaketime } from "./tools.ts";
 
-/** Cases at once. They mostly wait, and more would slow the services, whose timers run in fast time. */
+/**
+ * Number of cases that run at once. They mostly wait, and more would slow the services, whose timers run in fast time.
+ */
 const LANES = 4;
 
-/** Faults tried per network when there is no time for all; together the networks meet every fault. */
+/** Number of faults tried per network when there is no time for all; together the networks meet every fault. */
 const EACH = 6;
 
 const verdicts = new Map<string, Verdict[]>();
 const takeTurn = createGate(LANES);
 
-describe.skipIf(libfaketime === undefined).concurrent("a network at fault, and kill -9 in the midst of it", () => {
+describe.skipIf(libfaketime === undefined).concurrent("a failing network with kill -9 during the fault", () => {
   for (const [nth, row] of NETWORK_ROWS.entries()) {
     for (const fault of FAULT_ROWS.filter((_, at) => isWhole || at % EACH === nth % EACH)) {
-      test(`${row.network}, ${fault.name}`, async () => {
+      test(`${row.network} keeps every dispatch's rules: ${fault.name}`, async () => {
         using _turn = await takeTurn();
         const startedAt = performance.now();
         const verdict = await runCase(row, fault);

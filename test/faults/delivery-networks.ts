@@ -4,20 +4,20 @@ import type { Recorded } from "../../sandbox/recorded.ts";
 import type { Sandbox } from "../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../sandbox/settings.ts";
 
-/** A network in the fault matrix of delivery. A new network is one more row. */
+/** Network in the fault tests of delivery. To test a new network, add a row. */
 export interface NetworkRow {
   readonly network: Network;
   readonly channel: ClickChannel;
   /** Settings that make this network the provider of its channel. */
   readonly choice: Choice;
-  /** The network identifies a message by its id and counts it once, however often it arrives. */
+  /** True if the network identifies a message by its id and counts it once, however often it arrives. */
   readonly deduplicates?: true;
-  /** Arrivals carry the id of the event instead of the name of the click or text. */
+  /** True if arrivals at the network carry the id of the event instead of the name of the click or text. */
   readonly bearsIds?: true;
-  /** The status alone shows that the message was accepted; the body is not needed. */
+  /** True if the status of the network's answer alone shows that the message was accepted; the body is not needed. */
   readonly tellsByStatus?: true;
   state(sandbox: Sandbox): State;
-  /** Another value for the part of the network's state that identifies us. */
+  /** Another credential in the state of the sandbox's network, with which it no longer accepts ours. */
   readonly otherCredential: Readonly<Record<string, string>>;
 }
 
@@ -89,7 +89,7 @@ export const NETWORK_ROWS: readonly NetworkRow[] = [
   },
 ];
 
-/** The networks at which a repeated message arrives twice. */
+/** Networks at which a repeated message arrives twice. */
 export const DOUBLING_ROWS = NETWORK_ROWS.filter(({ deduplicates }) => deduplicates !== true);
 
 export function rowOf(network: Network): NetworkRow {
@@ -98,16 +98,18 @@ export function rowOf(network: Network): NetworkRow {
   return row;
 }
 
-/** The channel on which the operator is notified of a stop of `channel`. */
+/** Returns the network on whose channel the operator is notified of a stop of `channel`. */
 export function otherThan(channel: ClickChannel): NetworkRow {
   const other = NETWORK_ROWS.find((row) => row.channel === (channel === "chat" ? "messaging" : "chat"));
   if (other === undefined) throw new Error("no other channel takes texts");
   return other;
 }
 
-/** Patterns of the settings that configure each channel. */
+/** Patterns of the names of the settings that configure each channel. */
 const SETTINGS: Readonly<Record<ClickChannel, RegExp>> = {
   ads: /^META_/,
+  "ads-openai": /^OPENAI_/,
+  "ads-snap": /^SNAP_/,
   chat: /^CHAT_/,
   messaging: /^(?:MESSAGING|TELEGRAM|LINE|WHATSAPP)_/,
 };
@@ -129,14 +131,14 @@ export function settingsWith(row: NetworkRow, sandbox: Sandbox): Record<string, 
   return { ...settingsFor(otherThan(row.channel), sandbox), ...settingsFor(row, sandbox) };
 }
 
-/** Makes the network accept only another credential from now on. */
+/** Makes the network accept only another credential than ours from now on. */
 export function changeCredential({ state, otherCredential }: NetworkRow, sandbox: Sandbox): void {
   Object.assign(state(sandbox), otherCredential);
 }
 
 const PLENTY = 100_000;
 
-/** Removes the networks' own limits, which would be a second fault. */
+/** Removes the rate limits of the sandbox's networks, which would be a second fault. */
 export function unlimit(sandbox: Sandbox): void {
   for (const { state } of NETWORK_ROWS) {
     const limits = Object.keys(state(sandbox)).filter((name) => /^(?:limit|pairLimit)$/.test(name));
@@ -144,7 +146,7 @@ export function unlimit(sandbox: Sandbox): void {
   }
 }
 
-/** The arrivals that the network counts. */
+/** Returns the sandbox's record of the messages or events that arrived at the network. */
 export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Recorded<unknown> {
   const { messages, events } = state(sandbox);
   const arrivals = messages ?? events;

@@ -3,11 +3,11 @@ import { graphError } from "../../sandbox/graph.ts";
 /** A proxy in front of the sandbox's Meta that rejects some events which the sandbox would accept. */
 export interface PickyMeta extends AsyncDisposable {
   readonly url: string;
-  /** Number of events in each request. */
+  /** Number of events in each request that the proxy received. */
   readonly sizes: readonly number[];
 }
 
-/** Refuses each request that holds an event whose address contains `bad`. */
+/** Starts a proxy to Meta that refuses each request with an event whose address contains `bad`. */
 export function startPickyMeta(metaUrl: string, bad: string): PickyMeta {
   const sizes: number[] = [];
   const server = Bun.serve({

@@ -3,7 +3,7 @@ import { exported, type Installation } from "../harness/process.ts";
 import type { Kill } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 
-/** An event as the export writes it. */
+/** Event as `audit export` writes it. */
 export type Logged = Awaited<ReturnType<typeof exported>>[number] & { readonly id: string };
 
 const ENDINGS = {
@@ -18,17 +18,17 @@ export type Ending = (typeof ENDINGS)[keyof typeof ENDINGS];
 /** One dispatch, as the log and the network record it. */
 export interface DispatchRecord {
   readonly position: number;
-  /** The name by which it is found among the arrivals. */
+  /** Name by which the dispatch is found among the arrivals at the network. */
   readonly name: string;
   readonly isClick: boolean;
-  /** All outcomes in the order of the log, including the ones before the last. */
+  /** Outcomes of the dispatch in the order of the log, including the ones before the last. */
   readonly outcomes: readonly Logged[];
   readonly endings: readonly Ending[];
-  /** Position of its ending; Infinity if it has none. */
+  /** Position of the event that ended the dispatch; Infinity if it has not ended. */
   readonly endedAt: number;
-  /** How often it arrived at the network. */
+  /** Number of times that the dispatch arrived at the network. */
   readonly arrived: number;
-  /** Number of kills after its arrival and before its ending. */
+  /** Number of kills after the dispatch arrived and before its end was recorded. */
   readonly cutOff: number;
 }
 
@@ -68,7 +68,7 @@ export function recordsOf(
     });
 }
 
-/** Splits an outcome into one event per dispatch. */
+/** Splits an outcome event of several dispatches into one event per dispatch. */
 function eachOf({ data, ...event }: Logged): Logged[] {
   const requests = data["requests"] as readonly { readonly sources: readonly (number | [number, number])[] }[];
   return requests.flatMap(({ sources, ...request }) =>
@@ -88,14 +88,17 @@ function isOutcome(type: string): boolean {
   return isEnding(type) || type === "DispatchFailed";
 }
 
-/** Reimplemented here, so that a defect of the service's own rule is found. */
+/**
+ * True if the event requests a dispatch on the channel. Written apart from the service's own rule, so that a defect of
+ * that rule is found.
+ */
 function requestsDispatch({ type, data }: Logged, channel: ChannelName): boolean {
   if (type === "LinkClicked" || type === "ChannelTestRequested")
     return (data["channels"] as string[]).includes(channel);
   return type === (channel === "chat" ? "NotificationRequested" : "MessageRequested") && channel !== "ads";
 }
 
-/** The name in a click or a text. */
+/** Returns the name in a click or a text. */
 function nameOf({ data }: Logged): string {
   const name = data["short_code"] ?? data["message"] ?? data["text"];
   return typeof name === "string" ? name : "";

@@ -3,7 +3,7 @@ import type { Lives } from "./delivery-lives.ts";
 import { arrivalsAt, otherThan, type NetworkRow } from "./delivery-networks.ts";
 import type { Logged, DispatchRecord } from "./delivery-records.ts";
 
-/** Rules for every dispatch under any fault. Returns the violations. */
+/** Checks the rules that hold for every dispatch under any fault. Returns the violations. */
 export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: NetworkRow): string[] {
   const { position, endings, arrived, cutOff, outcomes } = record;
   const [ending] = endings;
@@ -18,7 +18,7 @@ export function faultsOfDispatch(record: DispatchRecord, { deduplicates }: Netwo
   return rules.flatMap(([isBroken, words]) => (isBroken ? [`${position} ${words}`] : []));
 }
 
-/** Checks the endings that a fault may and must lead to. Returns the violations. */
+/** Checks that the dispatches ended as the fault permits and requires. Returns the violations. */
 export function faultsOfEndings(all: readonly DispatchRecord[], row: NetworkRow, fault: FaultRow): string[] {
   const { channel } = row;
   const inDoubt = all.filter(({ endings }) => endings[0] === "in doubt");
@@ -58,7 +58,8 @@ interface Stop {
 }
 
 /**
- * Checks that a refused channel stops once, is reported once, sends nothing until it resumes, and fails direct sends.
+ * Checks that a channel which the network refuses stops once, is reported once, sends nothing until it resumes, and
+ * fails direct sends. Returns the violations.
  */
 export function faultsOfStop(
   log: readonly Logged[],

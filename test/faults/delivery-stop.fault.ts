@@ -12,7 +12,9 @@ const ANSWERS_AFTER_MS = { quick: 0, slow: 300, slowest: 4_500 } as const;
 /** Clicks that arrive before each signal, so that a different number is in flight at each stop. */
 const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
 
-/** Counts, by name, the clicks that arrive at the networks where a repeat is a second message. */
+/**
+ * Counts, by name, the clicks that arrive at the networks that do not de-duplicate: there a repeat is a second message.
+ */
 function countAll({ sandbox }: Installation) {
   return {
     slack: countArrivals(rowOf("slack"), sandbox),
@@ -39,7 +41,7 @@ function slowDown({ env, sandbox }: Installation, ms: number): Disposable {
   return { [Symbol.dispose]: () => void way.stop(true) };
 }
 
-/** Posts clicks with their own names until the service is gone. */
+/** Posts clicks with names of their own until the service has ended. */
 async function post(service: Running, next: () => number): Promise<void> {
   for (;;) {
     const body = { ...click(0), short_code: `click-${next()}` };
@@ -50,7 +52,7 @@ async function post(service: Running, next: () => number): Promise<void> {
 }
 
 test.each(Object.entries(ANSWERS_AFTER_MS))(
-  "stopped by a signal and started again under load, with networks that are %s: no dispatch arrives twice",
+  "no dispatch arrives twice after stops and restarts under load, with %s networks",
   async (name, ms) => {
     await using world = await openInstallation();
     unlimit(world.sandbox);

@@ -6,16 +6,16 @@ import { faultsOfDispatch, faultsOfEndings, faultsOfStop } from "./delivery-rule
 import type { FaultRow } from "./delivery-faults.ts";
 import { logOf, recordsOf, type Ending, type Logged, type DispatchRecord } from "./delivery-records.ts";
 
-/** Numbers of dispatches. */
+/** Numbers of dispatches by what happened to them. */
 export interface Counts {
   readonly requested: number;
   readonly delivered: number;
   readonly inDoubt: number;
   readonly dead: number;
   readonly skipped: number;
-  /** Arrived more than once. */
+  /** Number of dispatches that arrived more than once. */
   readonly doubled: number;
-  /** Arrived but not settled at a kill, summed over all kills. */
+  /** Number of dispatches that had arrived but were not settled at a kill, summed over all kills. */
   readonly cutOff: number;
   /** Dispatches without an ending. */
   readonly lost: number;
@@ -34,7 +34,7 @@ export interface Evidence {
   readonly acknowledged: ReadonlySet<string>;
 }
 
-/** Compares the network's own record with the log. */
+/** Compares what arrived at the network with the log. */
 export async function judge({ row, fault, lives, acknowledged }: Evidence): Promise<Verdict> {
   const { world, kills } = lives;
   const log = await logOf(world);
@@ -58,7 +58,7 @@ function foldOf(log: readonly Logged[]): Deliveries {
   return log.reduce((state, event) => deliveries.evolve(state, event as unknown as Folded), deliveries.initial());
 }
 
-/** Compares the counts with the projection's, which must agree. */
+/** Compares the counts with those of the deliveries projection, which must agree. Returns the differences. */
 function faultsOfFold({ delivered, inDoubt, dead, skipped, lost }: Counts, state: ChannelState): string[] {
   const counted = [delivered, inDoubt, dead, skipped, lost].join();
   const folded = [state.dispatched, state.in_doubt, state.dead, state.skipped, pendingOf(state)].join();

@@ -21,7 +21,7 @@ import {
 import { click } from "./load.ts";
 import { addPeople } from "./people.ts";
 
-test("a service's whole history folds to the same bytes, twice from the start and from every snapshot on", async () => {
+test("a service's history folds to the same bytes from the start and from every snapshot", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 50 } });
   await liveThrough(world);
   const { events, snapshots } = await readLog(world);
@@ -68,7 +68,10 @@ const HARD = [
   "RequestAnswered",
 ] as const;
 
-/** A history with everything that goes wrong: refusals, silence, doubts, retries, a kill and an operator's commands. */
+/**
+ * Creates a history with everything that goes wrong: refusals, silence, doubts, retries, a kill and an operator's
+ * commands.
+ */
 async function liveThrough(world: Installation): Promise<void> {
   const { faults, slack } = world.sandbox;
   await addPeople(world, 16);

@@ -9,11 +9,14 @@ import { expectWhole, lossesOf } from "./whole.ts";
 
 const EXIT_LOG_FAILED = 70;
 
-/** Number of the first fsync that fails after the attack begins; all later ones fail too, as on a dead disk. */
+/**
+ * First fsync that fails, counted from the beginning of the attack, for each case. All later ones fail too, as on a
+ * dead disk.
+ */
 const FIRST_FAILING = [1, 2, 3, 5, 8, 13];
 
 test.skipIf(!has("strace") || !isRoot)(
-  "an fsync that fails: never a 202 for what was in doubt, exit code 70, and the restart has all that was acknowledged",
+  "a failing fsync ends the service with exit code 70 and loses no acknowledged click",
   async () => {
     await using world = await openInstallation();
     const acknowledged = new Set<string>();
@@ -50,7 +53,7 @@ test.skipIf(!has("strace") || !isRoot)(
 );
 
 test.skipIf(!has("strace") || !isRoot)(
-  "the request that was in doubt gets its 503 before the process ends",
+  "a click in doubt after a failing fsync gets a 503 before the service ends",
   async () => {
     await using world = await openInstallation();
     Object.assign(world.env, NO_CHANNELS);
@@ -70,7 +73,9 @@ test.skipIf(!has("strace") || !isRoot)(
   },
 );
 
-/** Attaches to the running service; ends when the service ends. */
+/**
+ * Attaches strace to the running service, where every fsync from the `nth` on then fails; ends when the service ends.
+ */
 function failFsyncs({ process: { pid } }: Running, nth: number, output: string): Bun.Subprocess {
   return Bun.spawn(
     [
@@ -90,7 +95,7 @@ function failFsyncs({ process: { pid } }: Running, nth: number, output: string):
   );
 }
 
-/** True if strace holds every thread; the writer's is one of them. */
+/** True if strace is attached to every thread of the service; the writer's is one of them. */
 function isTraced({ process: { pid } }: Running): boolean {
   const threads = readdirSync(`/proc/${pid}/task`);
   return threads.every(

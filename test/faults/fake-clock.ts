@@ -7,9 +7,9 @@ import { libfaketime } from "./tools.ts";
 export interface FakeClock {
   /** Environment variables that give a process this clock. */
   readonly env: Readonly<Record<string, string>>;
-  /** The time that these processes see; wrong if the speed is not 1. */
+  /** Returns the time that these processes see; it is wrong if the speed is not 1. */
   now(): number;
-  /** Moves the clock by this much; running processes notice immediately. */
+  /** Moves the clock by `ms`; running processes notice immediately. */
   jump(ms: number): void;
   /** Sets the clock to this time. */
   set(ms: number): void;
@@ -19,14 +19,15 @@ export interface FakeClockOptions {
   /** Speed of the clock; default 1. */
   readonly speed?: number;
   /**
-   * True if timers run at that speed too, so that all of time is faster instead of the wall clock wrong. Default false.
+   * True if timers run at that speed too: then all of time passes faster, instead of the wall clock alone being wrong.
+   * Default false.
    */
   readonly timersToo?: boolean;
 }
 
 /**
- * Gives every process that the world starts from now on this clock. Each start trusts it, as after a boot, because a
- * folder occupies the path of the recorded time.
+ * Gives this fake clock to every process that the installation starts from now on. Each start trusts the clock, as
+ * after a boot, because a folder occupies the path of the recorded time.
  */
 export function fakeClock({ env, directory }: Installation, options: FakeClockOptions = {}): FakeClock {
   const clock = createFakeClock(join(directory, "faketime"), options);
@@ -35,7 +36,7 @@ export function fakeClock({ env, directory }: Installation, options: FakeClockOp
   return clock;
 }
 
-/** A clock that `file` controls (libfaketime). */
+/** Creates a clock that `file` controls (libfaketime). */
 export function createFakeClock(file: string, { speed = 1, timersToo = false }: FakeClockOptions = {}): FakeClock {
   let offsetMs = 0;
   const write = (): void => {

@@ -9,7 +9,7 @@ export interface Follower extends Disposable {
   readonly position: number;
 }
 
-/** Shorter than the delay of a browser. */
+/** Delay before the follower reconnects, shorter than that of a browser. */
 const RETRY_MS = 100;
 
 /** Follows the log from its first event, at the instance that `at` returns. */

@@ -2,14 +2,13 @@ import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { beginPostgresEpoch } from "eventstore-lite";
-import { openDatabase } from "eventstore-lite/postgres";
-import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { beginPostgresEpoch, openDatabase } from "eventstore-lite/postgres";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, kill, openInstallation, stop, type Installation } from "../harness/process.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { installedPostgres } from "./server-pair.ts";
 
-/** Quota of a day; as many recipients are left for the next day. */
+/** Daily quota. As many recipients are left for the next day. */
 const LIMIT = 5;
 
 const EXIT_BUSY = 75;
@@ -34,7 +33,7 @@ async function openPrepared(server: PostgresServer): Promise<Installation> {
   return world;
 }
 
-/** Starts a service, which runs outreach and then stops. */
+/** Starts a service, which runs the outreach agent once and then stops. */
 async function run(world: Installation): Promise<unknown> {
   const service = await world.serve();
   const answer = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
@@ -46,7 +45,10 @@ async function run(world: Installation): Promise<unknown> {
 const causesOf = async (world: Installation): Promise<unknown[]> =>
   (await exported(world)).filter(({ type }) => type === "LogRestored").map(({ data }) => data["cause"]);
 
-/** After the day's messages were sent, the log is replaced by a copy made before them: the day has no second quota. */
+/**
+ * Expects that the day has no second quota after its messages were sent and the log was replaced by a copy made before
+ * them.
+ */
 async function expectNoSecondDay(world: Installation, cause: string, name: string): Promise<void> {
   expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
   const causes = await causesOf(world);
@@ -66,7 +68,7 @@ async function dataOf(server: PostgresServer): Promise<string> {
   return String(setting?.["data_directory"]);
 }
 
-test("a backup and an export are refused under a living service, and restored once it is killed", async () => {
+test("a restore is refused while a service runs and accepted once it is killed", async () => {
   await using server = await startPostgres();
   await using world = await openPrepared(server);
   const backup = join(world.directory, "backup");
@@ -94,7 +96,7 @@ test("a backup and an export are refused under a living service, and restored on
   await expectNoSecondDay(world, "restore", "restored on a server after its service was killed");
 });
 
-test("an epoch that begins under a living service ends it, and nothing of it is in the log that goes on", async () => {
+test("a new epoch ends the running service, which appends nothing more", async () => {
   await using server = await startPostgres();
   await using world = await openPrepared(server);
   const service = await world.serve();
@@ -109,7 +111,7 @@ test("an epoch that begins under a living service ends it, and nothing of it is 
   expect(await causesOf(world)).toEqual(["operator"]);
 });
 
-test("a template copy takes the log's place: no second message, no second quota", async () => {
+test("a template copy in the log's place causes no second message and no second quota", async () => {
   await using server = await startPostgres();
   await using world = await openPrepared(server);
   await server.ask(`CREATE DATABASE copy TEMPLATE ${nameOf(world)}`);
@@ -118,7 +120,7 @@ test("a template copy takes the log's place: no second message, no second quota"
   await expectNoSecondDay(world, "copy", "a template copy");
 });
 
-test("a server's files are put back as they were copied: no second message, no second quota", async () => {
+test("copied server files that are put back cause no second message and no second quota", async () => {
   await using server = await startPostgres();
   await using world = await openPrepared(server);
   const data = await dataOf(server);
@@ -138,7 +140,7 @@ if (installedPostgres === undefined) {
 }
 
 test.skipIf(installedPostgres === undefined)(
-  "a dump is put back into schemas of the same names: no second message, no second quota",
+  "a dump that is put back causes no second message and no second quota",
   async () => {
     await using server = await startPostgres({ programs: installedPostgres! });
     await using world = await openPrepared(server);
@@ -158,7 +160,7 @@ test.skipIf(installedPostgres === undefined)(
 );
 
 test.skipIf(installedPostgres === undefined)(
-  "a base backup is recovered to its end: no second message, no second quota",
+  "a recovered base backup causes no second message and no second quota",
   async () => {
     const options = {
       programs: installedPostgres!,

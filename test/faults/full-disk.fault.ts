@@ -11,14 +11,17 @@ import { lossesOf } from "./whole.ts";
 
 const DISK_MIB = 8;
 
-/** Promised time until the service works again once there is space, without a restart. */
+/** Promised time until the service works again, without a restart, once the disk has space. */
 const RECOVERY_MS_MAX = 5_000;
 
-/** Requests while the disk is full, and the memory they may cost: a refused request keeps nothing. */
+/**
+ * Number of requests while the disk is full, and the memory that they may cost: the service keeps nothing of a refused
+ * request.
+ */
 const REFUSED = 3_000;
 const GROWTH_MIB_MAX = 64;
 
-test.skipIf(!isRoot)("a full disk refuses with 503 and forgets it once there is room", async () => {
+test.skipIf(!isRoot)("a service on a full disk answers 503 and recovers once there is room", async () => {
   await using disk = await mountSmallDisk(DISK_MIB);
   await using world = await openInstallation();
   Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
@@ -74,62 +77,59 @@ test.skipIf(!isRoot)("a full disk refuses with 503 and forgets it once there is 
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
 });
 
-test.skipIf(!isRoot)(
-  "a disk that fills during a run: no message without its intent, no recipient gets two",
-  async () => {
-    const people = 40;
-    await using disk = await mountSmallDisk(DISK_MIB);
-    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 100 } });
-    Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
-    await addPeople(world, people);
-    const service = await world.serve();
-    await authorize(service, world.sandbox);
-    expect((await service.post("/social/run")).status).toBe(202);
-    await until(
-      () => Promise.resolve(world.sandbox.x.accepted.size),
-      (size) => size >= 10,
-    );
-    // The first click of the day creates its keys; a later 503 is caused by the log.
-    expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
-    await disk.fill();
-    await until(
-      () => service.post("/api/tracking/event", click(0), BEARER),
-      ({ status }) => status === 503,
-    );
-    await until(
-      () => Promise.resolve(service.log()),
-      (log) => /a run (?:failed|ended by a fault)/.test(log),
-    );
-    const reachedWhenFull = arrivals(world).people;
-    await disk.free();
-    // The run closes itself once there is space; the next run contacts all others.
-    await settled(service);
-    expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
-    await settled(service);
+test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no second message", async () => {
+  const people = 40;
+  await using disk = await mountSmallDisk(DISK_MIB);
+  await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 100 } });
+  Object.assign(world.env, NO_CHANNELS, { DATABASE_URL: `sqlite:${join(disk.path, "reachlog.sqlite")}` });
+  await addPeople(world, people);
+  const service = await world.serve();
+  await authorize(service, world.sandbox);
+  expect((await service.post("/social/run")).status).toBe(202);
+  await until(
+    () => Promise.resolve(world.sandbox.x.accepted.size),
+    (size) => size >= 10,
+  );
+  // The first click of the day creates its keys; a later 503 is caused by the log.
+  expect((await service.post("/api/tracking/event", click(0), BEARER)).status).toBe(202);
+  await disk.fill();
+  await until(
+    () => service.post("/api/tracking/event", click(0), BEARER),
+    ({ status }) => status === 503,
+  );
+  await until(
+    () => Promise.resolve(service.log()),
+    (log) => /a run (?:failed|ended by a fault)/.test(log),
+  );
+  const reachedWhenFull = arrivals(world).people;
+  await disk.free();
+  // The run closes itself once there is space; the next run contacts all others.
+  await settled(service);
+  expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+  await settled(service);
 
-    const intents = new Map<string, string>();
-    for (const { type, data } of await exported(world)) {
-      if (type !== "DirectMessageAttempted") continue;
-      const { id } = data["recipient"] as { id: string };
-      expect(intents.has(id)).toBe(false);
-      intents.set(id, String(data["attempt_id"]));
-    }
-    const { accepted } = world.sandbox.x;
-    const unrecorded = [...accepted.keys()].filter((id) => !intents.has(id));
-    console.log(
-      `full disk in a run: ${reachedWhenFull} reached when it was full, ${accepted.size} in the end, ` +
-        `${unrecorded.length} without an intent, at most ${arrivals(world).mostToOne} to one person`,
-    );
-    expect(unrecorded).toEqual([]);
-    expect(reachedWhenFull).toBeLessThan(people);
-    const stats = (await (await service.get("/social/stats")).json()) as { sent: number; failed: number };
-    expect(arrivals(world)).toEqual({ people: stats.sent, mostToOne: 1 });
-    // The recipient of the last intent on the disk is looked up, not found, and not contacted again.
-    expect(stats.failed).toBeWithin(0, 2);
-    expect(stats.sent + stats.failed).toBe(people);
-    expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
-  },
-);
+  const intents = new Map<string, string>();
+  for (const { type, data } of await exported(world)) {
+    if (type !== "DirectMessageAttempted") continue;
+    const { id } = data["recipient"] as { id: string };
+    expect(intents.has(id)).toBe(false);
+    intents.set(id, String(data["attempt_id"]));
+  }
+  const { accepted } = world.sandbox.x;
+  const unrecorded = [...accepted.keys()].filter((id) => !intents.has(id));
+  console.log(
+    `full disk in a run: ${reachedWhenFull} reached when it was full, ${accepted.size} in the end, ` +
+      `${unrecorded.length} without an intent, at most ${arrivals(world).mostToOne} to one person`,
+  );
+  expect(unrecorded).toEqual([]);
+  expect(reachedWhenFull).toBeLessThan(people);
+  const stats = (await (await service.get("/social/stats")).json()) as { sent: number; failed: number };
+  expect(arrivals(world)).toEqual({ people: stats.sent, mostToOne: 1 });
+  // The recipient of the last intent on the disk is looked up, not found, and not contacted again.
+  expect(stats.failed).toBeWithin(0, 2);
+  expect(stats.sent + stats.failed).toBe(people);
+  expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });
+});
 
 async function settled(service: Running): Promise<void> {
   await until(

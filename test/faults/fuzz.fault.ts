@@ -15,7 +15,7 @@ const DEPLOYMENTS = [
 ];
 
 for (const { deployment, requests } of DEPLOYMENTS) {
-  test(`${requests} requests made from the service's own OpenAPI document, ${deployment.name}`, async () => {
+  test(`the service answers ${requests} generated requests as documented, with ${deployment.name}`, async () => {
     const report = await fuzz({ requests, seed, deployment });
     expectSound(deployment, report);
     expect(report.requests).toBeGreaterThanOrEqual(requests);

@@ -9,14 +9,17 @@ import { has, run } from "./tools.ts";
 const IDLERS = 100;
 const DESCRIPTORS_LEFT = 40;
 
-/** A half-sent request is closed after about 12 s; waiting connections are then accepted, in three groups. */
+/**
+ * Longest time until waiting connections are served. A half-sent request is closed after about 12 s; the waiting
+ * connections are then accepted, in three groups.
+ */
 const RECOVERY_MS_MAX = 60_000;
 
 /** Time that a client waits for a service that may not accept its connection. */
 const PATIENCE_MS = 1_000;
 
 test.skipIf(!has("prlimit"))(
-  `${IDLERS} idle connections to a service with file descriptors for ${DESCRIPTORS_LEFT}: it goes on, and takes clicks again`,
+  `a service with ${DESCRIPTORS_LEFT} free file descriptors accepts clicks again after ${IDLERS} idle connections`,
   async () => {
     await using target = await openTarget({ AUTH_POLICY: "spec" });
     const { service, open } = target;

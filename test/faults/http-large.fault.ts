@@ -11,10 +11,13 @@ afterAll(() => target[Symbol.asyncDispose]());
 const MIB = 1024 * 1024;
 const BODY_MIB = 100;
 
-/** A body is abandoned at 64 KiB; the rest is held by the sockets. */
+/**
+ * Largest growth of the service's memory during large uploads. It abandons a body at 64 KiB; the rest is held by the
+ * sockets.
+ */
 const GROWTH_MIB_MAX = 20;
 
-/** Clients that send such a body at the same time. */
+/** Number of clients that send a too large body at the same time. */
 const TOGETHER = 4;
 
 const PATHS = [
@@ -56,7 +59,7 @@ async function upload({ open, url, service }: Target, method: string, path: stri
 }
 
 const large: Attack = {
-  name: `bodies of ${BODY_MIB} MiB, with a length and in chunks, ${TOGETHER} at a time, on every kind of path`,
+  name: `the service refuses bodies of ${BODY_MIB} MiB, ${TOGETHER} at a time, on every kind of path`,
   expected: `refused before they are read, memory + ≤ ${GROWTH_MIB_MAX} MiB`,
   async run(attacked) {
     // The first uploads warm the service up.
@@ -78,7 +81,7 @@ const large: Attack = {
 };
 
 const lying: Attack = {
-  name: "lengths of up to 4 EiB, of which nothing comes",
+  name: "the service refuses lengths of up to 4 EiB whose body never arrives",
   expected: "413 or 400 at once",
   async run(attacked) {
     const lengths = ["65537", "1000000000", "4294967297", "1152921504606846976", "4611686018427387904", "9".repeat(40)];

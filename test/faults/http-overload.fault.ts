@@ -13,11 +13,14 @@ afterAll(() => target[Symbol.asyncDispose]());
 /** More callers than the service answers at the same time. */
 const CALLERS = IN_FLIGHT_MAX + 500;
 
-/** Each waiting request holds its text, its timer and its place in the log's queue. */
+/**
+ * Largest growth of the service's memory. Each waiting request holds its text, its timer and its place in the log's
+ * queue.
+ */
 const GROWTH_MIB_MAX = 200;
 
 const overload: Attack = {
-  name: `${CALLERS} notifications at the same time, while the chat does not answer`,
+  name: `the service answers ${CALLERS} notifications at once while the chat does not answer`,
   expected: "each answered: 202, or 503 with Retry-After; health 200; then as before",
   async run({ open, url, service, world }) {
     world.sandbox.faults.add({ network: "slack", kind: "timeout_before" });

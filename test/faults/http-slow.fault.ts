@@ -8,11 +8,14 @@ import type { Connection } from "../http/wire/connection.ts";
 const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());
 
-/** Limit until the headers are complete, and until the request is complete or the connection has been idle. */
+/**
+ * Time limits of the service: until the headers are complete, and until the request is complete or an idle connection
+ * is closed.
+ */
 const HEADERS_MS_MAX = 15_000;
 const BODY_MS_MAX = 35_000;
 
-/** A client on a slow line must be served too. */
+/** Shortest time that the service must wait for a client, since one on a slow line must be served too. */
 const PATIENCE_MS_MIN = 5_000;
 
 /** Connections that stay idle while others are served. */
@@ -24,7 +27,7 @@ const HALVES = IN_FLIGHT_MAX + 100;
 interface SlowClient {
   readonly what: string;
   readonly first: string;
-  /** Sent repeatedly. */
+  /** Text that the client sends repeatedly after `first`. */
   readonly drip?: string;
   readonly closedMs: number;
 }
@@ -57,7 +60,7 @@ const CLIENTS: readonly SlowClient[] = [
 
 const DRIP_MS = 1_000;
 
-/** Ms until the service closed the connection. */
+/** Returns how long the service kept the slow client's connection open, in ms. */
 async function endure(connection: Connection, { first, drip }: SlowClient): Promise<number> {
   await connection.write(first);
   const dripping = setInterval(() => void (drip === undefined ? undefined : connection.write(drip)), DRIP_MS);
@@ -69,7 +72,7 @@ async function endure(connection: Connection, { first, drip }: SlowClient): Prom
 }
 
 const slow: Attack = {
-  name: `${CLIENTS.length} kinds of slow clients, with ${IDLERS} idle connections and ${HALVES} half bodies beside them`,
+  name: `the service closes ${CLIENTS.length} kinds of slow clients among ${IDLERS} idle connections and ${HALVES} half bodies`,
   expected: `hung up in ${HEADERS_MS_MAX / 1000} s, or ${BODY_MS_MAX / 1000} s with a body; all others served`,
   async run({ open, url, service }) {
     const idlers = await Promise.all(Array.from({ length: IDLERS + HALVES }, () => open()));

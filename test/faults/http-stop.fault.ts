@@ -9,7 +9,7 @@ const STOPS = 3;
 const SHUTDOWN_SECONDS = 10;
 const STUCK_EACH = 10;
 
-/** The bytes of clients that then neither continue nor close the connection. */
+/** Returns the first bytes of clients that then neither continue nor close the connection. */
 const STUCK = (host: string): readonly string[] => [
   "",
   "GET /api/health HTTP/1.1\r\n",
@@ -20,7 +20,7 @@ const STUCK = (host: string): readonly string[] => [
 ];
 
 const stopping: Attack<undefined> = {
-  name: `SIGTERM under load, with ${STUCK_EACH} each of clients that are stuck in every stage of a request`,
+  name: `the service stops in order on SIGTERM with stuck clients at each stage of a request`,
   expected: "exit 0 in order and in time; acknowledged and lost 0; recorded and not answered 0",
   async run() {
     await using world = await openInstallation();

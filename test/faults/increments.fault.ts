@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { backup } from "../../src/commands/backup.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
@@ -76,7 +76,7 @@ async function back(env: Env, folder: string): Promise<Made> {
   return JSON.parse(out) as Made;
 }
 
-/** Size in bytes of the events as the hashes cover them. */
+/** Returns the size in bytes of these events in the canonical form that the hashes cover. */
 async function bytesBetween(env: Env, from: number, to: number): Promise<number> {
   return withLog(env, async (log) => {
     let bytes = 0;
@@ -91,7 +91,7 @@ const segmentsIn = (folder: string): string[] =>
     .map((name) => join(folder, "segments", name));
 const sizeOf = (files: readonly string[]): number => files.reduce((sum, file) => sum + readFileSync(file).length, 0);
 
-test(`${DAYS} daily backups: the last costs its day alone; each day and ${POSITIONS} positions are restored as heads kept elsewhere say`, async () => {
+test(`${DAYS} daily incremental backups stay small and restore each day and ${POSITIONS} positions exactly`, async () => {
   using folder = temporaryFolder();
   const env = inFile(folder);
   const all = folder.file("all");
@@ -132,7 +132,7 @@ test(`${DAYS} daily backups: the last costs its day alone; each day and ${POSITI
   }
 });
 
-test(`${FLIPS} single bits flipped in segments: each is found and its file named; so is each missing one`, async () => {
+test(`a verification names the segment of each of ${FLIPS} flipped bits and each missing segment`, async () => {
   using folder = temporaryFolder();
   const env = inFile(folder);
   const all = folder.file("all");
@@ -168,58 +168,55 @@ test(`${FLIPS} single bits flipped in segments: each is found and its file named
 test.each([
   ["a file", async (folder: TemporaryFolder) => inFile(folder)],
   ["PostgreSQL", async () => ({ REACHLOG_KEY, DATABASE_URL: await newDatabase() })],
-])(
-  `a log in %s, ${KILLS} times kill -9 of a backup: nothing lost, nothing twice, the next one completes`,
-  async (engine, make) => {
-    await using world = await openInstallation();
-    using folder = temporaryFolder();
-    const env: Env = await make(folder);
-    const all = folder.file("all");
-    await appendDay(env, 0, 50, 2);
-    await back(env, all);
-    const kept = (): string =>
-      segmentsIn(all)
-        .map((file) => `${basename(file)} ${Bun.hash(readFileSync(file))}`)
-        .join();
-    let [killed, left] = [0, 0];
-    /**
-     * Longest delay of a kill; shortened when a kill came after the folder was released, so that kills spread over the
-     * time before.
-     */
-    let reachMs = 60;
-    for (let kill = 0; kill < KILLS; kill += 1) {
-      await appendDay(env, 1 + kill / KILLS, 5, 1);
-      const before = kept();
-      const child = world.start(["backup", all, "--incremental"], env);
-      while (!existsSync(join(all, "backup.owner")) && child.exitCode === null) await Bun.sleep(1);
-      await Bun.sleep(Math.random() * reachMs);
-      child.kill("SIGKILL");
-      await child.exited;
-      if (child.signalCode === "SIGKILL") killed += 1;
-      if (existsSync(join(all, "backup.owner"))) left += 1;
-      else reachMs = Math.max(5, reachMs - 1);
-      const made = await back(env, all);
-      expect(kept().startsWith(before)).toBe(true);
-      expect(await run(env, backup, all, "--verify")).toMatchObject({
-        code: 0,
-        out: expect.stringContaining(made.hash),
-      });
-    }
-    const last = await back(env, all);
-    const place = inFile(folder);
-    expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
-    const idsOf = (one: Env) =>
-      withLog(one, (log) => Array.fromAsync(log.readStored({ to: last.position }), ({ id, hash }) => `${id} ${hash}`));
-    const [ids, wanted] = [await idsOf(place), await idsOf(env)];
-    console.log(`kill -9 of backups of ${engine} ${KILLS}: killed while running ${killed}, holding the folder ${left}`);
-    expect(ids).toEqual(wanted);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(left).toBeGreaterThan(KILLS / 2);
-  },
-);
+])(`backups of a log in %s lose and duplicate nothing after ${KILLS} times kill -9`, async (engine, make) => {
+  await using world = await openInstallation();
+  using folder = temporaryFolder();
+  const env: Env = await make(folder);
+  const all = folder.file("all");
+  await appendDay(env, 0, 50, 2);
+  await back(env, all);
+  const kept = (): string =>
+    segmentsIn(all)
+      .map((file) => `${basename(file)} ${Bun.hash(readFileSync(file))}`)
+      .join();
+  let [killed, left] = [0, 0];
+  /**
+   * Longest delay of a kill after the start of a backup. Shortened when a kill came too late, after the backup had
+   * released its folder, so that kills spread over the backup.
+   */
+  let reachMs = 60;
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    await appendDay(env, 1 + kill / KILLS, 5, 1);
+    const before = kept();
+    const child = world.start(["backup", all, "--incremental"], env);
+    while (!existsSync(join(all, "backup.owner")) && child.exitCode === null) await Bun.sleep(1);
+    await Bun.sleep(Math.random() * reachMs);
+    child.kill("SIGKILL");
+    await child.exited;
+    if (child.signalCode === "SIGKILL") killed += 1;
+    if (existsSync(join(all, "backup.owner"))) left += 1;
+    else reachMs = Math.max(5, reachMs - 1);
+    const made = await back(env, all);
+    expect(kept().startsWith(before)).toBe(true);
+    expect(await run(env, backup, all, "--verify")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(made.hash),
+    });
+  }
+  const last = await back(env, all);
+  const place = inFile(folder);
+  expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
+  const idsOf = (one: Env) =>
+    withLog(one, (log) => Array.fromAsync(log.readStored({ to: last.position }), ({ id, hash }) => `${id} ${hash}`));
+  const [ids, wanted] = [await idsOf(place), await idsOf(env)];
+  console.log(`kill -9 of backups of ${engine} ${KILLS}: killed while running ${killed}, holding the folder ${left}`);
+  expect(ids).toEqual(wanted);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(left).toBeGreaterThan(KILLS / 2);
+});
 
 test.skipIf(!isRoot || !has("xfs_io"))(
-  `${CUTS} power cuts in a backup, and ${CUTS} after one: what was printed is there and proves itself, and the next one completes`,
+  `a printed backup survives ${CUTS} power cuts during, and ${CUTS} after, a backup`,
   async () => {
     await using world = await openInstallation();
     await using disk = await mountFailingDisk();
@@ -267,11 +264,11 @@ test.skipIf(!isRoot || !has("xfs_io"))(
   },
 );
 
-/** Largest size of a segment in canonical bytes, plus one more event. */
+/** Largest size of a segment: its limit in canonical bytes, plus one more event. */
 const SEGMENT_BYTES = 64 * 1024 * 1024 + 16_384;
 const LONG_CLICKS = 34_000;
 
-test("more than 64 MiB in one backup become several segments, and all of them are restored", async () => {
+test("a backup of more than 64 MiB has several segments and restores completely", async () => {
   using folder = temporaryFolder();
   const env = inFile(folder);
   const all = folder.file("all");
@@ -296,7 +293,7 @@ test("more than 64 MiB in one backup become several segments, and all of them ar
 });
 
 test.skipIf(!isRoot)(
-  "a disk that fills during a backup: the former ones stay whole, and the next one completes",
+  "a disk that fills during a backup keeps former backups whole, and the next completes",
   async () => {
     await using disk = await mountSmallDisk(8);
     using folder = temporaryFolder();
@@ -320,7 +317,7 @@ test.skipIf(!isRoot)(
   },
 );
 
-test("a program of 50 lines in Python reads the segments, proves the chain and the root, and finds what was altered", async () => {
+test("a Python program of 50 lines reads the segments, proves chain and root, and finds alterations", async () => {
   using folder = temporaryFolder();
   const env = inFile(folder);
   const all = folder.file("all");

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "bun:test";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { startPostgres } from "eventstore-lite/testing";
 import {
   authorize,
   ended,
@@ -58,7 +58,9 @@ async function openTwoClocks(aheadMs: number, settings: Record<string, string> =
   return { world, right, wrong, clock, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Returns the status and the problem type of the answer to a run; waits for a run that starts. */
+/**
+ * Requests a run, and returns the status and the problem type of the answer. If a run starts, waits until it has ended.
+ */
 async function run(service: Running): Promise<{ status: number; type: string | undefined }> {
   const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
   const { type } = (await answer.json()) as { type?: string };
@@ -69,9 +71,9 @@ async function run(service: Running): Promise<{ status: number; type: string | u
 const SKEWED = { status: 503, type: "urn:reachlog:problem:clock-skewed" };
 
 test.skipIf(libfaketime === undefined).each([
-  ["the right one makes the first run", true],
-  ["the wrong one is asked first", false],
-])("of two instances one is two hours ahead, and %s: one day's messages go out", async (_name, rightFirst) => {
+  ["the right one runs first", true],
+  ["the wrong one is triggered first", false],
+])("two instances, one two hours ahead, send one day's messages when %s", async (_name, rightFirst) => {
   await using two = await openTwoClocks(2 * HOUR_MS);
   const { world, right, wrong } = two;
   if (!rightFirst) expect(await run(wrong)).toEqual(SKEWED);
@@ -84,7 +86,7 @@ test.skipIf(libfaketime === undefined).each([
 });
 
 test.skipIf(libfaketime === undefined)(
-  "a clock is moved by hours and by minutes, while runs go on at both instances: one day's messages go out",
+  "two instances send one day's messages while the clock of one is moved",
   async () => {
     await using two = await openTwoClocks(0);
     const { world, right, wrong, clock } = two;
@@ -109,7 +111,7 @@ test.skipIf(libfaketime === undefined)(
 );
 
 test.skipIf(libfaketime === undefined)(
-  "an instance that is three days ahead lets nothing expire, and says why it makes no runs",
+  "an instance three days ahead expires no data, and doctor says why no run starts",
   async () => {
     await using two = await openTwoClocks(3 * 24 * HOUR_MS, { RETENTION_DAYS: "1" });
     const { world, right, wrong, clock } = two;

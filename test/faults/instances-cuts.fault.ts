@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
-import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
+import { startPostgres, startProxy, type Proxy } from "eventstore-lite/testing";
 import { BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { rowOf } from "./delivery-networks.ts";
@@ -14,14 +13,14 @@ const CUTS = isWhole ? 500 : 60;
 const CLICKS = { callers: 6, pauseMs: 5 };
 const ROWS = [rowOf("meta")];
 
-/** A cut happens within this many messages, on any connection and in either direction. */
+/** Largest number of PostgreSQL messages before a cut, which happens on any connection and in either direction. */
 const MESSAGES = 60;
 const VERDICTS = ["cut", "cut-behind"] as const;
 
-/** A proxy stands between this instance and the server; the other instance has none. */
+/** Index of the instance whose connections to the database server pass a proxy; the other instance has none. */
 const CUT_OFF = 0;
 
-/** The same seed makes the same choices; the processes still behave differently. */
+/** Seed of the random choices. The same seed makes the same choices; the processes still behave differently. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 async function openWorld() {
@@ -36,7 +35,7 @@ async function openWorld() {
   return { proxy, instances, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-test(`${CUTS} times a connection between an instance and PostgreSQL is cut under load: nothing is lost or doubled, and it goes on by itself`, async () => {
+test(`an instance loses and duplicates nothing when connections to PostgreSQL are cut ${CUTS} times`, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same cuts)`);
   const pick = createPick(SEED);
   await using world = await openWorld();
@@ -60,7 +59,7 @@ test(`${CUTS} times a connection between an instance and PostgreSQL is cut under
   await expectWhole(instances.world);
 });
 
-/** Cuts after `after` more messages. Resolves with the sender of the cut message, once it has happened. */
+/** Cuts a connection after `after` more messages. Resolves with the sender of the cut message, once it has happened. */
 async function cutOnce(proxy: Proxy, after: number, verdict: (typeof VERDICTS)[number]): Promise<"client" | "server"> {
   const { promise, resolve } = Promise.withResolvers<"client" | "server">();
   let left = after;
@@ -73,7 +72,7 @@ async function cutOnce(proxy: Proxy, after: number, verdict: (typeof VERDICTS)[n
   return promise;
 }
 
-test("a network that swallows everything: clicks are refused in bounded time, reads go on and say that they are old, and then all is well again", async () => {
+test("an instance cut off from PostgreSQL refuses clicks, serves stale reads, and recovers", async () => {
   await using world = await openWorld();
   const { proxy, instances } = world;
   const { service } = await instances.at(CUT_OFF);

@@ -9,10 +9,10 @@ import { expectWhole } from "./whole.ts";
 const CLICKS = { callers: 4, pauseMs: 20 };
 const ROWS = [rowOf("meta")];
 
-/** Clicks acknowledged before the primary dies, and again after. */
+/** Number of clicks acknowledged before the primary server dies, and again after. */
 const EACH = 200;
 
-/** Acknowledged clicks that the standby never receives. */
+/** Number of acknowledged clicks that the standby server never receives. */
 const UNHEARD = 50;
 
 const EXIT_FAULT = 70;
@@ -23,7 +23,7 @@ if (installedPostgres === undefined) {
 }
 
 test.skipIf(installedPostgres === undefined)(
-  "a synchronous standby takes over under load: the instances go on with it, and nothing acknowledged is lost",
+  "instances continue with a synchronous standby and lose no acknowledged click",
   async () => {
     await using pair = await openPair(installedPostgres!, { isSynchronous: true });
     await using instances = await openInstances({ count: 2, rows: ROWS, settings: { DATABASE_URL: pair.url } });
@@ -49,7 +49,7 @@ test.skipIf(installedPostgres === undefined)(
 );
 
 test.skipIf(installedPostgres === undefined)(
-  "a standby that was behind takes over: each instance ends and says so, and starts only when the loss is accepted",
+  "each instance ends when a lagging standby takes over, and starts only with --accept-loss",
   async () => {
     await using pair = await openPair(installedPostgres!, { isSynchronous: false });
     await using instances = await openInstances({ count: 2, rows: ROWS, settings: { DATABASE_URL: pair.url } });

@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startProxy, type Proxy, type Verdict } from "eventstore-lite/test/proxy";
-import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { startProxy, type Proxy, type Verdict, startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { attemptsOf } from "./attempts.ts";
@@ -30,14 +29,14 @@ const INSTANCES = 3;
 const CLICKS = { callers: 4, pauseMs: 100 };
 
 /**
- * Daily quota and the spacing of its messages. The spacing lets it be used up before the end, although runs stop while
- * clocks are wrong.
+ * Daily quota, and the seconds between its messages: short enough that it is used up before the end, although runs stop
+ * while clocks are wrong.
  */
 const LIMIT = 30;
 const SPACING_S = Math.ceil((0.25 * MINUTES * 60) / LIMIT);
 const PEOPLE = 100;
 
-/** A fault begins at random up to this long after all is well; a server is down for up to the second time. */
+/** Longest random time from when all is well to the next fault, and longest random time that a server is down. */
 const WELL_MS_MAX = 2_000;
 const AWAY_MS_MAX = 3_000;
 
@@ -65,20 +64,20 @@ const CLOCKS_MS = [-HOUR_MS, 0, HOUR_MS];
 const DAY_AHEAD_MS = 26 * HOUR_MS;
 const DAY_AHEAD = INSTANCES - 1;
 
-/** Fewer connections than three instances want (about thirty). */
+/** Number of connections that a crowded server accepts, fewer than three instances want (about thirty). */
 const CONNECTIONS_MAX = "12";
 
-/** One of this many messages is cut or delayed. */
+/** Number of messages between instances and server of which one is cut or delayed. */
 const MESSAGES = 40;
 
 /** Longest time that any instance is out of service after a fault has ended. */
 const RECOVERY_S_MAX = 5;
 
-/** Meta and LINE de-duplicate; at Slack each repeat is another message. */
+/** Networks that receive clicks. Meta and LINE de-duplicate; at Slack each repeat is another message. */
 const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
 const CHANNEL_ROLES = ["dispatcher-ads", "dispatcher-chat", "dispatcher-messaging"];
 
-/** The same seed makes the same choices; the processes still behave differently. */
+/** Seed of the random choices. The same seed makes the same choices; the processes still behave differently. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 /** Durations in seconds. */
@@ -90,7 +89,7 @@ interface Figures {
   readonly runsAfterKill: number[];
 }
 
-const TITLE = `${INSTANCES} instances and PostgreSQL under clicks and runs, for ${MINUTES} minutes of kills, cuts and moved clocks`;
+const TITLE = `${INSTANCES} instances lose and duplicate nothing in ${MINUTES} minutes of kills, cuts and moved clocks`;
 
 test.skipIf(libfaketime === undefined)(TITLE, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same faults)`);
@@ -194,16 +193,16 @@ function createClocks() {
 interface Stage {
   readonly instances: Instances;
   readonly server: PostgresServer;
-  /** Proxy between the server and the instance at each place. */
+  /** Proxies between the database server and the instances, by the place of the instance. */
   readonly proxies: readonly Proxy[];
-  /** Clock of the instance at each place. */
+  /** Fake clocks of the instances, by the place of the instance. */
   readonly clocks: readonly FakeClock[];
   readonly load: NamedClicks;
   readonly triggers: Triggers;
   readonly figures: Figures;
 }
 
-/** Returns how often each kind of fault was injected. */
+/** Injects faults, one after another. Returns how often each kind was injected. */
 async function inject(stage: Stage): Promise<Record<FaultKind, number>> {
   const { instances, load, figures } = stage;
   const pick = createPick(SEED);
@@ -245,7 +244,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await Bun.sleep(pick(AWAY_MS_MAX));
     await server.start();
   },
-  /** The server restarts and accepts too few connections for a while. */
+  /** Restarts the database server with too few connections for the instances, for a while. */
   async crowded({ server }, pick) {
     await server.stop("immediate");
     await server.start({ max_connections: CONNECTIONS_MAX });
@@ -267,7 +266,7 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     const clock = clocks[pick(INSTANCES)]!;
     clock.set(Date.now() + CLOCKS_MS[pick(CLOCKS_MS.length)]!);
   },
-  /** The last instance is 26 hours ahead until its clock moves again. */
+  /** Sets the last instance's clock 26 hours ahead, until its clock moves again. */
   async day({ clocks }) {
     clocks[DAY_AHEAD]!.set(Date.now() + DAY_AHEAD_MS);
   },
@@ -330,7 +329,10 @@ async function handedOver(instances: Instances, former: string, holders: Readonl
   return Object.values(await untilHandedOver(witness!.service, former, roles));
 }
 
-/** Ends the run and waits until nothing is pending or in doubt and all instances agree. Returns the health of each. */
+/**
+ * Ends the run in progress and waits until nothing is pending or in doubt and all instances agree. Returns the health
+ * of each.
+ */
 async function settled({ world, places, at }: Instances) {
   const services = await Promise.all(places.map(async (place) => (await at(place)).service));
   expect((await services[0]!.post("/social/run/stop", undefined, BEARER)).status).toBeOneOf([202, 409]);

@@ -5,15 +5,15 @@ import { click } from "./load.ts";
 
 /** Named clicks posted to the living instances, with their answers. Disposing it ends the load immediately. */
 export interface NamedClicks extends Disposable {
-  /** The id in each 202, by the click's name. */
+  /** Event id in each answer with 202, by the click's name. */
   readonly acknowledged: ReadonlyMap<string, string>;
   /** Names of all posted clicks. */
   readonly posted: ReadonlySet<string>;
   /** Names of the clicks that were refused and not posted again. */
   readonly refused: ReadonlySet<string>;
-  /** Answers by status. */
+  /** Number of answers by status. */
   readonly answers: ReadonlyMap<number, number>;
-  /** Requests that got no answer. */
+  /** Number of requests that got no answer. */
   readonly unanswered: number;
   /** Resolves when `count` more clicks are acknowledged. */
   more(count: number): Promise<void>;
@@ -25,7 +25,7 @@ export interface NamedClicksOptions {
   readonly callers: number;
   /** Pause of each caller between its requests. */
   readonly pauseMs: number;
-  /** The places that are called. */
+  /** Places of the instances that are called. */
   readonly places?: readonly number[];
 }
 
@@ -119,9 +119,9 @@ export function startNamedClicks(
 
 /** Names of the clicks whose record contradicts their answer. */
 export interface ClickLosses {
-  /** Acknowledged, but missing in the log or different there. */
+  /** Clicks that were acknowledged, but are missing in the log or different there. */
   readonly lost: readonly string[];
-  /** Refused, but in the log. */
+  /** Clicks that were refused, but are in the log. */
   readonly zombies: readonly string[];
   readonly doubled: readonly string[];
 }
@@ -140,7 +140,7 @@ export function lossesAmong(log: readonly Logged[], { acknowledged, posted, refu
   };
 }
 
-/** Formats the losses as a part of a line of figures. */
+/** Formats the numbers of lost, refused but recorded, and doubled clicks as a part of a line of figures. */
 export function shownLosses({ lost, zombies, doubled }: ClickLosses): string {
   return `lost ${lost.length}, refused but there ${zombies.length}, doubled ${doubled.length}`;
 }

@@ -1,6 +1,6 @@
+import { USUAL_CHANNELS } from "../harness/click.ts";
 import { describe, expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import { CLICK_CHANNELS } from "../../events/channel.ts";
+import { newDatabase } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, until, type Running } from "../harness/process.ts";
 import { attemptsOf } from "./attempts.ts";
 import { countArrivals, rowOf } from "./delivery-networks.ts";
@@ -12,18 +12,18 @@ import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instance
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** The longest duration of a lease. */
+/** Time for which an instance is stopped: the longest duration of a lease. */
 const STOPPED_MS = 60_000;
 
 const PEOPLE = 6;
 const ROWS = [rowOf("meta"), rowOf("slack"), rowOf("line")];
 
-/** The network accepts the message, and its answer never arrives. */
+/** Fault of the sandbox: the network accepts the message, and its answer never arrives. */
 const UNANSWERED = { kind: "timeout_after_delivery", count: 1 } as const;
 
 /**
- * Longer than the two hours that X's access tokens live. The service's own clock does not move, so it believes them
- * valid.
+ * Time by which X's clock advances: longer than the two hours that X's access tokens live. The service's own clock does
+ * not move, so it believes its tokens valid.
  */
 const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
@@ -40,8 +40,8 @@ async function positionOf(service: Running): Promise<number> {
   return stats.as_of.position;
 }
 
-describe.concurrent("an instance that stands still for a minute, while another one takes over what it had", () => {
-  test("in its run and its dispatches: nothing is sent twice, and nothing that it does afterwards counts", async () => {
+describe.concurrent("an instance frozen for a minute while another takes over its roles", () => {
+  test("sends nothing twice and records nothing in its former run and dispatches", async () => {
     await using instances = await openTwo();
     const { world } = instances;
     const arrived = ROWS.map((row) => countArrivals(row, world.sandbox));
@@ -55,7 +55,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
     expect((await first.service.post("/social/run")).status).toBe(202);
     const { roles } = await healthOf(first.service);
     const held = Object.keys(roles).filter((role) => roles[role] === first.id);
-    const all = ["run", "retention", "signed-heads", ...CLICK_CHANNELS.map((name) => `dispatcher-${name}`)];
+    const all = ["run", "retention", "signed-heads", ...USUAL_CHANNELS.map((name) => `dispatcher-${name}`)];
     expect(held).toEqual(expect.arrayContaining(all));
     world.sandbox.faults.add({ network: "slack", ...UNANSWERED });
     await until(
@@ -112,7 +112,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
     await expectWhole(world);
   });
 
-  test("in a refresh of the tokens: the other one refreshes, and the first goes on with what it got", async () => {
+  test("continues with the tokens that the other refreshed", async () => {
     await using instances = await openTwo();
     const { world } = instances;
     const [first, second] = await Promise.all([instances.at(0), instances.at(1)]);
@@ -154,7 +154,7 @@ describe.concurrent("an instance that stands still for a minute, while another o
   });
 });
 
-/** Expects that nothing is recorded under a lease after the next lease begins. */
+/** Expects that no outcome is recorded under a dispatcher's lease after the next lease begins. */
 function expectNothingAfterClaims(log: Awaited<ReturnType<typeof exported>>): void {
   const tokens = log.filter(({ type }) => type === "DispatchClaimed").map(({ data }) => Number(data["token"]));
   expect(new Set(tokens).size).toBe(2);

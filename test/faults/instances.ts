@@ -28,7 +28,7 @@ interface InstancesOptions {
   readonly settings: Readonly<Record<string, string>>;
   /** The networks that receive clicks. */
   readonly rows: readonly NetworkRow[];
-  /** Settings of the instance at one place. */
+  /** Settings of only the instance at this place. */
   readonly own?: (place: number) => Record<string, string>;
   /** Flags for the runtime of each instance. */
   readonly flags?: readonly string[];
@@ -85,7 +85,7 @@ async function idOf(service: Running): Promise<string> {
 
 interface Health {
   readonly log: { readonly position: number };
-  /** All instances, the asked one first. */
+  /** All instances, beginning with the one that answers. */
   readonly instances: readonly { readonly id: string }[];
   readonly roles: Readonly<Record<string, string>>;
   readonly channels: Readonly<Record<string, { readonly pending: number }>>;

@@ -7,14 +7,15 @@ import { arrivals } from "./people.ts";
 import { isWhole } from "../harness/is-whole.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Each round has two kills; the first is between X's acceptance of a message and our record of it. */
+/** Number of rounds. Each has two kills; the first is between X's acceptance of a message and our record of it. */
 const ROUNDS = isWhole ? 25 : 10;
 const KILLS = 2 * ROUNDS;
 const LIMIT = 100;
 const PEOPLE = 130;
 
 /**
- * Delay until X shows a message: an immediate look would consider it lost, so the service looks again after a second.
+ * Delay until X's conversation shows a sent message. An immediate look would consider it lost, so the service looks
+ * again after a second.
  */
 const LATE_COMMIT_MS = 300;
 
@@ -24,16 +25,16 @@ const RUN_MS_MAX = 60;
 /** Latest moment of a kill in a start: the service opens the log or settles what the previous kill left. */
 const START_MS_MAX = 1_500;
 
-/** A kill waits for one of this many next messages of the run. */
+/** Number of next messages of the run from which the one at a kill is chosen. */
 const AHEAD_MAX = 3;
 
-/** Targets of the second kill of a round: a message that never reached X, a run, or a start. */
-const SECONDS = ["unsent", "run", "run", "start"] as const;
+/** Moments of the second kill of a round: while a message has not reached X, in a run, or in a start. */
+const SECOND_KILLS = ["unsent", "run", "run", "start"] as const;
 
-/** The same seed makes the same choices; the processes still behave differently. */
+/** Seed of the random choices. The same seed makes the same choices; the processes still behave differently. */
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
-test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get a message, none two, and the log knows all of them`, async () => {
+test(`at most ${LIMIT} of ${PEOPLE} recipients get a message, each once, after ${KILLS} times kill -9`, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
   const pick = createPick(SEED);
   await using world = await openInstallation({
@@ -49,7 +50,7 @@ test(`${KILLS} times kill -9 in runs over ${PEOPLE} people: at most ${LIMIT} get
   };
   for (let round = 0; round < ROUNDS; round++) {
     kills[await killAtRequest(world, service, await chosen(), "accepted")]++;
-    const second = SECONDS[pick(SECONDS.length)] ?? "run";
+    const second = SECOND_KILLS[pick(SECOND_KILLS.length)] ?? "run";
     if (second === "start") await killInStart(world, pick(START_MS_MAX));
     service = await settled(world);
     if (second === "start") kills.start++;
@@ -135,8 +136,8 @@ async function settled(world: Installation): Promise<Running> {
 }
 
 /**
- * Kills while the message to this recipient is unanswered: X has accepted it (`accepted`) or not received it
- * (`unsent`). Returns `idle` if the day's quota was used up before.
+ * Kills the service while its message to this recipient is unanswered: X has accepted it (`accepted`) or not received
+ * it (`unsent`). Returns `idle` if the day's quota was used up before.
  */
 async function killAtRequest(
   { sandbox }: Installation,
@@ -160,7 +161,8 @@ async function killAtRequest(
 }
 
 /**
- * Kills after `ms`. The run gets no further than this recipient; otherwise a quick one would use up the day's quota.
+ * Kills the service `ms` after its run has started. The run gets no further than this recipient; otherwise a quick one
+ * would use up the day's quota.
  */
 async function killInRun(
   { sandbox }: Installation,
@@ -182,7 +184,7 @@ async function killInStart(world: Installation, ms: number): Promise<void> {
   await kill({ process: starting });
 }
 
-/** Runs until the daily limit is reached or no recipient is left. */
+/** Starts runs until the daily limit is reached or no recipient is left. */
 async function finish(service: Running): Promise<void> {
   for (;;) {
     const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });

@@ -2,7 +2,7 @@ import { BEARER, type Running } from "../harness/process.ts";
 
 export interface LoadOptions {
   readonly connections: number;
-  /** Called before each request, so that the load follows a restarted service. */
+  /** Returns the service to call. Called before each request, so that the load follows a restarted service. */
   readonly service: () => Promise<Running>;
   /** Length of each click's address; a longer one fills a disk sooner. */
   readonly urlChars?: number;
@@ -10,17 +10,17 @@ export interface LoadOptions {
 
 /** Clicks posted continuously by several callers, with their answers. Disposing it ends the load immediately. */
 export interface Load extends Disposable {
-  /** The id in each 202. */
+  /** Event id in each answer with 202. */
   readonly acknowledged: Set<string>;
-  /** Answers by status. */
+  /** Number of answers by status. */
   readonly answers: Map<number, number>;
-  /** Requests that got no answer: their connection broke. */
+  /** Number of requests that got no answer because their connection broke. */
   readonly unanswered: number;
   /** Stops once each request in flight is answered or has lost its connection. */
   stop(): Promise<void>;
 }
 
-/** A body that the service accepts and that requests a dispatch to each configured channel. */
+/** Creates the body of a click that the service accepts and that requests a dispatch to each configured channel. */
 export function click(number: number, urlChars = 40): Record<string, string> {
   return {
     event: "click",

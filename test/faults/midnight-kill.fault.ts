@@ -14,7 +14,7 @@ const LATE_COMMIT_MS = 200;
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
 
 test.skipIf(libfaketime === undefined)(
-  `kill -9 in a run just before midnight, ${NIGHTS} nights: no day gets too many, no recipient gets two`,
+  `no day exceeds its limit after kill -9 in a run before midnight on ${NIGHTS} nights`,
   async () => {
     await using world = await openInstallation({
       x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS },

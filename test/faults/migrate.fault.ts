@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { writeMixedLog } from "../bench/mixed-log.ts";
 import { kill, openInstallation, until, type Installation } from "../harness/process.ts";
 
@@ -8,7 +8,7 @@ const EVENTS = process.env["FAULTS_WHOLE"] === "1" ? 1_000_000 : 20_000;
 
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
-/** The schemas of complete or partial logs on the server. */
+/** Returns the names of the database schemas on the server that belong to a complete or partial log. */
 async function schemasOf(url: string): Promise<string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   const rows = await database.run((sql) => sql`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'eventstore%'`);
@@ -25,7 +25,7 @@ async function stateOf(
   return { checked, head, stats: (await world.command("stats", "--json")).out };
 }
 
-test(`${EVENTS} events are moved to PostgreSQL and back: the same head and stats, also after a kill on the way`, async () => {
+test(`${EVENTS} events moved to PostgreSQL and back keep head and stats, even after a kill`, async () => {
   await using world = await openInstallation();
   Object.assign(world.env, KEY);
   await writeMixedLog(world.env["DATABASE_URL"]!.slice("sqlite:".length), EVENTS);

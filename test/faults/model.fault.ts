@@ -5,7 +5,10 @@ import { createLogs } from "../outreach/model/logs.ts";
 import { createTally } from "../outreach/model/tally.ts";
 import { isWhole } from "../harness/is-whole.ts";
 
-/** Enough to find a defect that shows in one history of a thousand, or of two hundred. */
+/**
+ * Number of random histories: enough to find a defect that shows in one of a thousand, or of two hundred in a short
+ * run.
+ */
 const HISTORIES = isWhole ? 5_000 : 600;
 
 test(`${HISTORIES} histories of the outreach protocol hold all of its rules`, async () => {

@@ -6,13 +6,13 @@ import { has, run } from "./tools.ts";
 const folder = join(import.meta.dirname, "../../deploy/observability");
 const hasPromtool = has("promtool");
 
-test.skipIf(!hasPromtool)("each alert fires where it should, and none while all is well", async () => {
+test.skipIf(!hasPromtool)("each alert fires in its case, and none while all is well", async () => {
   await run("promtool", "check", "rules", join(folder, "alerts.yml"));
   await run("promtool", "check", "config", "--syntax-only", join(folder, "prometheus.yml"));
   expect(await run("promtool", "test", "rules", join(folder, "alerts.test.yml"))).toContain("SUCCESS");
 });
 
-test.skipIf(!hasPromtool)("what a running service answers is what Prometheus reads", async () => {
+test.skipIf(!hasPromtool)("Prometheus's promtool accepts the metrics of a running service", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   await service.post("/api/notify", { message: "to be counted" });

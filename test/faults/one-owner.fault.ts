@@ -16,10 +16,10 @@ import { lossesOf } from "./whole.ts";
 const STARTS = 20;
 const EXIT_OWNED = 75;
 
-/** Longer than any time-out of the service for the log or a network. */
+/** Time for which a service is stopped: longer than any of its time-outs for the log or a network. */
 const STOPPED_MS = 10_000;
 
-test(`${STARTS} services started at once on one new log: one serves, the others name it`, async () => {
+test(`only one of ${STARTS} services started at once on a new log serves`, async () => {
   await using world = await openInstallation();
   const starts = await Promise.all(Array.from({ length: STARTS }, () => attempt(world)));
   const winners = starts.flatMap(({ service }) => service ?? []);
@@ -35,7 +35,7 @@ test(`${STARTS} services started at once on one new log: one serves, the others 
   expect((await winners[0]?.post("/api/tracking/event", click(0), BEARER))?.status).toBe(202);
 });
 
-test("a service that stands still keeps its log, and afterwards goes on without doubling anything", async () => {
+test("a frozen service keeps its log and then continues without duplicates", async () => {
   const people = 30;
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   world.env["SEND_SPACING_SECONDS"] = "1";
@@ -78,7 +78,10 @@ test("a service that stands still keeps its log, and afterwards goes on without 
   expect(arrivals(world)).toEqual({ people: people / 2, mostToOne: 1 });
 });
 
-/** Starts a service, which either listens or exits with a code and a message. */
+/**
+ * Starts a service on a log that others may own. Returns the service if it listens, otherwise its exit code and its
+ * message.
+ */
 async function attempt(world: Installation): Promise<{ service?: Running; code?: number; refusal?: string }> {
   const child = world.start(["serve"]);
   try {

@@ -14,7 +14,7 @@ const CALLERS = 8;
 /** Kills and restarts while the last quota place is in doubt. */
 const RESTARTS = 3;
 
-test(`${LIMIT - 1} of ${LIMIT} places taken, ${CALLERS} callers at once, kills and restarts in between: exactly one more message`, async () => {
+test(`exactly one message uses the last place, with ${CALLERS} callers at once and kills`, async () => {
   // X shows a message late, so that a restart that looks too early would consider the place free.
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
   await addPeople(world, PEOPLE);

@@ -9,16 +9,18 @@ import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Longer than a command takes on a busy machine. */
+/** Seconds until X accepts a message again after a 429: longer than a command takes on a busy machine. */
 const WINDOW_S = 8;
 
 /** Daily limit. */
 const LIMIT = 100;
 
-/** After each message the next recipient is suppressed at a random moment while the run reaches them. */
+/**
+ * Number of recipients. After each message the next one is suppressed at a random moment while the run reaches them.
+ */
 const PEOPLE = 190;
 
-/** About the duration of one message. */
+/** Longest time from a message to the suppression of the next recipient: about the duration of one message. */
 const MOMENT_MS_MAX = 10;
 
 /** Longest time from the last check before a request until X accepts the message, on any machine. */
@@ -26,7 +28,7 @@ const ON_THE_WAY_MS_MAX = 1_000;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
-test("people whose intent waits for X's window, suppressed by a command meanwhile, get no message", async () => {
+test("a recipient suppressed while the intent waits for X's window gets no message", async () => {
   const [people, waiting] = [6, [2, 4]];
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, people);
@@ -57,7 +59,7 @@ test("people whose intent waits for X's window, suppressed by a command meanwhil
   await expectWhole(world);
 });
 
-test("people suppressed by another process just as a run comes to them: no intent, and no message, after it", async () => {
+test("a recipient suppressed by another process during a run gets no later intent", async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same people)`);
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, PEOPLE);
@@ -112,7 +114,9 @@ async function suppressNext(world: Installation, service: Running): Promise<Map<
   return suppressedAt;
 }
 
-/** Counts the suppressions and intents of the log, in its order. */
+/**
+ * Counts the intents in the log, those after their recipient's suppression, and the messages withdrawn because of one.
+ */
 async function ordersOf(world: Installation) {
   const suppressed = new Set<unknown>();
   let [intents, afterwards, withdrawn] = [0, 0, 0];
@@ -142,12 +146,12 @@ async function healthOf(service: Running): Promise<Health> {
   return (await (await service.get("/social/health")).json()) as Health;
 }
 
-/** X's id of a recipient that `addPeople` created. */
+/** Returns X's id of the recipient that `addPeople` created with this number. */
 function idOf({ sandbox }: Installation, number: number): string | undefined {
   return [...sandbox.x.people.values()].find(({ username }) => username === `person_${number}`)?.id;
 }
 
-/** Number of a recipient that `addPeople` created; 0 if the id is undefined. */
+/** Returns the number of the recipient that `addPeople` created with this id at X; 0 if the id is undefined. */
 function numberOf({ sandbox }: Installation, id: string | undefined): number {
   return id === undefined ? 0 : Number(sandbox.x.people.get(id)?.username.slice("person_".length));
 }

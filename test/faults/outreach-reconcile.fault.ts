@@ -16,18 +16,19 @@ import { expectWhole } from "./whole.ts";
 const KILLS = 8;
 
 /**
- * Latest moment of a kill: from before the log opens until after the second look, which is a second after the first.
+ * Latest moment of a kill after a start: the service has by then opened the log and looked twice for the message at X,
+ * a second apart.
  */
 const RECONCILE_MS_MAX = 2_500;
 
 const STARTS_BESIDE = 4;
 
-/** Longer than the lease of a killed process. */
+/** Longest wait for the lease of a killed process to expire. */
 const LEASE_MS_MAX = 60_000;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
-test(`outreach reconcile killed ${KILLS} times, each time with a message in doubt: the next service settles it, once`, async () => {
+test(`the next service settles a message in doubt once after outreach reconcile is killed ${KILLS} times`, async () => {
   console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
   const pick = createPick(SEED);
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 300 } });
@@ -44,7 +45,7 @@ test(`outreach reconcile killed ${KILLS} times, each time with a message in doub
   await expectSettledOnce(world, service, { sent: KILLS / 2, failed: KILLS / 2 }, "reconcile killed");
 });
 
-test("a service that starts while outreach reconcile is at work: both look, and each message is settled once", async () => {
+test("each message is settled once when a service starts during outreach reconcile", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   let service = await serveAuthorized(world);
   for (let start = 0; start < STARTS_BESIDE; start++) {
@@ -88,7 +89,10 @@ async function dieInDoubt({ sandbox }: Installation, service: Running, kind: Fau
   faults.clear();
 }
 
-/** The service settles in the background, because no run is in progress. */
+/**
+ * Waits until the service has settled `count` messages. It settles them in the background, because no run is in
+ * progress.
+ */
 async function untilSettled(service: Running, count: number): Promise<void> {
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
@@ -114,7 +118,7 @@ async function expectSettledOnce(
   await expectWhole(world);
 }
 
-/** How often the log records the doubt and the outcome of each attempt. */
+/** Counts how often the log records the doubt and the outcome of each attempt. */
 async function toldOf(world: Installation): Promise<Map<string, number>> {
   const told = new Map<string, number>();
   for (const { type, data } of await exported(world)) {

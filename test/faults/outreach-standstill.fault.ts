@@ -8,10 +8,13 @@ import { expectWhole } from "./whole.ts";
 
 const PEOPLE = 12;
 
-/** In the middle of the run: neither the first message of a batch nor the last. */
+/** Number of the message at which the process is stopped: neither the first message of a batch nor the last. */
 const STOPPED_AT = 5;
 
-/** A lease lasts 30 s, and settling takes its new holder some seconds. */
+/**
+ * Longest time until another process has taken over. A lease lasts 30 s, and settling takes its new holder some
+ * seconds.
+ */
 const TAKEN_OVER_MS_MAX = 90_000;
 
 /** Exit code of a command that finds a run in progress. */
@@ -32,7 +35,7 @@ const MOMENTS: readonly Moment[] = [
   { what: "between two messages", fault: undefined, fate: "sent by another run" },
 ];
 
-test("a service stopped in a run for longer than its lease, while another process settles: what it does afterwards doubles nothing", async () => {
+test("a service frozen in a run longer than its lease sends nothing twice afterwards", async () => {
   // All at once, because waiting for a lease takes long; all settled, so that no process is left running.
   const ends = await Promise.allSettled(MOMENTS.map((moment) => standStill(moment)));
   for (const end of ends) {
@@ -83,7 +86,9 @@ interface Health {
   readonly run: { readonly sent: number; readonly waiting: { readonly reason: string } | null } | null;
 }
 
-/** Lets a run reach the moment, and stops the process there. */
+/**
+ * Starts a run, and stops the process with SIGSTOP at the message `STOPPED_AT`, once X has reacted to it with `fault`.
+ */
 async function stopAt({ sandbox }: Installation, service: Running, fault: Moment["fault"]): Promise<void> {
   const { x, faults } = sandbox;
   // The recipient that `addPeople` created at this place of the list.
@@ -103,7 +108,7 @@ async function stopAt({ sandbox }: Installation, service: Running, fault: Moment
   service.process.kill("SIGSTOP");
 }
 
-/** After a run is closed, nothing but the outcomes of its messages is recorded for it. */
+/** Expects that after a run is closed, nothing but the outcomes of its messages is recorded for it. */
 async function expectRunsApart(world: Installation): Promise<void> {
   const closed = new Set<unknown>();
   for (const { type, data } of await exported(world)) {

@@ -6,14 +6,14 @@ import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** X's answers when the conversation is read; `timeout_before` would only take longer. */
+/** Faults of X when the service reads the conversation; `timeout_before` would only take longer. */
 const UNREADABLE: readonly FaultKind[] = ["500", "502_html", "invalid_json", "cut_body", "reset_before", "redirect"];
 
-/** One message is in doubt and keeps its place; after each restart a run may send one more. */
+/** Daily limit. One message is in doubt and keeps its place; after each restart a run may send one more. */
 const LIMIT = UNREADABLE.length + 1;
 const PEOPLE = LIMIT + 5;
 
-test("a message whose conversation cannot be read stays in doubt over kills, restarts and runs, and is neither sent again nor given up", async () => {
+test("a message stays in doubt through kills and runs while X's conversation is unreadable", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 200 } });
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: "1" });
@@ -57,7 +57,7 @@ test("a message whose conversation cannot be read stays in doubt over kills, res
   await expectWhole(world);
 });
 
-/** Waits until the service logs why the message is in doubt, which is all that an operator sees. */
+/** Waits until the service logs why the message stays in doubt, which is all that an operator sees. */
 async function untilDoubted(service: Running): Promise<void> {
   await until(
     () => Promise.resolve(service.log()),

@@ -5,10 +5,10 @@ import { startLoad } from "./load.ts";
 import { has, run } from "./tools.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 
-/** Reads of each reader during the load. */
+/** Number of reads by each outside program while clicks arrive. */
 const READS = 15;
 
-test.skipIf(!has("sqlite3"))("readers from outside while ingesting: not one request fails", async () => {
+test.skipIf(!has("sqlite3"))("no request fails while outside readers read the log under load", async () => {
   await using world = await openInstallation();
   const file = join(world.directory, "reachlog.sqlite");
   const service = await world.serve();

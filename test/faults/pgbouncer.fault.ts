@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { startPostgres } from "eventstore-lite/testing";
 import { BEARER, ended, openInstallation, stop, until } from "../harness/process.ts";
 import { click } from "./load.ts";
 import { has } from "./tools.ts";
@@ -14,14 +14,14 @@ const EXIT_CONFIG = 78;
 const CLICKS = 50;
 
 const isMissing = !has("pgbouncer");
-/** First version whose clients may use prepared statements in transaction mode. */
+/** First version of PgBouncer whose clients may use prepared statements in transaction mode. */
 const PREPARES_FROM = 1.21;
 const version = isMissing
   ? 0
   : Number(/PgBouncer (\d+\.\d+)/.exec(Bun.spawnSync(["pgbouncer", "--version"]).stdout.toString())?.[1]);
 const isTooOld = version < PREPARES_FROM;
 
-/** The parameters that docs/postgresql.md lists. */
+/** Start-up parameters that PgBouncer must ignore, as docs/postgresql.md lists them. */
 const IGNORED = /`ignore_startup_parameters = (.+?)`/
   .exec(readFileSync(join(import.meta.dirname, "../../docs/postgresql.md"), "utf8"))![1]!
   .split(", ");
@@ -107,12 +107,11 @@ async function expectToServe(mode: PoolOptions["mode"]): Promise<void> {
   console.log(`pgbouncer ${version} in ${mode} mode: ${acknowledged.size} clicks of two instances, lost 0, doubled 0`);
 }
 
-test.skipIf(isMissing)(
-  "behind a pgbouncer in session mode with the parameters that the documents list, instances serve",
-  () => expectToServe("session"),
+test.skipIf(isMissing)("instances serve behind a pgbouncer in session mode with the documented parameters", () =>
+  expectToServe("session"),
 );
 
-test.skipIf(isMissing)("without one of these parameters the start is refused", async () => {
+test.skipIf(isMissing)("a start behind a pgbouncer without one of these parameters is refused", async () => {
   for (const left of IGNORED) {
     await using opened = await openWorld({ mode: "session", ignored: IGNORED.filter((name) => name !== left) });
     const refused = await ended(opened.world.start(["serve"]));
@@ -121,12 +120,12 @@ test.skipIf(isMissing)("without one of these parameters the start is refused", a
 });
 
 test.skipIf(isMissing || isTooOld)(
-  "behind a pgbouncer in transaction mode that remembers prepared statements, instances serve",
+  "instances serve behind a pgbouncer in transaction mode with prepared statements",
   () => expectToServe("transaction"),
 );
 
 test.skipIf(isMissing || !isTooOld)(
-  "a pgbouncer in transaction mode that forgets prepared statements is refused at the start",
+  "a start behind a pgbouncer in transaction mode without prepared statements is refused",
   async () => {
     await using opened = await openWorld({ mode: "transaction", ignored: IGNORED });
     const refused = await ended(opened.world.start(["serve"]));

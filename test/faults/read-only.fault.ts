@@ -9,10 +9,10 @@ import { lossesOf } from "./whole.ts";
 
 /** Exit code "The log failed: start again", as README and `serve --help` document it. */
 const EXIT_LOG_FAILED = 70;
-/** Exit code for a log that cannot be used where it is. */
+/** Exit code of a command that refuses a log which cannot be used where it is. */
 const EXIT_REFUSED = 78;
 
-/** Stops a process and waits until each of its threads has left the kernel and stopped. */
+/** Stops a process with SIGSTOP and waits until each of its threads has left the kernel and stopped. */
 async function standStill(pid: number): Promise<void> {
   process.kill(pid, "SIGSTOP");
   const threads = `/proc/${pid}/task`;
@@ -23,7 +23,7 @@ async function standStill(pid: number): Promise<void> {
 }
 
 test.skipIf(!isRoot || !has("mkfs.ext4"))(
-  "a file system that turns read-only ends the service with 70, and it refuses to start there",
+  "a file system that turns read-only ends the service with 70 and refuses its start",
   async () => {
     await using disk = await mountFailingDisk();
     await using world = await openInstallation();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { openDatabase } from "eventstore-lite/postgres";
-import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, openInstallation, stop, TOKEN, until, type Running } from "../harness/process.ts";
 import { formTokenIn, oneOfEach, type OneRequest } from "../http/one-of-each.ts";
 import { secondsSince } from "./instances.ts";
@@ -9,7 +9,7 @@ import { click } from "./load.ts";
 import { installedPostgres } from "./server-pair.ts";
 import { expectWhole, lossesOf } from "./whole.ts";
 
-/** The server of the npm registry, and Debian's where it is installed. */
+/** Folders with the programs of the tested PostgreSQL servers: npm's, and Debian's if it is installed. */
 const SERVERS: Readonly<Record<string, string | undefined>> = {
   "npm's PostgreSQL": undefined,
   ...(installedPostgres === undefined ? {} : { [`PostgreSQL of ${installedPostgres}`]: installedPostgres }),
@@ -21,16 +21,16 @@ const SERVERS: Readonly<Record<string, string | undefined>> = {
  */
 const BACK_MS_MAX = 2_000;
 
-/** Rounds of requests during a fault, one after another. */
+/** Number of rounds of requests during a fault, one after another. */
 const ROUNDS = 8;
 
-/** Duration of the requests after a server has vanished permanently. */
+/** Duration of the requests after a database server has vanished permanently. */
 const VANISHED_MS = 10_000;
 
 interface Place {
   readonly server: PostgresServer;
   readonly database: string;
-  /** Database URL that the service uses. */
+  /** URL by which the service reaches the database. */
   readonly url: string;
   /** Executes a statement in the database as the administrator. */
   administer(statement: string): Promise<void>;
@@ -114,7 +114,7 @@ const FAULTS: Readonly<Record<string, () => Fault>> = {
     ),
 };
 
-/** Faults of a server that holds only the key store. */
+/** Faults of a database server that holds only the key store. */
 const FAULTS_OF_KEYS: Readonly<Record<string, () => Fault>> = {
   "the key store has no connections left (53300)": FAULTS["its role has no connections left (53300)"]!,
   "the server of the key store is stopped": () => ({
@@ -157,8 +157,8 @@ async function openPlace(programs: string | undefined): Promise<Place & AsyncDis
 }
 
 /**
- * A service with an account and a recipient. `place` is the server of everything, or of its key store alone if
- * `isOfKeys`.
+ * Starts a service with an account and a recipient. `place` is the database server of everything, or that of the key
+ * store alone if `isOfKeys`.
  */
 async function openWorld(programs: string | undefined, isOfKeys = false) {
   await using stack = new AsyncDisposableStack();
@@ -177,7 +177,7 @@ async function openWorld(programs: string | undefined, isOfKeys = false) {
   return { world, service, place, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** One request to each endpoint, which together need the log, the vault and memory. */
+/** Returns one request to each endpoint; together they need the log, the vault and memory. */
 async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
   const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
   const cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? "";
@@ -190,7 +190,8 @@ async function requestsTo(service: Running): Promise<readonly OneRequest[]> {
 const IN_DOUBT = "urn:reachlog:problem:log-in-doubt";
 
 /**
- * Counts a service's answers by status, and collects answers that no fault excuses and the ids of acknowledged clicks.
+ * Collects a service's answers: their number by status, those that no fault excuses, and the ids of acknowledged
+ * clicks.
  */
 function createAnswers(service: Running) {
   const statuses = new Map<number, number>();
@@ -240,10 +241,10 @@ function linesWith(service: Running, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
-/** Logged once per request when the log is read-only. */
+/** Message that the service logs once per request while the log is read-only, so its repetition is no fault. */
 const OF_ONE_REQUEST = "the log could not be verified";
 
-/** Subjects of warnings and errors that the service logged more than once. */
+/** Returns the subjects of warnings and errors that the service logged more than once. */
 function repeatedIn(service: Running): readonly string[] {
   const lines = service
     .log()
@@ -257,9 +258,9 @@ function repeatedIn(service: Running): readonly string[] {
 }
 
 for (const [name, programs] of Object.entries(SERVERS)) {
-  describe(`${name}: an instance is refused`, () => {
+  describe(`an instance that ${name} refuses`, () => {
     test.each(Object.keys({ ...FAULTS, ...FAULTS_OF_KEYS }))(
-      "%s: clicks answer 503, and are accepted again within two seconds of its end",
+      "answers clicks with 503 and accepts them within two seconds afterwards: %s",
       async (what) => {
         const faultOfKeys = FAULTS_OF_KEYS[what];
         await using opened = await openWorld(programs, faultOfKeys !== undefined);
@@ -326,7 +327,7 @@ for (const [name, programs] of Object.entries(SERVERS)) {
       },
     );
 
-    test("for ever, since its server has vanished: every request is answered, and it stops in order", async () => {
+    test("answers every request and stops in order after its server has vanished", async () => {
       await using opened = await openWorld(programs);
       const { service, place } = opened;
       const requests = await requestsTo(service);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { startS3, type S3Sandbox } from "../../sandbox/s3/server.ts";
 import { backup } from "../../src/commands/backup.ts";
 import { restoreCommand } from "../../src/commands/restore.ts";
@@ -15,7 +15,10 @@ const BACKUPS = isWhole ? 200 : 24;
 const PROCESSES = 2;
 const HISTORIES = 2_000;
 
-/** Share of requests that make the next one with the same method fail, with 503 or a cut connection. */
+/**
+ * Percentage of requests to the store after which the next one with the same method fails, with 503 or a cut
+ * connection.
+ */
 const SLOW_DOWNS_PERCENT = 2;
 const LIST_MS_MAX = 300;
 const LIST_LAG_MAX = 60;
@@ -69,82 +72,79 @@ async function fillWithOthers(s3: S3Sandbox, env: Env): Promise<() => string> {
 test.each([
   ["a file", async (folder: TemporaryFolder) => inFile(folder)],
   ["PostgreSQL", async () => newDatabase()],
-])(
-  `a log in %s, ${BACKUPS} backups into one bucket from ${PROCESSES} processes with kill -9, 503 and slow, late lists`,
-  async (engine, locate) => {
-    await using world = await openInstallation();
-    using folder = temporaryFolder();
-    await using s3 = await startS3({
-      pageKeys: 100,
-      listLag: () => (Math.random() < 0.5 ? 0 : Math.floor(Math.random() * LIST_LAG_MAX)),
-    });
-    const access = accessTo(s3);
-    const env: Env = { ...access, DATABASE_URL: await locate(folder) };
-    const address = `s3://${s3.bucket}/reach`;
-    const others = await fillWithOthers(s3, { ...access, DATABASE_URL: inFile(folder) });
-    const before = others();
-    await add(env);
-    s3.pause = async (request, moment) => {
-      if (moment === "arrived" && Math.random() * 100 < SLOW_DOWNS_PERCENT) {
-        const [method] = request.split(" ") as ["GET" | "PUT" | "DELETE"];
-        s3.faults.push({ method, kind: Math.random() < 0.8 ? "slow_down" : "cut_after", count: 1 });
-      }
-      await Bun.sleep(Math.random() * (request === "GET " ? LIST_MS_MAX : 5));
-    };
-
-    const made: Made[] = [];
-    const codes = new Map<number, number>();
-    let [left, killed, longestMs] = [BACKUPS, 0, 1_500];
-    const backUp = async (): Promise<void> => {
-      while (left > 0) {
-        left -= 1;
-        await add(env);
-        const startedAt = performance.now();
-        // A killed backup leaves its copy in TMPDIR.
-        const here = { ...env, TMPDIR: world.directory };
-        const child = world.start(["backup", address, "--incremental", "--json"], here);
-        if (Math.random() < KILLED_SHARE) {
-          await Promise.race([Bun.sleep(Math.random() * longestMs), child.exited]);
-          child.kill("SIGKILL");
-        }
-        const { code, out, err } = await ended(child);
-        if (child.signalCode === "SIGKILL") {
-          killed += 1;
-          continue;
-        }
-        longestMs = Math.max(longestMs, performance.now() - startedAt);
-        codes.set(code, (codes.get(code) ?? 0) + 1);
-        if (code === 0) made.push(JSON.parse(out) as Made);
-        else expect({ code, err }).toMatchObject({ code: 75 });
-      }
-    };
-    await Promise.all(Array.from({ length: PROCESSES }, backUp));
-    // Requests of a killed process may arrive after its end.
-    const { out } = await capture(backup, [address, "--incremental", "--json"], { env });
-    made.push(JSON.parse(out) as Made);
-    s3.pause = async () => {};
-    s3.faults.splice(0);
-
-    expect(await capture(backup, [address, "--verify"], { env })).toMatchObject({ code: 0 });
-    for (const { number, position, hash } of made) {
-      using scratch = temporaryFolder();
-      const place = { ...access, DATABASE_URL: inFile(scratch) };
-      expect(await capture(restoreCommand, [address, "--backup", String(number)], { env: place })).toMatchObject({
-        code: 0,
-      });
-      expect(await withLog(place, (log) => log.head())).toMatchObject({ position, hash });
+])(`each backup of a log in %s to one bucket restores despite kill -9, 503 and late lists`, async (engine, locate) => {
+  await using world = await openInstallation();
+  using folder = temporaryFolder();
+  await using s3 = await startS3({
+    pageKeys: 100,
+    listLag: () => (Math.random() < 0.5 ? 0 : Math.floor(Math.random() * LIST_LAG_MAX)),
+  });
+  const access = accessTo(s3);
+  const env: Env = { ...access, DATABASE_URL: await locate(folder) };
+  const address = `s3://${s3.bucket}/reach`;
+  const others = await fillWithOthers(s3, { ...access, DATABASE_URL: inFile(folder) });
+  const before = others();
+  await add(env);
+  s3.pause = async (request, moment) => {
+    if (moment === "arrived" && Math.random() * 100 < SLOW_DOWNS_PERCENT) {
+      const [method] = request.split(" ") as ["GET" | "PUT" | "DELETE"];
+      s3.faults.push({ method, kind: Math.random() < 0.8 ? "slow_down" : "cut_after", count: 1 });
     }
-    expect(others()).toBe(before);
-    console.log(
-      `backups of ${engine} into one bucket ${BACKUPS + 1}: made and restored ${made.length}, refused ${codes.get(75) ?? 0}, ` +
-        `killed ${killed}; objects of others before and after: ${before.split("\n").length}`,
-    );
-    expect(made.length).toBeGreaterThan(BACKUPS / 4);
-    expect(killed).toBeGreaterThan(BACKUPS / 10);
-  },
-);
+    await Bun.sleep(Math.random() * (request === "GET " ? LIST_MS_MAX : 5));
+  };
 
-test(`${HISTORIES} histories of two writers and a reader over a store: each backup that was made is read`, async () => {
+  const made: Made[] = [];
+  const codes = new Map<number, number>();
+  let [left, killed, longestMs] = [BACKUPS, 0, 1_500];
+  const backUp = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      await add(env);
+      const startedAt = performance.now();
+      // A killed backup leaves its copy in TMPDIR.
+      const here = { ...env, TMPDIR: world.directory };
+      const child = world.start(["backup", address, "--incremental", "--json"], here);
+      if (Math.random() < KILLED_SHARE) {
+        await Promise.race([Bun.sleep(Math.random() * longestMs), child.exited]);
+        child.kill("SIGKILL");
+      }
+      const { code, out, err } = await ended(child);
+      if (child.signalCode === "SIGKILL") {
+        killed += 1;
+        continue;
+      }
+      longestMs = Math.max(longestMs, performance.now() - startedAt);
+      codes.set(code, (codes.get(code) ?? 0) + 1);
+      if (code === 0) made.push(JSON.parse(out) as Made);
+      else expect({ code, err }).toMatchObject({ code: 75 });
+    }
+  };
+  await Promise.all(Array.from({ length: PROCESSES }, backUp));
+  // Requests of a killed process may arrive after its end.
+  const { out } = await capture(backup, [address, "--incremental", "--json"], { env });
+  made.push(JSON.parse(out) as Made);
+  s3.pause = async () => {};
+  s3.faults.splice(0);
+
+  expect(await capture(backup, [address, "--verify"], { env })).toMatchObject({ code: 0 });
+  for (const { number, position, hash } of made) {
+    using scratch = temporaryFolder();
+    const place = { ...access, DATABASE_URL: inFile(scratch) };
+    expect(await capture(restoreCommand, [address, "--backup", String(number)], { env: place })).toMatchObject({
+      code: 0,
+    });
+    expect(await withLog(place, (log) => log.head())).toMatchObject({ position, hash });
+  }
+  expect(others()).toBe(before);
+  console.log(
+    `backups of ${engine} into one bucket ${BACKUPS + 1}: made and restored ${made.length}, refused ${codes.get(75) ?? 0}, ` +
+      `killed ${killed}; objects of others before and after: ${before.split("\n").length}`,
+  );
+  expect(made.length).toBeGreaterThan(BACKUPS / 4);
+  expect(killed).toBeGreaterThan(BACKUPS / 10);
+});
+
+test(`each backup is readable in ${HISTORIES} histories of two writers and a reader on a store`, async () => {
   const first = Number(process.env["FAULT_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
   const tally: Tally = { made: 0, busy: 0, killed: 0, unavailable: 0, read: 0 };
   for (let seed = first; seed < first + HISTORIES; seed += 1) {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { CLICK } from "../harness/click.ts";
 import { ended, exported, openInstallation, stop, untilListening, type Installation } from "../harness/process.ts";
 
@@ -17,7 +17,7 @@ async function ask(url: string, query: string): Promise<readonly Record<string, 
   }
 }
 
-/** A log on a server, with two recipients and a backup. */
+/** Creates a log on a server, with two recipients and a backup. */
 async function openOnServer() {
   const world = await openInstallation();
   const url = await newDatabase();
@@ -39,7 +39,7 @@ async function readableClicks(world: Installation): Promise<number> {
   return clicks.filter(({ meta }) => meta["erased"] !== true).length;
 }
 
-test("PostgreSQL: the log is lost after a recipient was forgotten: no service begins another one, and a restore knows them as forgotten", async () => {
+test("a restore on PostgreSQL after a lost log keeps a forgotten recipient forgotten", async () => {
   await using place = await openOnServer();
   const { world, url, monday } = place;
   const service = await world.serve();
@@ -65,7 +65,7 @@ test("PostgreSQL: the log is lost after a recipient was forgotten: no service be
   console.log("the log's schema lost: serve 78, doctor 1, restored: forgotten stays forgotten");
 });
 
-test("PostgreSQL: a drill with the live keys is refused, and the live service goes on; taken over, it ends", async () => {
+test("a restore drill on PostgreSQL with the live keys is refused, unless it takes them over", async () => {
   await using place = await openOnServer();
   const { world, url, monday } = place;
   const live = await world.serve();
@@ -91,7 +91,7 @@ test("PostgreSQL: a drill with the live keys is refused, and the live service go
   console.log("a drill with the live keys: refused, 0 clicks unreadable; taken over: the live service ended with 70");
 });
 
-test("PostgreSQL: a log's schema that is put back from an older dump is found shorter than its checkpoint", async () => {
+test("a start on PostgreSQL refuses an older dump that is shorter than its checkpoint", async () => {
   await using place = await openOnServer();
   const { world, url } = place;
   // The content of a dump of the schema: all of its tables at one moment.

@@ -1,9 +1,9 @@
 import { BEARER } from "../harness/process.ts";
 import type { Instances } from "./instances.ts";
 
-/** Requests runs repeatedly, at one instance after another. Disposing it ends that. */
+/** Requests for runs, sent repeatedly to one instance after another. Disposing it ends them. */
 export interface Triggers extends Disposable {
-  /** How many runs began. */
+  /** Number of runs that began. */
   readonly started: number;
   stop(): Promise<void>;
 }

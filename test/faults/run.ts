@@ -3,7 +3,7 @@
  * skipped`). Most need root and some tools, and are skipped without them. Arguments select files by a part of their
  * path.
  */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -12,10 +12,10 @@ import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
-/** Time-out of a test; most set a longer one. */
+/** Default time-out of a test. */
 const TEST_TIMEOUT_MS = 5_400_000;
 
-/** Two, because they mostly wait: for a kill, a timer, a lease. */
+/** Number of test files that run at once: two, because they mostly wait for a kill, a timer or a lease. */
 const FILES_AT_ONCE = 2;
 
 /** Programs that the tests use, with their Debian packages. */
@@ -44,7 +44,8 @@ if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
 // Uses the real disk, because faults depend on how slow it is.
 process.env["TMPDIR"] ??= tmpdir();
 process.env["RUNTIME"] ??= ownBinary();
-const files = FOLDERS.flatMap((folder) => faultTestsIn(folder)).filter(isWanted);
+const all = FOLDERS.flatMap((folder) => faultTestsIn(folder));
+const files = [...all, ...(values.whole || wanted.length > 0 ? longTests() : [])].filter(isWanted);
 
 tellWhatIsMissing();
 const wrapper = mountsOfTheirOwn();
@@ -88,6 +89,14 @@ function figuresIn(printed: string): string[] {
 function faultTestsIn(folder: string): string[] {
   const names = readdirSync(join(root, folder)).filter((name) => name.endsWith(".fault.ts"));
   return names.sort().map((name) => join(root, folder, name));
+}
+
+/**
+ * Returns the tests of which `bun run test` tries a part of the cases. The fault tests run them with all their cases.
+ */
+function longTests(): string[] {
+  const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort().map((file) => join(root, file));
+  return tests.filter((file) => readFileSync(file, "utf8").includes("harness/is-whole.ts"));
 }
 
 function isWanted(file: string): boolean {

@@ -1,19 +1,21 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
-import { startProxy, type Proxy } from "eventstore-lite/test/proxy";
+import { startPostgres, type PostgresServer, startProxy, type Proxy } from "eventstore-lite/testing";
 import { until } from "../harness/process.ts";
 
-/** Folder of Debian's servers by version (package `postgresql`); npm's cannot be copied. */
+/**
+ * Folder of Debian's PostgreSQL servers by version (package `postgresql`). A server of npm's package cannot be copied
+ * to a standby.
+ */
 const INSTALLED = "/usr/lib/postgresql";
 
-/** Programs of the newest Debian server; undefined if none is installed. */
+/** Folder with the programs of Debian's newest PostgreSQL server; undefined if none is installed. */
 export const installedPostgres = (existsSync(INSTALLED) ? readdirSync(INSTALLED) : [])
   .toSorted((one, other) => Number(other) - Number(one))
   .map((version) => join(INSTALLED, version, "bin"))
   .find((programs) => existsSync(join(programs, "pg_basebackup")));
 
-/** A server and a standby that follows it. */
+/** A PostgreSQL server and a standby that follows it. */
 export interface ServerPair extends AsyncDisposable {
   /** URL of one database, through a proxy that leads to the current primary. */
   readonly url: string;

@@ -16,7 +16,7 @@ async function writeScript(shell: "zsh" | "fish") {
   return { world, script: world.file(`completion.${shell}`, out) };
 }
 
-test.skipIf(!has("fish"))("fish offers each command those below it, and its options", async () => {
+test.skipIf(!has("fish"))("fish completes the subcommands and options of each command", async () => {
   const { world, script } = await writeScript("fish");
   await using _ = world;
   const offered = async (line: string): Promise<readonly string[]> => {
@@ -34,7 +34,7 @@ test.skipIf(!has("fish"))("fish offers each command those below it, and its opti
   console.log(`fish: completion of ${COMMANDS.length} commands`);
 });
 
-test.skipIf(!has("zsh"))("zsh completes what is typed", async () => {
+test.skipIf(!has("zsh"))("zsh completes commands, options, values and files", async () => {
   const { world, script } = await writeScript("zsh");
   await using _ = world;
   let seen = "";
@@ -59,6 +59,10 @@ test.skipIf(!has("zsh"))("zsh completes what is typed", async () => {
     ["reachlog audit exp\t", "export"],
     ["reachlog audit export --encr\t", "--encrypted"],
     ["reachlog audit export --format cl\t", "cloudevents"],
+    ["reachlog audit export --format=cl\t", "--format=cloudevents"],
+    ["reachlog completion \t\t", "fish"],
+    ["reachlog token \t\t", "-- list the tokens"],
+    ["reachlog audit export --\t\t", "-- show this"],
     ["reachlog deliveries resume m\t", "messaging"],
     ["reachlog backup completion.z\t", "completion.zsh"],
   ] as const;

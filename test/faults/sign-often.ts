@@ -1,8 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload that makes the service sign heads very often and lets a dead signer's role expire soon. It appends each head
- * to the file SIGNED_HEADS before it is stored.
+ * Changes of this preload to the service, which then signs heads very often and lets a dead signer's role expire soon.
+ * Each head is appended to the file SIGNED_HEADS before it is stored.
  */
 const CHANGES = [
   [/src\/log\/signed-heads\.ts$/, "const WRITE_EVERY_MS = 10_000;", "const WRITE_EVERY_MS = 20;"],

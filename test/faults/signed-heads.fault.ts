@@ -1,16 +1,9 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  createLogTree,
-  openCheckpoint,
-  parsePublicKey,
-  proveExtension,
-  type Checkpoint,
-  type EventStore,
-} from "eventstore-lite";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
-import { rootsOfEvents } from "eventstore-lite/testing/roots-of-events";
+import type { EventStore } from "eventstore-lite";
+import { createLogTree, openCheckpoint, parsePublicKey, proveExtension, type Checkpoint } from "eventstore-lite/proof";
+import { startPostgres, rootsOfEvents } from "eventstore-lite/testing";
 import { loadConfig } from "../../src/config/config.ts";
 import { openStoredLog } from "../../src/privacy/open-log.ts";
 import { BEARER, kill, openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
@@ -23,7 +16,7 @@ import { openWitness, readPublicKey } from "./witness-process.ts";
 
 const FLAGS = ["--preload", join(import.meta.dirname, "sign-often.ts")];
 
-/** A head and the pid of the process that signed it. */
+/** Signed head of the log, and the pid of the process that signed it. */
 interface Signed {
   readonly by: number;
   readonly note: string;
@@ -40,7 +33,7 @@ function openHeads(world: Installation) {
       .flatMap((line) => (line.endsWith("}") ? [JSON.parse(line) as Signed] : []));
   return {
     read,
-    /** Waits until `count` more heads are signed, by this process or by any. */
+    /** Waits until `count` more heads are signed, by the process `by` or by any. */
     async untilMore(count: number, by?: number): Promise<void> {
       const countNow = async () => read().filter((head) => by === undefined || head.by === by).length;
       const wanted = (await countNow()) + count;
@@ -71,15 +64,16 @@ async function expectOneHistory(store: EventStore, key: string, notes: readonly 
 
 const KILLS = isWhole ? 200 : 20;
 
-/** Enough clicks for a full tile between most heads. */
+/** Number of connections that post clicks: enough for a full tile of the Merkle tree between most heads. */
 const CONNECTIONS = 64;
 
 /**
- * Latest moment of a kill after two heads: while the tiles, the signature or the file of a following head is written.
+ * Longest time from a signer's second head to its kill: meanwhile the tiles, the signature or the file of a following
+ * head is written.
  */
 const LIFE_MS_MAX = 200;
 
-test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and the tree is right after each start`, async () => {
+test(`signed heads and tree stay those of the log after ${KILLS} times kill -9`, async () => {
   await using world = await openInstallation();
   Object.assign(world.env, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
   const heads = openHeads(world);
@@ -124,11 +118,11 @@ test(`${KILLS} times kill -9 while heads are signed: each head is the log's, and
 const INSTANCES = 3;
 const TAKEOVERS = isWhole ? 20 : 4;
 
-/** Heads that each signer signs before it is killed, and clicks in that time. */
+/** Number of heads that each signer signs before it is killed, and of clicks in that time. */
 const HEADS_EACH = 20;
 const CLICKS_EACH = 50;
 
-test(`${INSTANCES} instances on PostgreSQL, whose signer is killed ${TAKEOVERS} times: one signs at a time, and no two views are shown`, async () => {
+test(`${INSTANCES} instances on PostgreSQL sign one history while the signer is killed ${TAKEOVERS} times`, async () => {
   await using server = await startPostgres();
   const settings = { DATABASE_URL: await server.newDatabase(), SIGNED_HEADS: "/dev/null" };
   await using instances = await openInstances({ count: INSTANCES, settings, rows: [], flags: FLAGS });

@@ -14,10 +14,10 @@ import { expectWhole } from "./whole.ts";
 
 const PEOPLE = 6;
 
-/** The message arrives, but X's answer never does. */
+/** Fault of the sandbox: X accepts the message, and its answer never arrives. */
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
 
-test("a service that stands still in its run, while a command settles and closes that run, sends nothing more in it", async () => {
+test("a service frozen in a run that a command then closes sends nothing more in it", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   await addPeople(world, PEOPLE);
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });

@@ -6,7 +6,7 @@ import { libfaketime } from "./tools.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Longer than the two hours that X's access tokens live. */
+/** Time after which X's access tokens have expired: longer than the two hours that they live. */
 const PAST_LIFE_MS = 2 * HOUR_MS + MINUTE_MS;
 const EXPIRIES = 4;
 const CALLERS = 8;
@@ -18,7 +18,7 @@ const SKEWS: readonly (readonly [what: string, ms: number])[] = [
 ];
 
 test.skipIf(libfaketime === undefined).each(SKEWS)(
-  "our clock is %s from the authorization on: one refresh for each expiry, and the grant lives",
+  "each expiry causes one refresh with our clock %s since the authorization",
   async (what, skewMs) => {
     await using world = await openInstallation();
     const clock = fakeClock(world);
@@ -35,7 +35,7 @@ test.skipIf(libfaketime === undefined).each(SKEWS)(
 );
 
 test.skipIf(libfaketime === undefined)(
-  "a token that our clock takes for good: its 401 brings one refresh and a retry",
+  "a 401 for a token valid by our clock causes one refresh and a retry",
   async () => {
     await using world = await openInstallation();
     const clock = fakeClock(world);
@@ -53,32 +53,32 @@ test.skipIf(libfaketime === undefined)(
   },
 );
 
-test.skipIf(libfaketime === undefined)(
-  "a token that our clock takes for expired: one refresh, and then it is left alone",
-  async () => {
-    await using world = await openInstallation();
-    const clock = fakeClock(world);
-    let service = await world.serve();
-    await authorize(service, world.sandbox);
-    /** A running service ignores such a jump; a start after a boot accepts it. */
-    const restartAfter = async (jumpMs: number): Promise<void> => {
-      await stop(service);
-      clock.jump(jumpMs);
-      service = await world.serve();
-    };
-    await restartAfter(3 * HOUR_MS);
-    for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
-    expect(refreshesOf(world)).toBe(1);
-    // After the clock is corrected, the new token seems to live longer than it does; X will refuse it.
-    await restartAfter(-3 * HOUR_MS);
-    for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
-    expect(refreshesOf(world)).toBe(1);
-    pass(PAST_LIFE_MS, world, clock);
-    await askAllAtOnce(service);
-    expect(refreshesOf(world)).toBe(2);
-    await expectGrantAlive(world, service, "ahead, and right again", 2);
-  },
-);
+test.skipIf(libfaketime === undefined)("a token expired only by our clock is refreshed once", async () => {
+  await using world = await openInstallation();
+  const clock = fakeClock(world);
+  let service = await world.serve();
+  await authorize(service, world.sandbox);
+  /**
+   * Restarts the service after its clock has jumped. A running service ignores such a jump; a start after a boot
+   * accepts it.
+   */
+  const restartAfter = async (jumpMs: number): Promise<void> => {
+    await stop(service);
+    clock.jump(jumpMs);
+    service = await world.serve();
+  };
+  await restartAfter(3 * HOUR_MS);
+  for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
+  expect(refreshesOf(world)).toBe(1);
+  // After the clock is corrected, the new token seems to live longer than it does; X will refuse it.
+  await restartAfter(-3 * HOUR_MS);
+  for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
+  expect(refreshesOf(world)).toBe(1);
+  pass(PAST_LIFE_MS, world, clock);
+  await askAllAtOnce(service);
+  expect(refreshesOf(world)).toBe(2);
+  await expectGrantAlive(world, service, "ahead, and right again", 2);
+});
 
 /** Lets time pass for both the service and X. */
 function pass(ms: number, { sandbox }: Installation, clock: { jump(ms: number): void }): void {

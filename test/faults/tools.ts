@@ -1,7 +1,9 @@
 import { existsSync } from "node:fs";
 import { ended } from "../harness/process.ts";
 
-/** Mounting needs root, and so does attaching to another process on most machines. */
+/**
+ * True if this process runs as root. Mounting needs root, and so does attaching to another process on most machines.
+ */
 export const isRoot = process.getuid?.() === 0;
 
 export function has(tool: string): boolean {

@@ -15,7 +15,7 @@ const FUTURE: readonly (readonly [string, Omit<NewEvent, "id">])[] = [
 ];
 
 test.each(FUTURE)(
-  "an event of an unknown %s: serve refuses and names the position, audit tells the rest",
+  "serve refuses an event of an unknown %s by position, and audit still exports it",
   async (_, event) => {
     await using world = await openInstallation();
     const position = await append(world, event);

@@ -7,7 +7,10 @@ import { libfaketime } from "./tools.ts";
 
 const LIMIT = 3;
 
-/** Ends of unusual calendar days; `midnight` is in UTC, from the zones' published rules. */
+/**
+ * Ends of unusual calendar days: the reason, the zone, midnight in UTC by the zone's published rules, and the days
+ * before and after it.
+ */
 const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: string, before: string, after: string])[] =
   [
     ["half an hour off", "America/St_Johns", "2027-01-15T03:30:00.000Z", "2027-01-14", "2027-01-15"],
@@ -22,7 +25,7 @@ const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: str
   ];
 
 test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
-  "%s (%s): the quota's day ends at %s and not before",
+  "%s (%s): the quota's day ends exactly at %s",
   async (_why, zone, midnight, before, after) => {
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
     const clock = fakeClock(world);
@@ -58,7 +61,7 @@ const SLOW_RUN_MESSAGES = 12;
 test.skipIf(libfaketime === undefined).each([
   ["all of time", true],
   ["the wall clock alone", false],
-])(`%s runs ${SPEED} times as fast: one run at a time, no recipient gets two`, async (_what, timersToo) => {
+])(`each recipient gets at most one message while %s runs ${SPEED} times as fast`, async (_what, timersToo) => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   fakeClock(world, { speed: SPEED, timersToo });
   // A run that lasts several leases by this clock.

@@ -69,7 +69,7 @@ function isOfType(type: NonNullable<Schema["type"]>, value: unknown): boolean {
   }
 }
 
-/** Lengths are in UTF-16 units, as the document says. */
+/** Returns where a text does not match its schema. Lengths are in UTF-16 units, as the document says. */
 function textMisfits(
   { minLength = 0, maxLength = Infinity, pattern, format }: Schema,
   value: string,

@@ -10,7 +10,7 @@ export interface Deployment {
 export const WHOLE: Deployment = { name: "everything configured", settings: {}, faults: [] };
 
 export const BARE: Deployment = {
-  name: "nothing but a token configured, and wanted everywhere",
+  name: "only a token configured, and required everywhere",
   settings: {
     AUTH_POLICY: "strict",
     X_CLIENT_ID: "",
@@ -24,7 +24,7 @@ export const BARE: Deployment = {
 };
 
 export const TROUBLED: Deployment = {
-  name: "networks that fail, each in its way",
+  name: "networks that fail in different ways",
   settings: { MESSAGE_TEMPLATE: "" },
   faults: [
     { network: "x", kind: "502_html" },

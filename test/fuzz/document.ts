@@ -27,13 +27,13 @@ export interface Schema {
 }
 
 export interface DocumentedAnswer {
-  /** Headers that every such answer has. */
+  /** Headers that every answer with this status has. */
   readonly headers: readonly string[];
-  /** Other documented headers that such an answer may have. */
+  /** Other documented headers that an answer with this status may have. */
   readonly optional: readonly string[];
-  /** Documented headers that such an answer must not have. */
+  /** Documented headers that an answer with this status must not have. */
   readonly foreign: readonly string[];
-  /** Schemas by content type; empty if there is no body. */
+  /** Schemas of the body by content type; empty if the answer has no body. */
   readonly content: ReadonlyMap<string, Schema>;
 }
 
@@ -41,7 +41,7 @@ export interface Operation {
   readonly id: string;
   readonly path: string;
   readonly method: string;
-  /** Names of the path's parameters. */
+  /** Names of the parameters in the operation's path. */
   readonly parameters: readonly string[];
   readonly query: readonly string[];
   readonly headers: readonly string[];
@@ -123,7 +123,10 @@ export function parseDocument(text: string): unknown {
   return JSON.parse(text, (_name, value) => findNamed(value, components.schemas));
 }
 
-/** Returns the schema that a reference names; a problem's reference stays, since `merge` resolves it. */
+/**
+ * Returns the schema that a reference names. The reference to the shared members of problems stays, since `merge`
+ * resolves it.
+ */
 function findNamed(value: unknown, schemas: OpenApi["components"]["schemas"]): unknown {
   const ref = (value as { readonly $ref?: unknown } | null)?.$ref;
   if (typeof ref !== "string" || ref === PROBLEM_REF || !ref.startsWith(SCHEMA_REF)) return value;
@@ -131,7 +134,7 @@ function findNamed(value: unknown, schemas: OpenApi["components"]["schemas"]): u
   return JSON.parse(JSON.stringify(schema), (_name, part) => findNamed(part, schemas));
 }
 
-/** True if a path matches the operation's, with a non-empty segment for each `{name}`. */
+/** True if a path matches the operation's path, with a non-empty segment for each `{name}`. */
 export function isAt({ path: template }: Pick<Operation, "path">, path: string): boolean {
   const [wanted, sent] = [template.split("/"), path.split("/")];
   const fits = (segment: string, at: number): boolean =>
@@ -168,7 +171,7 @@ function operationOf({ components }: OpenApi, path: string, method: string, raw:
 
 const PROBLEM_REF = "#/components/schemas/problem";
 
-/** Adds the members of all problems to the members of one problem. */
+/** Adds the members that all problems share to the schema of one problem. */
 function merge(schema: RawSchema, { schemas }: OpenApi["components"]): Schema {
   const [shared, own] = schema.allOf ?? [];
   if (own === undefined || shared?.$ref !== PROBLEM_REF) return schema;

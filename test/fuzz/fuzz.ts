@@ -15,7 +15,7 @@ const REST_LOOK_MS = 250;
 
 export interface FuzzOptions {
   readonly requests: number;
-  /** The same seed generates the same requests. */
+  /** Seed of the random requests. The same seed generates the same requests. */
   readonly seed: number;
   readonly deployment: Deployment;
 }
@@ -24,10 +24,13 @@ export interface FuzzReport {
   readonly requests: number;
   /** Number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** Number of operations, and the documented answers that occurred, such as `POST /api/notify 200`. */
+  /**
+   * Number of operations in the document; `seen` holds the documented answers that occurred, such as `POST /api/notify
+   * 200`.
+   */
   readonly operations: number;
   readonly seen: ReadonlySet<string>;
-  /** Largest memory of the service during the requests, and its memory before them. */
+  /** Largest memory of the service during the requests; `startMiB` is its memory before them. */
   readonly peakMiB: number;
   readonly startMiB: number;
   /** Memory that the service keeps after the requests. */
@@ -70,7 +73,7 @@ export async function fuzz({ requests, seed, deployment }: FuzzOptions): Promise
   return { ...counts.report(), operations: operations.length, ...(await endOf(world, service)) };
 }
 
-/** False for a stream of events, which never ends by itself. */
+/** False if the operation answers with a stream of events, which never ends by itself. */
 function hasEnd({ answers }: Operation): boolean {
   return answers.get(200)?.content.has("text/event-stream") !== true;
 }
@@ -134,7 +137,9 @@ async function endOf(
   return { health, restMiB, verify: await world.command("audit", "verify") };
 }
 
-/** The least memory within some seconds, because the garbage collector frees memory late. */
+/**
+ * Returns the least memory of the service within some seconds, in MiB, because the garbage collector frees memory late.
+ */
 async function restOf(service: Running): Promise<number> {
   let least = residentMiB(service);
   for (let look = 0; look < REST_LOOKS; look++) {

@@ -6,7 +6,7 @@ import { expectSound } from "./sound.ts";
 
 const REQUESTS = 1_500;
 
-test(`${REQUESTS} requests made from the service's own OpenAPI document are answered as it says`, async () => {
+test(`the service answers ${REQUESTS} requests generated from its OpenAPI document as documented`, async () => {
   // The same requests in each run; the long form in the fault tests uses new ones.
   const report = await fuzz({ requests: REQUESTS, seed: 20_261, deployment: WHOLE });
   expectSound(WHOLE, report);

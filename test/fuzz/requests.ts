@@ -4,13 +4,13 @@ import type { Operation } from "./document.ts";
 
 export interface FuzzRequest {
   readonly operation: Operation;
-  /** Undefined for the operation's method. */
+  /** Method of the request; undefined for the operation's method. */
   readonly method: string | undefined;
   readonly path: string;
   readonly host: string | undefined;
   readonly caller: "known" | "wrong" | "none";
   readonly headers: readonly string[];
-  /** Undefined for the operation's content type. */
+  /** Content type of the request; undefined for the operation's content type. */
   readonly type: string | undefined;
   readonly body: Body | undefined;
 }
@@ -27,7 +27,7 @@ const TYPES = [
 
 const HOSTS = ["evil.example", "x", "localhost", "LOCALHOST:1", "127.0.0.1:1:2", "[::1]"];
 
-/** Characters of an arbitrary header value: visible ASCII, blanks, and bytes above ASCII. */
+/** fast-check generator of header values: visible ASCII, blanks, and bytes above ASCII. */
 const anyHeader = fc.stringMatching(/^[\x21-\x7e\xa1-\xff]([\x20-\x7e\xa1-\xff]{0,40}[\x21-\x7e])?$/);
 
 const VALUES: Readonly<Record<string, fc.Arbitrary<string>>> = {
@@ -43,7 +43,7 @@ const VALUES: Readonly<Record<string, fc.Arbitrary<string>>> = {
   Accept: fc.oneof(fc.constantFrom("application/json", "text/html", "*/*"), anyHeader),
 };
 
-/** Headers that the service reads, whether or not the operation declares them. */
+/** fast-check generators of headers that the service reads, whether or not the operation declares them. */
 const OTHERS: readonly fc.Arbitrary<string>[] = [
   fc
     .tuple(fc.constantFrom("X-Request-Id", "traceparent", "Cookie", "Origin", "X-Forwarded-For", "Referer"), anyHeader)
@@ -66,7 +66,9 @@ function headersOf({ headers }: Operation): fc.Arbitrary<string[]> {
   return fc.tuple(...some, others).map((lines) => lines.filter((line) => line !== undefined));
 }
 
-/** Value of a path parameter. Excludes `.` and `..`, because every URL parser resolves them. */
+/**
+ * fast-check generator of values of a path parameter. Excludes `.` and `..`, because every URL parser resolves them.
+ */
 const segment = fc.oneof(
   fc
     .string({ unit: "grapheme", minLength: 1, maxLength: 30 })
@@ -85,7 +87,7 @@ function pathsOf(operation: Operation): fc.Arbitrary<string> {
   );
 }
 
-/** Paths with queries, of an operation or similar to its path. */
+/** fast-check generator of paths with queries: those of an operation, or similar to them. */
 function targetsOf(path: string, query: readonly string[]): fc.Arbitrary<string> {
   const name = query.length === 0 ? fc.string({ maxLength: 8 }) : fc.constantFrom(...query);
   const pairs = fc.array(fc.tuple(name, fc.string({ unit: "grapheme", maxLength: 30 })), { maxLength: 3 });
@@ -110,7 +112,10 @@ function targetsOf(path: string, query: readonly string[]): fc.Arbitrary<string>
 const mostly = <T>(usual: T, others: readonly T[], freq: number): fc.Arbitrary<T> =>
   fc.oneof({ weight: freq, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
 
-/** Requests to all operations; those with a body are more frequent, because their bodies are checked. */
+/**
+ * fast-check generator of requests to all operations. Those with a body are more frequent, because their bodies are
+ * checked.
+ */
 export function requestsTo(operations: readonly Operation[]): fc.Arbitrary<FuzzRequest> {
   return fc.oneof(
     ...operations.map((operation) => ({

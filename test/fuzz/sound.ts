@@ -2,7 +2,10 @@ import { expect } from "bun:test";
 import type { Deployment } from "./deployments.ts";
 import type { FuzzReport } from "./fuzz.ts";
 
-/** Memory that the requests may leave behind, mostly in projections. */
+/**
+ * Maximum growth of the service's memory, in MiB, from before the fuzz test's requests until after them. Projections
+ * keep data of the new events; more growth suggests a leak.
+ */
 const KEPT_MIB_MAX = 150;
 
 /**

@@ -3,13 +3,13 @@ import { misfits } from "./conform.ts";
 import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
 import type { FuzzRequest } from "./requests.ts";
 
-/** Hosts that are not this machine's. */
+/** Pattern of hosts that are not this machine's. */
 const FOREIGN = /^(evil\.example|x|127\.0\.0\.1:1:2)$/;
 
 /** Statuses for faults of networks, of load and of the log. A 500 is documented too, but is always a defect. */
 const GATEWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
-/** A problem that no operation documents. */
+/** Schema of a problem that no operation documents. */
 const ANY_PROBLEM: Schema = {
   type: "object",
   properties: {
@@ -22,7 +22,7 @@ const ANY_PROBLEM: Schema = {
   required: ["type", "title", "status", "detail", "instance"],
 };
 
-/** Any refusal; a browser gets it as a page. */
+/** Schemas of any refusal by content type; a browser gets it as a page. */
 const ANY_REFUSAL: ReadonlyMap<string, Schema> = new Map([
   ["application/problem+json", ANY_PROBLEM],
   ["text/html", { type: "string" }],
@@ -79,7 +79,7 @@ function againstDocument(
   return [...missing, ...misfits(schema, value)];
 }
 
-/** True for JSON. The document does not describe single lines of JSON Lines. */
+/** True if the content type is JSON that the document describes, which single lines of JSON Lines are not. */
 function isJson(type: string | undefined): boolean {
   return type?.endsWith("json") === true && type !== "application/x-ndjson";
 }
@@ -87,22 +87,29 @@ function isJson(type: string | undefined): boolean {
 /** Statuses that refuse the content of a request; others depend on the service's state. */
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
-/** Problems of rules that no schema can express, such as that a time must not be in the future. */
-const OF_ITS_MEANING = ["consent", "filter", "rules", "selection"].map(
+/** Types of the problems about rules that no schema can express, such as that a time must not be in the future. */
+const OF_ITS_MEANING = ["consent", "conversion", "filter", "rules", "selection"].map(
   (what) => `urn:reachlog:problem:unusable-${what}`,
 );
 
-/** Errors about incompatible members of a decision, which no schema expresses: it names letters or means all. */
-const OF_A_DECISION = /^(?:give either event_ids or all|\w+ needs all|status in_doubt needs one of event_ids, .*)$/;
+/**
+ * Pattern of errors about incompatible members of an operator's decision about dead letters, which no schema expresses:
+ * it names letters or means all.
+ */
+const OF_A_DECISION =
+  /^(?:give either (?:event_ids|recipients) or all|\w+ needs all|status in_doubt needs one of event_ids, .*)$/;
 
 function isOfItsMeaning({ body }: WireAnswer, path: string): boolean {
   const { type = "", errors = [] } = JSON.parse(body) as { type?: string; errors?: { message: string }[] };
-  const isDecision = /^\/api\/deliveries\/(?:retry|discard|settle)$/.test(path);
+  const isDecision = /^\/(?:api\/deliveries\/(?:retry|discard|settle)|social\/settle)$/.test(path);
   if (isDecision && errors.length === 1 && OF_A_DECISION.test(errors[0]!.message)) return true;
   return OF_ITS_MEANING.includes(type);
 }
 
-/** The service must accept valid bodies by the document and refuse all others. */
+/**
+ * Returns the faults of an answer by the request's body: the service must accept bodies that are valid by the document
+ * and refuse all others.
+ */
 function againstBody(request: FuzzRequest, operation: Operation, answer: WireAnswer): string[] {
   const { body, headers, type } = request;
   if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContext } from "playwright-core";
 import { temporaryFolder } from "./temporary.ts";
 
-/** Debian's Chromium, or the one that CHROMIUM names. */
+/** Path of the browser: Debian's Chromium, or the one that CHROMIUM names. */
 const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
-/** Disables background traffic, which would leave the machine. */
+/** Arguments of the browser that disable background traffic, which would leave the machine. */
 const ARGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -17,17 +17,17 @@ const ARGS = [
   "--disable-sync",
 ];
 
-/** False if no browser is installed; these tests are then skipped. */
+/** True if a browser is installed; without one, its tests are skipped. */
 export const hasBrowser = existsSync(EXECUTABLE);
 
 const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS };
 
-/** Opens a separate browser with an empty profile. */
+/** Starts a separate browser with an empty profile. */
 export function openBrowser(): Promise<BrowserContext> {
   return chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
 }
 
-/** A browser for several people at once, each with separate settings. */
+/** Starts a browser for several people at once, each with separate cookies and settings. */
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch(LAUNCH);
 }

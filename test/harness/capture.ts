@@ -3,10 +3,10 @@ import { openLog, type OpenedLog, type OpenLogOptions } from "../../src/privacy/
 import { runCommand, type MakeCommand } from "../../src/commands/shared/command.ts";
 import type { Terminal } from "../../src/commands/shared/terminal.ts";
 
-/** Discards a command's output. */
+/** Test terminal that discards a command's output. */
 export const NO_TERMINAL: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
 
-/** A command's output and exit code. */
+/** Output and exit code of a command that a test ran. */
 export interface Captured {
   readonly code: number;
   readonly out: string;

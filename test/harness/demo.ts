@@ -1,20 +1,23 @@
 import { onRuntime } from "./runtime.ts";
 
-/** Quotes a word for a shell. */
+/** Quotes a word as an argument for a shell. */
 export const quoted = (word: string): string => `'${word}'`;
 
 const PROGRAM = onRuntime([]).map(quoted).join(" ");
 
-/** A demo in a separate process, and shells next to it. */
+/** The demo in a process that a test started, and shells next to it. */
 export interface Demo extends AsyncDisposable {
-  /** Its output until it was ready. */
+  /** Output of the demo until it was ready. */
   readonly printed: string;
-  /** Its stderr so far. */
+  /** Stderr of the demo so far. */
   said(): string;
   readonly url: string;
-  /** Sends the signal. Resolves with the exit code once the demo has ended. */
+  /** Sends the signal to the demo. Resolves with its exit code once it has ended. */
   end(signal: NodeJS.Signals): Promise<number>;
-  /** Runs a line as in another terminal. With `until`, interrupts it once its output matches. */
+  /**
+   * Runs a shell line as in another terminal, next to the demo. With `until`, interrupts the line once its output
+   * matches.
+   */
   shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
 }
 
@@ -65,7 +68,7 @@ export async function startDemo(
   };
 }
 
-/** Reads to the end of the stream, or until the text matches. */
+/** Reads a stream to its end, or until the text so far matches. */
 export async function readUntil(stream: ReadableStream<Uint8Array>, wanted?: RegExp): Promise<string> {
   let text = "";
   for await (const chunk of (stream as ReadableStream<BufferSource>).pipeThrough(new TextDecoderStream())) {

@@ -1,6 +1,6 @@
 import { afterEach } from "bun:test";
 
-/** Returns a function that passes on a resource and disposes it after the test. */
+/** Returns a function that registers a resource for disposal after the present test, and returns the resource. */
 export function disposedAfterEach(): <Resource extends AsyncDisposable>(resource: Resource) => Resource {
   let stack = new AsyncDisposableStack();
   afterEach(async () => {

@@ -1,26 +1,26 @@
 /** The reference for other ways to compute past states: the log, folded from its first event. */
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
-import type { ProjectionName, States } from "../../projections/all.ts";
+import type { ProjectionName, SomeStates } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { foldRange } from "../../src/projector/fold-range.ts";
 
 export interface FoldOptions {
-  /** Last position folded; default: the end of the log. */
+  /** Position of the last event to fold; default: the end of the log. */
   readonly to?: number;
-  /** Ignores events recorded after this time. */
+  /** Time after which recorded events are ignored. */
   readonly until?: Date;
-  /** Called now and then with the position just folded. */
+  /** Called now and then with the position of the event just folded. */
   readonly onProgress?: (position: number) => void;
 }
 
 export interface Folded<Name extends ProjectionName> {
-  readonly states: Pick<States, Name>;
-  /** The last position that counts; 0 if there is none. */
+  readonly states: SomeStates<Name>;
+  /** Position of the last event before the given end; 0 if there is none. */
   readonly position: number;
-  /** Time of that event. */
+  /** Time of the event at `position`; undefined if there is none. */
   readonly time: string | undefined;
-  /** Number of events read: of the types that the projections use, or of all types. */
+  /** Number of events read; events of types that no folded projection uses may be left out. */
   readonly events: number;
 }
 

@@ -6,29 +6,40 @@ import { until } from "./process.ts";
 export const WAYS = ["by mouse", "by mouse, without script", "by keyboard alone"] as const;
 export type Way = (typeof WAYS)[number];
 
-/** More than any page has tab stops. */
+/** Maximum number of Tab presses until a target has focus: more than any page has tab stops. */
 const TABS_MAX = 300;
 
 export interface Operator {
   readonly page: Page;
-  /** Errors of their pages: failed scripts, dialogs, refusals of the policy, requests without an answer. */
+  /**
+   * Errors of the pages that the operator opened: failed scripts, dialogs, refusals of the policy, requests without an
+   * answer.
+   */
   readonly wrong: string[];
-  /** Opens another tab that shares the sign-in. */
+  /** Opens another tab of the same browser, which is signed in too. */
   openTab(): Promise<Operator>;
-  /** Follows a link and waits for its page. */
-  follow(name: string): Promise<void>;
-  /** Presses a button or switch and waits for the resulting page. */
-  press(name: string | RegExp, role?: "button" | "switch"): Promise<void>;
+  /** Follows the link with this name, and waits for its page. */
+  follow(name: string | RegExp): Promise<void>;
+  /** Presses the button that opens a menu or another part over the page. */
+  openOver(name: RegExp): Promise<void>;
+  /** Presses a button or switch, mostly by its name, and waits for the resulting page. */
+  press(target: string | RegExp | Locator, role?: "button" | "switch"): Promise<void>;
+  /** Opens a part of the page or, without script, the page with a confirmation. */
   unfold(summary: string): Promise<void>;
   /** Opens the link of the first element that matches the selector on the current page. */
   open(selector: string): Promise<void>;
   fill(label: string, text: string): Promise<void>;
   chooseFile(label: string, path: string): Promise<void>;
+  /** Imports a file from the page of people, after a look at its preview: in a dialog or, without script, on a page. */
+  importFile(path: string, look?: () => Promise<void>): Promise<void>;
   /** Moves a slider to its start and waits for the resulting page. Needs script. */
   slideToStart(slider: Locator): Promise<void>;
-  /** Waits until it appears on the page, which updates by itself or, without script, is reloaded. */
+  /** Waits until the text or element appears on the page, which updates by itself or, without script, is reloaded. */
   sees(what: string | RegExp | Locator): Promise<void>;
 }
+
+/** How long a text may take to appear, in ms. */
+const SEEN_MS_MAX = 30_000;
 
 export async function operatorOf(browser: Browser, way: Way, options: BrowserContextOptions = {}): Promise<Operator> {
   const javaScriptEnabled = way !== "by mouse, without script";
@@ -36,6 +47,7 @@ export async function operatorOf(browser: Browser, way: Way, options: BrowserCon
 }
 
 async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promise<Operator> {
+  const javaScriptEnabled = way !== "by mouse, without script";
   const page = await context.newPage();
   noteWhatIsWrong(page, wrong);
   const hand = way === "by keyboard alone" ? keyboardOn(page) : mouseOn(page);
@@ -46,20 +58,43 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
   const leading = async (act: () => Promise<void>): Promise<void> => {
     await Promise.all([page.waitForEvent("load"), act()]);
   };
+  const find = (target: string | RegExp | Locator, role: "button" | "link" | "switch"): Locator => {
+    const isName = typeof target === "string" || target instanceof RegExp;
+    return isName ? page.getByRole(role, { name: target, exact: typeof target === "string" }) : target;
+  };
   return {
     page,
     wrong,
     openTab: () => tabOf(context, way, wrong),
-    follow: (name) => leading(() => use(page.getByRole("link", { name, exact: true }).first(), "Enter")),
-    press: (name, role = "button") =>
-      leading(() => use(page.getByRole(role, { name, exact: typeof name === "string" }).first(), "Space")),
-    unfold: (summary) => use(page.locator("summary").getByText(summary, { exact: true }).first(), "Enter"),
+    follow: (name) => leading(() => use(find(name, "link").first(), "Enter")),
+    openOver: (name) => use(page.getByRole("button", { name }).first(), "Enter"),
+    press: (target, role = "button") => leading(() => use(find(target, role).first(), "Space")),
+    async unfold(summary) {
+      const target = page.locator("summary, [data-dialog]").getByText(summary, { exact: true }).first();
+      const isLink = (await target.getAttribute("href"))?.startsWith("?") === true;
+      await (isLink && !javaScriptEnabled ? leading(() => use(target, "Enter")) : use(target, "Enter"));
+    },
     open: (selector) => use(page.locator(selector).first(), "Enter"),
     fill: (label, text) => hand.fill(page.getByLabel(label, { exact: true }).filter({ visible: true }).first(), text),
     async chooseFile(label, path) {
       const chooser = page.waitForEvent("filechooser");
       await use(page.getByLabel(label).first(), "Space");
       await (await chooser).setFiles(path);
+    },
+    async importFile(path, look) {
+      const link = page.getByRole("link", { name: "Import…" });
+      await (javaScriptEnabled ? use(link, "Enter") : leading(() => use(link, "Enter")));
+      const field = page.locator("#import input[type=file]");
+      await field.waitFor();
+      const chooser = page.waitForEvent("filechooser");
+      await use(field, "Space");
+      await (await chooser).setFiles(path);
+      const again = page.getByRole("button", { name: "Preview", exact: true });
+      if (!javaScriptEnabled) await leading(() => use(again, "Space"));
+      const button = page.getByRole("button", { name: /^Import \d/ });
+      await button.waitFor();
+      await look?.();
+      await leading(() => use(button, "Space"));
     },
     slideToStart: (slider) => leading(() => hand.slideToStart(slider)),
     async sees(what) {
@@ -68,7 +103,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
       if (way === "by mouse, without script") {
         if (await isThere()) return;
         const loadAgain = () => page.reload().then(isThere);
-        return void (await until(loadAgain, (found) => found));
+        return void (await until(loadAgain, (found) => found, SEEN_MS_MAX));
       }
       const loadedAt = () => page.evaluate(() => performance.timeOrigin);
       const before = await loadedAt();
@@ -79,7 +114,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
 }
 
 interface Hand {
-  /** Uses the target by mouse, or with the key `key`. */
+  /** Uses a link, button or other target: by a click, or by pressing `key` on it. */
   use(target: Locator, key: "Enter" | "Space"): Promise<void>;
   fill(target: Locator, text: string): Promise<void>;
   slideToStart(slider: Locator): Promise<void>;
@@ -116,7 +151,7 @@ function keyboardOn(page: Page): Hand {
 /** Minimum size of a target, in CSS pixels (WCAG 2.2, 2.5.8); a link within a sentence may be smaller. */
 const TARGET_PX_MIN = 24;
 
-/** Throws if the target is too small for a thumb or partly off the screen. */
+/** Throws if a link or button is too small for a thumb or partly off the screen. */
 async function expectReachable(target: Locator): Promise<void> {
   await target.scrollIntoViewIfNeeded();
   const fault = await target.evaluate((element, least) => {
@@ -130,7 +165,7 @@ async function expectReachable(target: Locator): Promise<void> {
   if (fault !== "") throw new Error(`${await target.evaluate((element) => element.outerHTML)} ${fault}`);
 }
 
-/** Presses Tab until the target has focus, and checks that the focus is visible. */
+/** Presses Tab until a link, button or field has focus, and checks that the focus is visible. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
   const markup = await target.evaluate((element) => element.outerHTML);
   const isFocused = () => target.evaluate((element) => element === document.activeElement);

@@ -1,19 +1,22 @@
-/** All elements that our pages use. */
+/** All HTML elements that pages of the console use. */
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
-   pre code output table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary time meter progress
+   pre code output table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary dialog time meter progress
    form label input kbd select option button fieldset legend`.split(/\s+/),
 );
 
-/** Elements inside a `symbol`, which draw an icon, and the bars of a chart. */
+/** SVG elements inside a `symbol`, which draw an icon, and the bars of a chart. */
 const SHAPES = new Set(["path", "circle", "rect", "line", "polyline", "polygon", "ellipse"]);
 
-/** Lists the parts of a page that are not ours: elements, handlers, and external addresses. */
+/**
+ * Lists the parts of a page that the console does not write itself: other elements, event handlers, and external
+ * addresses.
+ */
 export async function oddIn(page: string): Promise<readonly string[]> {
   const odd: string[] = [];
   let drawn = 0;
   const rewriter = new HTMLRewriter();
-  for (const place of ["symbol > *", ".plot > svg > path"]) {
+  for (const place of ["symbol > *", ".plot > svg > path", ".curve > path"]) {
     rewriter.on(place, {
       element({ tagName }) {
         if (SHAPES.has(tagName) && !ELEMENTS.has(tagName)) drawn -= 1;
@@ -31,7 +34,8 @@ export async function oddIn(page: string): Promise<readonly string[]> {
       for (const [name = "", value = ""] of element.attributes) {
         if (name.startsWith("on") || name === "style") odd.push(`${tagName} ${name}`);
         if (tagName === "use" && name === "href" && /^#icon-[a-z0-9-]+$/.test(value)) continue;
-        if ((name === "href" || name === "src") && !/^(\/(?!\/)|\?|#main$|data:,$)/.test(value)) odd.push(value);
+        if ((name === "href" || name === "src") && !/^(\/(?!\/)|\?|#main$|#confirm-|data:,$)/.test(value))
+          odd.push(value);
       }
     },
   });

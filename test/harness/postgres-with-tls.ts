@@ -1,15 +1,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { selfSigned } from "../networks/self-signed.ts";
 
 export interface PostgresWithTls extends AsyncDisposable {
   readonly server: PostgresServer;
-  /** A file with the server's own authority, for clients that verify it. The certificate names only 127.0.0.1. */
+  /** Path of the certificate with which clients verify the test's server. It names only 127.0.0.1. */
   readonly certificate: string;
 }
 
-/** Not below `/dev`, which Deno lets a program read only if it allows everything. */
+/** Folder for the certificate. Not below `/dev`, which Deno lets a program read only if it allows everything. */
 const DISK = "/var/tmp";
 
 const DAY_MS = 86_400_000;

@@ -3,8 +3,8 @@ import { setDefaultTimeout } from "bun:test";
 import { useTemporaryFolder } from "./temporary.ts";
 
 /**
- * Long enough to cut only hanging tests. A busy machine may be slow, and work that continues after a cut disturbs other
- * tests.
+ * Time limit of a test, long enough to cut only hanging ones. A busy machine may be slow, and work that continues after
+ * a cut disturbs other tests.
  */
 setDefaultTimeout(1_200_000);
 

@@ -7,29 +7,32 @@ import { settingsOf } from "../../sandbox/settings.ts";
 import { capture, type Captured } from "./capture.ts";
 import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 
-/** The token of the caller `tester`. */
+/** API token of the test's caller `tester`. */
 export const TOKEN = "process-test-token-0123456789";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };
 
-/** A folder and a sandbox, with the service as a real process, any number of times on the same log. */
+/** A folder and a sandbox for a test, with the service as a real process, any number of times on the same log. */
 export interface Installation extends AsyncDisposable {
   readonly directory: string;
   readonly sandbox: Sandbox;
   readonly env: Record<string, string>;
-  /** Starts one command, with flags for its runtime. It is killed when the installation ends, at the latest. */
+  /**
+   * Starts one command of reachlog, with flags for its runtime. The process is killed when the installation ends, at
+   * the latest.
+   */
   start(args: readonly string[], more?: Record<string, string>, flags?: readonly string[]): Running["process"];
   /** Starts `reachlog serve` and waits until it listens. */
   serve(more?: Record<string, string>, flags?: readonly string[]): Promise<Running>;
-  /** Runs one command to its end. */
+  /** Runs one command of reachlog to its end. */
   command(...args: string[]): Promise<Captured>;
-  /** Writes a file and returns its path. */
+  /** Writes a file into the installation's folder and returns its path. */
   file(name: string, content: string | Uint8Array): string;
 }
 
 export interface Running {
   readonly url: string;
   readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
-  /** The service's stderr so far. */
+  /** Returns the service's stderr so far. */
   log(): string;
   get(path: string, init?: RequestInit): Promise<Response>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -150,29 +153,35 @@ export async function authorize(
 }
 
 /**
- * With the pauses this takes minutes, while the expected change takes seconds. A count, not a time, because a busy
- * machine is slow to answer too.
+ * Maximum number of questions that {@link until} asks. With the pauses this takes minutes, while the expected change
+ * takes seconds. A count, not a time, because a busy machine is slow to answer too.
  */
 const ASKED_MAX = 15_000;
 
+/** Pause between two questions. */
+const PAUSE_MS_MIN = 20;
+
+/** The pause, in durations of the question before it: an export of the log must not use the processor while it waits. */
+const PAUSE_SHARE = 2;
+
 /**
- * Asks again until `wanted` accepts the answer, for changes that no event of ours announces. `msMax` is for tests of
- * how long something takes.
+ * Repeats the question `ask` until `wanted` accepts the answer, for changes that no event of ours announces. `msMax` is
+ * for tests of how long something takes.
  */
 export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, msMax = Infinity): Promise<T> {
   const startedAt = performance.now();
-  let answer = await ask();
-  for (let asked = 1; !wanted(answer); asked++) {
-    const ms = performance.now() - startedAt;
-    if (asked >= ASKED_MAX || ms > msMax)
-      throw new Error(`not in ${asked} questions and ${ms.toFixed()} ms: ${JSON.stringify(answer)}`);
-    await Bun.sleep(20);
-    answer = await ask();
+  for (let asked = 1; ; asked++) {
+    const askedAt = performance.now();
+    const answer = await ask();
+    if (wanted(answer)) return answer;
+    const now = performance.now();
+    if (asked >= ASKED_MAX || now - startedAt > msMax)
+      throw new Error(`not in ${asked} questions and ${(now - startedAt).toFixed()} ms: ${JSON.stringify(answer)}`);
+    await Bun.sleep(Math.max(PAUSE_MS_MIN, PAUSE_SHARE * (now - askedAt)));
   }
-  return answer;
 }
 
-/** All events in the log, as the export writes them. The export runs in this process, not in the service. */
+/** Returns all events in the log, as the export writes them. The export runs in this process, not in the service. */
 export async function exported(world: Installation): Promise<
   {
     position: number;

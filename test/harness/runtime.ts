@@ -4,15 +4,15 @@ import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** The program's source. */
+/** Path of the program's source. */
 export const MAIN = join(ROOT, "src/main.ts");
 
-/** The runtime of the service's processes: `bun` or `deno`, from source, or the path of a binary. */
+/** Runtime of the service's processes in tests: `bun` or `deno`, from source, or the path of a binary. */
 export const RUNTIME = process.env["RUNTIME"] ?? "bun";
 
 /**
- * Environment for the runtime itself. Deno's cache of compiled modules is shared by the whole run, outside the tests'
- * folders.
+ * Environment variables for the runtime itself. Deno's cache of compiled modules is shared by the whole run of tests,
+ * outside the tests' folders.
  */
 export const RUNTIME_ENV: Readonly<Record<string, string>> =
   RUNTIME === "deno" ? { DENO_DIR: join(tmpdir(), "deno") } : {};
@@ -49,8 +49,8 @@ export function buildBinary(folder: string): string {
 }
 
 /**
- * Returns the path of the locked Deno. Its package would link it at installation, but packages may run no install
- * scripts here.
+ * Returns the path of the Deno that the lock file names. Its package would link it at installation, but packages may
+ * run no install scripts here.
  */
 export function denoProgram(): string {
   const { platform, arch } = process;

@@ -3,16 +3,16 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } f
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-/** Used unless TMPDIR is set: fsync costs nothing on this disk, so no test waits for a busy one. */
+/** Folder on a memory disk, used unless TMPDIR is set: fsync costs nothing there, so no test waits for a busy disk. */
 const MEMORY_DISK = "/dev/shm";
-/** Several times the space that a whole run uses until it ends. */
+/** Minimum free space of the memory disk: several times what a whole run of tests uses until it ends. */
 const FREE_BYTES_MIN = 2 ** 31;
 
 const OF_A_RUN = /^reachlog-tests-(\d+)$/;
 
 /**
- * Gives this process and its children a folder, which is removed when it exits. Folders of killed runs are removed by
- * the next run.
+ * Gives this process and its children a folder for temporary files, which is removed when the process exits. Folders of
+ * killed runs are removed by the next run.
  */
 export function useTemporaryFolder(): void {
   const given = process.env["TMPDIR"];

@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Tracking } from "../../events/outreach.ts";
-import { VISITORS_ERROR } from "../../projections/visitors.ts";
+import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
 import { findTracked } from "../../projections/results.ts";
 import { createResults, type Grouping } from "../../src/history/results.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
@@ -16,7 +16,7 @@ const CLICKS = 5_000;
 const DAYS = 3;
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-03-01T06:00:00.000Z");
-/** Clicks sent at once. */
+/** Number of clicks sent at once. */
 const TOGETHER = 25;
 
 interface Member {
@@ -28,14 +28,17 @@ interface Member {
   readonly code: string;
 }
 
-/** The audience's own record of clicks on the links of one variant. */
+/**
+ * The audience's own record of clicks on the links of one message variant, with which the service's results are
+ * compared.
+ */
 interface Book {
   clicks: number;
   suspected: number;
   anonymous: number;
   bots: number;
   probes: number;
-  /** Day and user agent of each visitor. */
+  /** Visitors of the links, each as a day and a user agent. */
   readonly visitors: Set<string>;
 }
 
@@ -122,7 +125,7 @@ interface Visit {
   readonly member: Member;
   readonly visitor: string;
   readonly day: string;
-  /** From 0 to 1; selects the kind of the request. */
+  /** Random number from 0 to 1 that selects the kind of the request. */
   readonly kind: number;
 }
 
@@ -151,7 +154,7 @@ function visit(world: AppHarness, books: Books, { member, visitor, day, kind }: 
   return follow(world, code, browser);
 }
 
-test("of 300 recipients and 5,000 clicks the results equal the audience's own books, and stand when recipients leave", async () => {
+test("results equal the audience's own records and keep clicks after a revocation and an erasure", async () => {
   let now: () => number = () => START;
   await using world = await openApp({
     redirects: "before",
@@ -167,7 +170,13 @@ test("of 300 recipients and 5,000 clicks the results equal the audience's own bo
   await world.projector.until((await world.store.head()).position);
 
   const resultsBy = (by: Grouping) => {
-    const states = { results: world.projector.state("results"), visits: world.projector.state("visits") };
+    const { projector } = world;
+    const states = {
+      conversions: projector.state("conversions"),
+      results: projector.state("results"),
+      runs: projector.state("runs"),
+      visits: projector.state("visits"),
+    };
     return createResults(states, by, { from: undefined, to: undefined });
   };
   const before = await resultsBy("variant");

@@ -34,7 +34,7 @@ const HISTORY: readonly NewEvent[] = [
 
 const CLICK: NewEvent = clickOf({ short_code: "a" });
 
-test("results: a row for each variant and one for all, with the rate of replies, and what has no template is called unknown", async () => {
+test("the results command prints a row per variant and a total, with reply rates", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, HISTORY);
   await world.append(STREAMS.link("go.example", "a"), [CLICK, clickOf({ short_code: "a", bot: true })]);
@@ -59,15 +59,42 @@ test("results: a row for each variant and one for all, with the rate of replies,
     "median first click",
   ]);
   expect(rows.slice(0, 3).map((row) => row.split(/ {2,}/).join(" | "))).toEqual([
-    "unknown | A | 1 | 1 | 0 | 0 | 1 | 0 | 100.0 % | 20.7 % to 100.0 % | 1 | 0 | 0 | 1 | -",
+    "unknown | A | 1 | 1 | 0 | 0 | 1 | 0 | 100 % | 21 % to 100 % | 1 | 0 | 0 | 1 | -",
     "Autumn invite | B | 1 | 0 | 0 | 1 | 0 | 0 | - | - | - | - | - | - | -",
-    "all | 2 | 1 | 0 | 1 | 1 | 0 | 100.0 % | 20.7 % to 100.0 % | 1 | 0 | 0 | 1 | -",
+    "all | 2 | 1 | 0 | 1 | 1 | 0 | 100 % | 21 % to 100 % | 1 | 0 | 0 | 1 | -",
   ]);
+  // The two variants are of different templates, so nothing is judged.
   expect(rows[3]).toStartWith("Clicks are counted by UTC day.");
   expect(rows.slice(4)).toEqual([`(the beginning to now, UTC; as of position 7, ${timeAt(7)})`, ""]);
 });
 
-test("results by basis: clicks are those of recipients who granted tracking, which is said", async () => {
+test("the results command says the verdict on each template, and the JSON has the same words", async () => {
+  await using world = await openCommands();
+  const people = [ANN, BEA].map((person, at) => [
+    attempted(`${at}`, person, { variant: at === 0 ? "A" : "B", template: "aaaa", template_name: "Autumn invite" }),
+    sent(`${at}`, person),
+  ]);
+  await world.append(STREAMS.outreach, people.flat());
+  const said = "1 of 20 sent with A, 1 with B.";
+  const { out } = await world.run(results);
+  expect(out).toContain(`\nAutumn invite, 2 messages: Not enough messages yet. ${said}\nClicks are counted`);
+  const { verdicts } = JSON.parse((await world.run(results, "--json")).out) as { verdicts: unknown };
+  expect(verdicts).toEqual([
+    {
+      template: "aaaa",
+      template_name: "Autumn invite",
+      sent: 2,
+      outcome: "few",
+      winner: { clicked: null, replied: null },
+      more_messages: null,
+      title: "Not enough messages yet",
+      explanation: said,
+    },
+  ]);
+  expect(JSON.parse((await world.run(results, "--by", "run", "--json")).out)).toMatchObject({ verdicts: [] });
+});
+
+test("results by basis count clicks of recipients who granted tracking, and say so", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, HISTORY);
   const { out } = await world.run(results, "--by", "basis", "--from", timeAt(1), "--to", timeAt(1));
@@ -76,12 +103,12 @@ test("results by basis: clicks are those of recipients who granted tracking, whi
     / {2}granted tracking {2}clicked {2}click rate {2}clicks {2}suspected {2}median first click {2}sent before/,
   );
   expect(row.split(/ {2,}/).slice(0, 3)).toEqual(["unknown", "2", "1"]);
-  expect(out).toContain("\nClicks are those of recipients who granted tracking, on links of their own.\n");
+  expect(out).toContain("\nOnly clicks of recipients who granted tracking, on their own links, are counted.\n");
   const day = timeAt(1).slice(0, 10);
   expect(out).toEndWith(`(${day} to ${day}, UTC; before: 2025-11-19 to 2025-11-19; as of position 5, ${timeAt(5)})\n`);
 });
 
-test("results for programs, of an earlier moment, and as CSV", async () => {
+test("the results command prints JSON and CSV for an earlier position", async () => {
   await using world = await openCommands();
   await world.append(STREAMS.outreach, HISTORY);
   const { out } = await world.run(results, "--by", "variant", "--json", "--as-of", "3");
@@ -112,7 +139,7 @@ test("results for programs, of an earlier moment, and as CSV", async () => {
   expect(csv[1]).toStartWith('"","","A","1","1","0","0","0","0","0.0000",');
 });
 
-test("results of a log without messages say so; an interval that ends before it begins is refused", async () => {
+test("the results command reports a log without messages and refuses invalid options", async () => {
   await using world = await openCommands();
   expect((await world.run(results)).out).toStartWith("no message was attempted, and no link of one was clicked (");
   for (const args of [
@@ -138,7 +165,7 @@ async function openWithMessage(given = {}) {
   return world;
 }
 
-test("results are counted over all time, or in an interval and the one before it, as of a position", async () => {
+test("GET /social/results counts over all time, or in an interval and the previous one", async () => {
   await using world = await openWithMessage();
   const results = async (query = "") => (await ask(world.app, `/social/results${query}`)).json();
   const clicks = { total: 0, unique: 0, suspected: 0, anonymous: 0, bots: 1, probes: 0 };
@@ -155,7 +182,7 @@ test("results are counted over all time, or in an interval and the one before it
   });
 });
 
-test("as CSV where the query or Accept asks for it", async () => {
+test("GET /social/results answers CSV if the query or Accept requests it", async () => {
   await using world = await openWithMessage();
   const type = async (query: string, accept?: string) => {
     const response = await ask(
@@ -173,7 +200,7 @@ test("as CSV where the query or Accept asks for it", async () => {
   expect(body.split("\r\n")[1]).toStartWith('"go.example/x","1","1",');
 });
 
-test("what is no grouping, day or format is refused", async () => {
+test("GET /social/results refuses an invalid grouping, day or format", async () => {
   await using world = await openWithMessage();
   for (const query of ["by=colour", "from=7", "from=2026-11-21&to=2026-11-20", "to=yesterday", "format=xml"]) {
     const response = await ask(world.app, `/social/results?${query}`);
@@ -181,7 +208,7 @@ test("what is no grouping, day or format is refused", async () => {
   }
 });
 
-test("while the log is out of reach they say that they may be out of date", async () => {
+test("GET /social/results marks its figures as stale while the log is unavailable", async () => {
   await using world = await openWithMessage({ awaySince: 0 });
   expect(await (await ask(world.app, "/social/results")).json()).toMatchObject({ as_of: { stale: true } });
 });

@@ -4,15 +4,16 @@ import type { Recorded } from "../../events/catalog.ts";
 import type { Basis } from "../../events/outreach.ts";
 import { results } from "../../projections/results.ts";
 import { noVisits, visits } from "../../projections/visits.ts";
+import { conversions } from "../../projections/conversions.ts";
+import { runs } from "../../projections/runs.ts";
+import { parseInterval, type Interval } from "../../src/projector/parse-interval.ts";
 import {
   createResults,
   GROUPINGS,
-  parseInterval,
   RESULT_ROWS_MAX,
   sumMessages,
   type Figures,
   type Grouping,
-  type Interval,
 } from "../../src/history/results.ts";
 import { describeMergedDays, nameMember, resultsAsCsv, resultsAsJson } from "../../src/history/results-format.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
@@ -63,11 +64,18 @@ const click = (time: string, short_code: string, more: Partial<Parameters<typeof
 const personal = (time: string, code: string): Told => [time, { type: "PersonalLinkClicked", data: { code } }];
 
 function fold(told: readonly Told[]) {
-  let states = { results: results.initial(), visits: visits.initial() };
+  let states = {
+    conversions: conversions.initial(),
+    results: results.initial(),
+    runs: runs.initial(),
+    visits: visits.initial(),
+  };
   for (const [index, [time, { type, data }]] of told.entries()) {
     const event = { type, data, id: "", position: index + 1, stream: "", version: 1, time, hash: "", meta: {} };
     states = {
+      conversions: conversions.evolve(states.conversions, event as unknown as Recorded),
       results: results.evolve(states.results, event as unknown as Recorded),
+      runs: runs.evolve(states.runs, event as unknown as Recorded),
       visits: visits.evolve(states.visits, event as unknown as Recorded),
     };
   }
@@ -102,7 +110,7 @@ const STORY: readonly Told[] = [
 
 const states = fold(STORY);
 
-/** The rows' groups with sent, replied, and clicks as total/unique. */
+/** Returns the rows of the results: each group with its sent messages, its replies, and its clicks as total/unique. */
 async function shown(by: Grouping, interval = ALWAYS) {
   return (await createResults(states, by, interval)).rows.map(({ group, figures: { sent, replied, clicks } }) => [
     ...Object.values(group),
@@ -120,25 +128,22 @@ test.each<[string | undefined, string | undefined, clicks: number, mergedTo: str
   // Start of the previous interval.
   ["2026-11-16", "2026-11-21", 5, "2026-11-10"],
   ["2026-11-20", "2026-11-21", 5, null],
-])(
-  "clicks of days that are added up, from %s to %s, count where all are within, and the answer says so",
-  async (from, to, clicks, mergedTo) => {
-    const merged = fold(STORY);
-    merged.visits.links.get("go.example/a")!.earlier = { ...noVisits(), clicks: 7 };
-    merged.visits.merged_to = "2026-11-10";
-    const interval = parseInterval(from, to, Date.parse("2026-11-22T12:00:00.000Z"));
-    const found = await createResults(merged, "variant", interval);
-    expect([found.total.figures.clicks?.total, found.mergedTo]).toEqual([clicks, mergedTo]);
-    expect(resultsAsJson("variant", found).clicks_merged_to).toBe(mergedTo);
-    const [head, row] = resultsAsCsv(resultsAsJson("variant", found)).split("\r\n");
-    expect(head).toEndWith(',"clicks_merged_to"');
-    if (found.rows.length > 0) expect(row).toEndWith(`,"${mergedTo ?? ""}"`);
-    const note = `Clicks up to ${mergedTo} are no longer told apart by day`;
-    expect(describeMergedDays(found)).toStartWith(mergedTo === null ? "" : note);
-  },
-);
+])("clicks of merged days count from %s to %s only if all are within", async (from, to, clicks, mergedTo) => {
+  const merged = fold(STORY);
+  merged.visits.links.get("go.example/a")!.earlier = { ...noVisits(), clicks: 7 };
+  merged.visits.merged_to = "2026-11-10";
+  const interval = parseInterval(from, to, Date.parse("2026-11-22T12:00:00.000Z"));
+  const found = await createResults(merged, "variant", interval);
+  expect([found.total.figures.clicks?.total, found.mergedTo]).toEqual([clicks, mergedTo]);
+  expect(resultsAsJson("variant", found).clicks_merged_to).toBe(mergedTo);
+  const [head, row] = resultsAsCsv(resultsAsJson("variant", found)).split("\r\n");
+  expect(head).toEndWith(',"clicks_merged_to"');
+  if (found.rows.length > 0) expect(row).toEndWith(`,"${mergedTo ?? ""}"`);
+  const note = `Clicks up to ${mergedTo} are no longer told apart by day`;
+  expect(describeMergedDays(found)).toStartWith(mergedTo === null ? "" : note);
+});
 
-describe("results are told apart", () => {
+describe("results grouped", () => {
   test.each<[Grouping, (string | number | null)[][]]>([
     ["template", [["aaaa", null, 3, 1, "5/4"]]],
     [
@@ -189,7 +194,7 @@ describe("results are told apart", () => {
     expect(await shown(by)).toEqual(rows);
   });
 
-  test("in all, messages and message links count once each, whatever they are told apart by", async () => {
+  test("by anything count each message and message link once in the total", async () => {
     for (const by of GROUPINGS) {
       const { figures } = (await createResults(states, by, ALWAYS)).total;
       expect(figures).toMatchObject({ attempted: 3, sent: 3, replied: 1 });
@@ -199,7 +204,7 @@ describe("results are told apart", () => {
     }
   });
 
-  test("clicks count for no variant where a message that was sent holds the link in another one", async () => {
+  test("by variant count no clicks on a link that two variants share", async () => {
     const later = fold([
       ...STORY,
       ...message("2026-11-22T08:00:00.000Z", "4", { variant: "B", links: ["go.example/a"] }),
@@ -215,7 +220,7 @@ describe("an interval", () => {
   const days = ({ from, to }: Interval) =>
     [from, to].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString().replace("T00:00:00.000Z", "")));
 
-  test("is made of whole UTC days, with both of its ends; it goes on to now", async () => {
+  test("consists of whole UTC days, includes both ends and ends today by default", async () => {
     expect(days(interval("2026-11-20", "2026-11-20"))).toEqual(["2026-11-20", "2026-11-21"]);
     expect(days(interval("2026-11-20T23:00:00-02:00"))).toEqual(["2026-11-21", "2026-11-22"]);
     expect(days(interval(undefined, "2026-11-20T08:00Z"))).toEqual([undefined, "2026-11-21"]);
@@ -223,7 +228,7 @@ describe("an interval", () => {
     expect(days(interval("2026-12-24"))).toEqual(["2026-12-24", "2026-12-25"]);
   });
 
-  test("that ends before it begins, or is no day, is refused", async () => {
+  test("is refused if it ends before it begins or has an invalid day", async () => {
     for (const [from, to] of [
       ["2026-11-21", "2026-11-20"],
       ["7", undefined],
@@ -233,7 +238,7 @@ describe("an interval", () => {
       expect(() => interval(from, to)).toThrow(ServiceError);
   });
 
-  test("has the same messages where they are summed up without the clicks of links", async () => {
+  test("has the same message figures when they are summed without clicks", async () => {
     const states = fold(STORY);
     const withoutClicks = (of: Figures) => ({ ...of, clicks: null });
     for (const interval of [
@@ -247,7 +252,7 @@ describe("an interval", () => {
     }
   });
 
-  test("counts messages by their intent and clicks by when they came, beside the interval before", async () => {
+  test("counts messages by intent and clicks by arrival, next to the previous interval", async () => {
     const today = interval("2026-11-21", "2026-11-21");
     expect(await shown("variant", today)).toEqual([["aaaa", null, "A", 1, 0, "1/1"]]);
     const { previous, rows, total } = await createResults(states, "variant", today);
@@ -263,7 +268,7 @@ describe("an interval", () => {
   });
 });
 
-test("more rows than an answer has: the newest are shown, and how many are left out", async () => {
+test("only the newest rows are returned, with the number of omitted ones", async () => {
   const many = fold(
     Array.from({ length: RESULT_ROWS_MAX + 2 }, (_, run) =>
       message("2026-11-20T08:00:00.000Z", String(run), { run: `run-${run}` }),
@@ -274,7 +279,7 @@ test("more rows than an answer has: the newest are shown, and how many are left 
   expect(total.figures.sent).toBe(RESULT_ROWS_MAX + 2);
 });
 
-test("as CSV each row has its figures and those before, and no cell is a formula", async () => {
+test("a CSV row has current and previous figures, and no cell is a formula", async () => {
   const formula = fold(message("2026-11-21T08:00:00.000Z", "1", { template: "=1", variant: "A" }));
   const table = await createResults(
     formula,
@@ -291,7 +296,7 @@ test("as CSV each row has its figures and those before, and no cell is a formula
   expect(rest).toEqual([""]);
 });
 
-test("a template is called by its newest name, beside which its id stands where another has the same name", async () => {
+test("a template is shown by its newest name, with its id if the name is ambiguous", async () => {
   const named = (id: string, template: string, template_name?: string) =>
     message("2026-11-20T08:00:00.000Z", id, { template, ...(template_name && { template_name }) });
   const found = fold([...named("1", "aaaa", "Draft"), ...named("2", "aaaa", "Autumn"), ...named("3", "bbbb")]);
@@ -308,7 +313,7 @@ test("a template is called by its newest name, beside which its id stands where 
   ]);
 });
 
-test("as JSON the interval and its figures are named", async () => {
+test("the JSON has the interval, the previous one and the figures of both", async () => {
   const table = await createResults(states, "variant", parseInterval("2026-11-21", "2026-11-21", 0));
   expect(resultsAsJson("variant", table)).toMatchObject({
     by: "variant",
@@ -320,7 +325,7 @@ test("as JSON the interval and its figures are named", async () => {
   });
 });
 
-test("a message that comes while results are added up counts the next time", async () => {
+test("a message that arrives during a calculation counts in the next one", async () => {
   const many = fold(
     Array.from({ length: 20_000 }, (_, number) => message("2026-11-20T08:00:00.000Z", String(number))).flat(),
   );

@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Recipient } from "../../events/outreach.ts";
-import { contacts, type Contact, type Contacts } from "../../projections/contacts.ts";
+import type { Contact, Contacts } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import { historyOfEvent, historyOfLink, historyOfRecipient } from "../../src/history/history.ts";
 import type { Reading } from "../../src/history/find-event.ts";
@@ -11,13 +12,14 @@ import { findNamed } from "../../src/recipients/resolve-recipient.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-const CASES = { numRuns: 1_000 };
+const CASES = { numRuns: countCases(1_000) };
 function readingOf(events: readonly Recorded[], to = events.length): Reading {
   return { store: logInMemory(events), to, onProgress() {} };
 }
 
-/** Finds recipients by an operator's notation. */
+/** Returns a function that finds recipients by an operator's notation. */
 const named = (subject: string) => (people: Contacts) => findNamed(people, subject);
 
 /** False for an erased recipient, whose data is no longer in the event. */
@@ -42,13 +44,16 @@ const COURSE = ["RunPaused", "InboxRead", "SourceRead"];
 const at = (events: readonly Recorded[], positions: readonly number[]): Recorded[] =>
   positions.map((position) => events[position - 1] as Recorded);
 
-/** Removes the count of accepted messages before a refusal, which includes messages to others, also from `replaced`. */
+/**
+ * Removes from a contact the count of messages accepted before a refusal, because it includes messages to other
+ * recipients. Also removes `replaced`, which contains such counts.
+ */
 function withoutCount(person: Contact) {
   return { ...person, wasRefused: person.refused_after !== undefined, refused_after: undefined, replaced: undefined };
 }
 
-describe("the history of a person, of any log that could have been written", () => {
-  test("each event about a person is in the history of exactly one, and no other event is", async () => {
+describe("the history of a recipient", () => {
+  test("contains every event about the recipient and shares none with other histories", async () => {
     const seen = { people: 0, events: 0 };
     await fc.assert(
       fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
@@ -63,8 +68,10 @@ describe("the history of a person, of any log that could have been written", () 
         const about = events.slice(0, to).filter((event) => {
           if (event.type === "DirectMessageAttempted")
             for (const { code } of event.data.personal_links ?? []) codes.add(code);
-          // A click on a recipient's own link, once they have one.
+          // A click on a recipient's own link, once they have one, and a conversion after it.
           if (event.type === "PersonalLinkClicked") return codes.has(event.data.code);
+          if (event.type === "ConversionRecorded" || event.type === "ConversionReversed")
+            return codes.has(event.data.code ?? "");
           return "recipient" in event.data && isSomebody(event.data.recipient);
         });
         expect(told.sort((a, b) => a - b)).toEqual(about.map(({ position }) => position));
@@ -73,11 +80,11 @@ describe("the history of a person, of any log that could have been written", () 
       }),
       CASES,
     );
-    expect(seen.people).toBeGreaterThan(1_000);
-    expect(seen.events).toBeGreaterThan(5_000);
+    expect(seen.people).toBeGreaterThan(countCases(1_000));
+    expect(seen.events).toBeGreaterThan(countCases(5_000));
   });
 
-  test("it is all that makes the person what they are: folding it alone gives the same contact", async () => {
+  test("gives the same contact when it is folded alone", async () => {
     let renamed = 0;
     await fc.assert(
       fc.asyncProperty(histories(), async ({ events }) => {
@@ -100,11 +107,11 @@ describe("the history of a person, of any log that could have been written", () 
       CASES,
     );
     // Some of the recipients had changed their handle.
-    expect(renamed).toBeGreaterThan(50);
+    expect(renamed).toBeGreaterThan(countCases(50));
   });
 });
 
-test("the history of a link is its clicks and all that became of them, and nothing else", async () => {
+test("the history of a link has exactly its clicks and their dispatches", async () => {
   let outcomes = 0;
   await fc.assert(
     fc.asyncProperty(histories(), fc.nat(150), async ({ events }, cut) => {
@@ -118,7 +125,7 @@ test("the history of a link is its clicks and all that became of them, and nothi
     }),
     CASES,
   );
-  expect(outcomes).toBeGreaterThan(3_000);
+  expect(outcomes).toBeGreaterThan(countCases(3_000));
 });
 
 function ofLink(events: readonly Recorded[], code: string): number[] {
@@ -129,7 +136,7 @@ function ofLink(events: readonly Recorded[], code: string): number[] {
   );
 }
 
-/** Positions of all events about these ids; the service's commands refer to positions. */
+/** Returns the positions of all events about these ids; the service's commands refer to positions. */
 function familyOf(events: readonly Recorded[], ids: readonly string[]): number[] {
   return events
     .filter((event) => subjectsOf(events, event).some((id) => ids.includes(id)))
@@ -137,8 +144,8 @@ function familyOf(events: readonly Recorded[], ids: readonly string[]): number[]
 }
 
 /**
- * The id of an event and of the events that it is about, with retries resolved. A webhook may carry an event, and such
- * a dispatch is about that event alone.
+ * Returns the id of an event and of the events that it is about, with retries resolved. A webhook may carry an event,
+ * and such a dispatch is about that event alone.
  */
 function subjectsOf(events: readonly Recorded[], event: Recorded): readonly string[] {
   if ("event_id" in event.data) return [event.data.event_id, event.id];
@@ -150,7 +157,7 @@ function subjectsOf(events: readonly Recorded[], event: Recorded): readonly stri
   return [...sources, event.id];
 }
 
-test("whichever event of a dispatch is asked for, the same belongs to it", async () => {
+test("all events of a dispatch have the same history", async () => {
   let families = 0;
   await fc.assert(
     fc.asyncProperty(histories(60), async ({ events }) => {
@@ -164,10 +171,10 @@ test("whichever event of a dispatch is asked for, the same belongs to it", async
     }),
     CASES,
   );
-  expect(families).toBeGreaterThan(1_000);
+  expect(families).toBeGreaterThan(countCases(1_000));
 });
 
-test("an event of a message brings its message and its run's start and end; one of a run brings all", async () => {
+test("the history of a message event has its message and the bounds of its run", async () => {
   let messages = 0;
   await fc.assert(
     fc.asyncProperty(histories(60), async ({ events }) => {
@@ -194,5 +201,5 @@ test("an event of a message brings its message and its run's start and end; one 
     }),
     CASES,
   );
-  expect(messages).toBeGreaterThan(300);
+  expect(messages).toBeGreaterThan(countCases(300));
 });

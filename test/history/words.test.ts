@@ -1,10 +1,11 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { DataOf, EventType } from "../../events/catalog.ts";
+import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
 import { printable } from "../../src/commands/shared/terminal.ts";
 import { toSentence, describeEvent } from "../../src/history/words.ts";
 import { anyEvent } from "../events/from-schema.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const ada = { id: "1001", username: "ada_builds" };
 const RULES = { daily_limit: 100, timezone: "UTC", require_consent: true, template: "t1" };
@@ -12,7 +13,7 @@ const message = { attempt_id: "a1", run_id: "r1", recipient: ada };
 const counts = { sent: 2, skipped: 1, failed: 0, in_doubt: 1 };
 const usage = { sends: 3, users: 3, followers: 0, posts: 0, messages: 0, usd: 0.075 };
 const click = { event: "click", domain: "go.example", short_code: "x", original_url: "https://shop.example/?a=b" };
-/** An outcome of one request for the click at position 15. */
+/** Creates an outcome event of one request for the click at position 15. */
 const outcome = <R extends object>(request: R) => {
   const about = { sources: [15], attempt: 2, mode: "single" as const };
   return { channel: "ads" as const, lane: "clicks" as const, low_watermark: 9, requests: [{ ...about, ...request }] };
@@ -90,6 +91,33 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   PersonalLinkClicked: [[{ code: "secret" }, "the recipient's own link was requested"]],
+  ConversionRecorded: [
+    [
+      {
+        name: "Purchase",
+        value: 2490,
+        currency: "EUR",
+        occurred_at: "2026-11-20T08:00:00.000Z",
+        domain: "go.example",
+        short_code: "spring",
+        click: 7,
+        channels: ["ads"],
+        external_id: "secret",
+        code: "secret",
+      },
+      "a Purchase of 24.90 EUR by go.example/spring was recorded, attributed to the click at 7; queued for ads",
+    ],
+    [
+      { name: "Lead", occurred_at: "2026-11-20T08:00:00.000Z", anonymous: true, channels: [] },
+      "a Lead was recorded of a visitor who is not tracked, attributed to no click; not dispatched",
+    ],
+  ],
+  ConversionReversed: [
+    [
+      { name: "Purchase", value: -500, currency: "JPY", occurred_at: "2026-11-20T08:00:00.000Z", channels: [] },
+      "a Purchase of 500 JPY was reversed; no network is told",
+    ],
+  ],
   RecipientSuppressed: [
     [
       { recipient: ada, reason: "by_hand" },
@@ -109,17 +137,17 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
     [
       { recipient: ada, reason: "hash", hashes: ["x"] },
-      "@ada_builds (1001) was suppressed by the hash of a name of theirs; no run contacts them again",
+      "@ada_builds (1001) was suppressed by the hash of one of their names; no run contacts them again",
     ],
     [
       { reason: "opt_out", suppressed_at: "2026-03-02T09:15:00.000Z", hashes: ["x"] },
-      "a recipient known by a hash alone was suppressed because they opted out, as of 2026-03-02T09:15:00.000Z; no run contacts them again",
+      "a recipient known only by a hash was suppressed because they opted out, as of 2026-03-02T09:15:00.000Z; no run contacts them again",
     ],
   ],
   RecipientHeld: [
     [
       { recipient: ada, message_id: "78", received_at: "2026-11-20T10:00:00.000Z" },
-      "@ada_builds (1001) may have asked to be left alone in message 78; no run contacts them until an operator decides",
+      "@ada_builds (1001) may have opted out in message 78; no run contacts them until an operator decides",
     ],
   ],
   RecipientReleased: [[{ recipient: ada }, "an operator decided that @ada_builds (1001) may be contacted"]],
@@ -129,7 +157,24 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "@ada_builds (1001) sent us message 78 at 2026-11-20T10:00:00.000Z",
     ],
   ],
+  DirectMessagesSeen: [
+    [
+      { recipient: ada, seen_at: "2026-11-20T10:00:00.000Z" },
+      "@ada_builds (1001) had read our messages at 2026-11-20T10:00:00.000Z",
+    ],
+  ],
+  SignalStreamChanged: [
+    [{ open: true, details: [] }, "the stream of signals is open"],
+    [{ open: false, details: ["X answered 403"] }, 'the stream of signals does not open: "X answered 403"'],
+  ],
+  SignalsReceived: [
+    [
+      { messages: 1, chats: 1, usage: { sends: 0, users: 0, followers: 0, posts: 0, messages: 1, usd: 0.01 } },
+      "1 charged signals arrived, 1 of them of X Chat; the network charges at most 0.01 USD",
+    ],
+  ],
   InboxRead: [
+    [{ messages: 2 }, "2 messages in the inbox were read after a gap in the signals"],
     [{ run_id: "r1", messages: 12, newest_id: "78", backlog: "p2" }, "run r1 read 12 messages in the inbox, up to 78"],
     [{ run_id: "r1", messages: 0 }, "run r1 read 0 messages in the inbox"],
   ],
@@ -147,7 +192,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ recipient: ada }, "an operator allowed one more message to @ada_builds (1001)"],
     [
       { recipient: ada, run_id: "r1" },
-      "run r1 allowed one more message to @ada_builds (1001), since the network had refused the account, not them",
+      "run r1 allowed one more message to @ada_builds (1001), because the network had refused our account, not them",
     ],
   ],
   RunStarted: [
@@ -196,7 +241,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ ...message, message_id: "77", settled_by: "answer" }, "message 77 was sent to @ada_builds (1001)"],
     [
       { ...message, message_id: "77", settled_by: "lookup" },
-      "message 77 was sent to @ada_builds (1001), as its conversation shows",
+      "message 77 was sent to @ada_builds (1001), as the conversation shows",
+    ],
+    [
+      { ...message, settled_by: "operator", why: "she answered" },
+      'an operator says that the message to @ada_builds (1001) arrived: "she answered"',
     ],
   ],
   DirectMessageSkipped: [
@@ -208,6 +257,15 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { run_id: "r1", recipient: ada, reason: "already_contacted", found: { message_id: "77", sent_at: "then" } },
       "run r1 skipped @ada_builds (1001), already contacted: message 77 of then is in the conversation",
+    ],
+  ],
+  DirectMessageLeft: [
+    [{ ...message, why: "too old" }, 'an operator left the message to @ada_builds (1001) in doubt: "too old"'],
+  ],
+  MessagesLookedUp: [
+    [
+      { in_doubt: 4, sent: 2, not_delivered: 1, detail: "it is older than X shows" },
+      '4 messages in doubt were looked up: 2 sent, 1 not delivered, 1 still in doubt: "it is older than X shows"',
     ],
   ],
   DirectMessageFailed: [
@@ -242,6 +300,17 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   RunAbandoned: [
     [{ run_id: "r1", ...counts }, "run r1 was closed after its process died: 2 sent, 1 skipped, 0 failed, 1 in doubt"],
   ],
+  RecipientRequested: [[{ run_id: "r1", recipient: ada }, "run r1 was asked to write to @ada_builds (1001) next"]],
+  RecipientNotReached: [
+    [
+      { run_id: "r1", recipient: ada, reason: "limit_reached" },
+      "run r1 did not write to @ada_builds (1001), it ended before: limit reached",
+    ],
+    [
+      { run_id: "r1", recipient: ada, reason: "left_out" },
+      "run r1 did not write to @ada_builds (1001), it is for other recipients",
+    ],
+  ],
   RunRefused: [
     [
       { reason: "window_closed", until: "2026-11-20T09:00:00.000Z", day: "2026-11-20", used: 1 },
@@ -254,6 +323,16 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { reason: "clock_skewed", day: "2026-11-20", used: 1 },
       "a run was refused: the clocks of its machine and of the log are too far apart",
+    ],
+  ],
+  DryRunRecipientListed: [
+    [
+      { run_id: "r1", recipient: ada, variant: "B" },
+      "dry run r1 found that a run would send variant B to @ada_builds (1001)",
+    ],
+    [
+      { run_id: "r1", recipient: ada, reason: "missing_field", detail: "company" },
+      'dry run r1 found that a run would skip @ada_builds (1001): a field of the message is missing: "company"',
     ],
   ],
   DryRunFinished: [
@@ -288,6 +367,10 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [
       { message: "disk full", service: "db", level: "error" },
       'a notification of level error was requested for "db": "disk full"; queued for chat',
+    ],
+    [
+      { message: "Run 1", service: "reachlog report", level: "info", report: { run_id: "r1", clicks: 2 } },
+      'a notification of level info was requested for "reachlog report" about run r1: "Run 1"; queued for chat',
     ],
   ],
   MessageRequested: [[{ text: "hello" }, 'a message was requested: "hello"; queued for messaging']],
@@ -367,11 +450,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   DispatchSettled: [
     [
       { event_id: "e1", source: 15, channel: "chat", as: "arrived", why: "it is there" },
-      'an operator said that it arrived, of the dispatch in doubt of position 15 (event e1) for chat: "it is there"',
+      'an operator closed the dispatch in doubt of position 15 (event e1) for chat as arrived: "it is there"',
     ],
     [
       { event_id: "e1", source: 15, channel: "chat", as: "left", why: "too old" },
-      'an operator left the dispatch in doubt of position 15 (event e1) for chat: "too old"',
+      'an operator closed the dispatch in doubt of position 15 (event e1) for chat as left: "too old"',
     ],
   ],
   DispatchClaimed: [
@@ -383,7 +466,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "5 requests to chat failed in a row; no request before 2026-11-20T10:00:00.000Z",
     ],
   ],
-  CircuitClosed: [[{ channel: "chat" }, "requests to chat arrive again"]],
+  CircuitClosed: [[{ channel: "chat" }, "requests to chat succeed again"]],
   ChannelSuspended: [
     [
       { channel: "chat", network: "slack", status: 410, detail: "channel_is_archived", credential: "x" },
@@ -491,7 +574,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   LogTimeCorrected: [
     [
       { at: "2026-11-20T10:00:00.000Z", day: "2026-11-20", timezone: "UTC" },
-      "an operator said that the clock is right, which showed 2026-11-20T10:00:00.000Z: the day is 2026-11-20",
+      "an operator declared the clock right, which showed 2026-11-20T10:00:00.000Z: the day is 2026-11-20",
     ],
   ],
   WhatIfAsked: [
@@ -537,15 +620,15 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     ],
   ],
   PersonForgotten: [
-    [{ hashes: ["m"], keys: ["p1"] }, "a person was erased: 1 key was deleted, and no run contacts them again"],
-    [{ hashes: [], keys: ["c1", "c2"] }, "a person was erased: 2 keys were deleted, and no run contacts them again"],
+    [{ hashes: ["m"], keys: ["p1"] }, "a recipient was erased: 1 key was deleted, and no run contacts them again"],
+    [{ hashes: [], keys: ["c1", "c2"] }, "a recipient was erased: 2 keys were deleted, and no run contacts them again"],
     [
       { hashes: [], keys: ["p1"], ground: "consent_withdrawn", requested_by: "recipient" },
-      "a person was erased as requested by the recipient (consent withdrawn): 1 key was deleted, and no run contacts them again",
+      "a recipient was erased as requested by the recipient (consent withdrawn): 1 key was deleted, and no run contacts them again",
     ],
     [
       { hashes: [], keys: ["p1"], scope: "tracking" },
-      "the clicks of a recipient on their own links were erased, since they revoked tracking: 1 key was deleted",
+      "the clicks of a recipient on their own links were erased, because they revoked tracking: 1 key was deleted",
     ],
   ],
   PersonalDataExpired: [
@@ -556,7 +639,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
     [{ position: 12, hash: "ab", checked: 12, result: "whole" }, "the log was verified up to position 12: it is whole"],
     [
       { position: 12, hash: "ab", checked: 6, result: "broken", fault: "altered", broken_position: 7 },
-      'the log was verified up to position 12: it is broken behind 6 good events: "altered"',
+      'the log was verified up to position 12: it is broken after 6 good events: "altered"',
     ],
   ],
   BackupMade: [
@@ -581,7 +664,7 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   PersonalKeysLost: [
     [
       { lost: "0badcafe", replaced_by: "1badcafe" },
-      "an operator accepted the loss of the key file 0badcafe: what it encrypted reads as erased; 1badcafe replaces it",
+      "an operator accepted the loss of the key file 0badcafe: data encrypted with it reads as erased; 1badcafe replaces it",
     ],
   ],
   AccountUnlinked: [
@@ -593,13 +676,13 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
 };
 
-describe.each(Object.entries(SENTENCES))("%s", (type, cases) => {
-  test.each(cases as [never, string][])("%j", (data, sentence) => {
-    expect(describeEvent({ type: type as EventType, data })).toBe(sentence);
+describe.each(Object.entries(SENTENCES))("the sentence of %s", (type, cases) => {
+  test.each(cases as [never, string][])("for the data %j", (data, sentence) => {
+    expect(describeEvent({ type, data } as EventLike)).toBe(sentence);
   });
 });
 
-test("whatever an event holds, it is one line that steers no terminal", () => {
+test("the sentence for any event is one line without terminal control characters", () => {
   const steering = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
   let hostile = 0;
   fc.assert(
@@ -609,13 +692,13 @@ test("whatever an event holds, it is one line that steers no terminal", () => {
       expect(line).not.toMatch(steering);
       expect(line).not.toMatch(/undefined|\[object/);
     }),
-    { numRuns: 2_000 },
+    { numRuns: countCases(2_000) },
   );
   // Control: some events contained such characters.
   expect(hostile).toBeGreaterThan(10);
 });
 
-test("whatever an event holds, our own words are only ours: what others wrote is named, to be set apart", () => {
+test("the sentence for any event keeps foreign text apart from its own words", () => {
   let named = 0;
   fc.assert(
     fc.property(anyEvent, (event) => {
@@ -624,12 +707,12 @@ test("whatever an event holds, our own words are only ours: what others wrote is
       expect(own).toMatch(/^[a-zA-Z0-9 ,;:.()'_+-]*$/);
       named += sentence.length;
     }),
-    { numRuns: 2_000 },
+    { numRuns: countCases(2_000) },
   );
   expect(named).toBeGreaterThan(2_000);
 });
 
-test("what a sentence names leads to what it is about", () => {
+test("the named parts of a sentence refer to runs, times, links, recipients and positions", () => {
   const named = (event: Parameters<typeof toSentence>[0]) =>
     toSentence(event).filter((part) => typeof part !== "string" && part.kind !== "other");
   expect(

@@ -1,25 +1,37 @@
-/** Actions of the console, the command line and scripts that the specification lacks; all require a token. */
+/**
+ * Paths of the POST endpoints that the product's specification lacks; all require a token. Console, command line and
+ * scripts use them.
+ */
 export const ACTIONS = [
   "/api/deliveries/resume",
   "/api/links/add",
   "/social/run/stop",
+  "/social/lookup",
+  "/social/settle",
   "/social/account/unlink",
   "/api/deliveries/retry",
+  "/api/deliveries/decide",
   "/api/deliveries/discard",
   "/api/deliveries/settle",
   "/social/recipients",
+  "/social/recipients/preview",
   "/social/recipients/consent",
   "/social/recipients/suppress",
   "/social/recipients/retry",
   "/social/recipients/release",
   "/social/recipients/forget",
   "/social/suppressions",
+  "/api/tracking/conversion",
   "/api/tracking/forget",
   "/api/audit/verify",
   "/api/what-if",
+  "/api/report",
 ] as const;
 
-/** Reads of the console, the command line and scripts that the specification lacks: method, path and protection. */
+/**
+ * GET endpoints that the product's specification lacks: method, path and protection. Console, command line and scripts
+ * use them.
+ */
 export const READINGS = [
   "GET /api/tokens session",
   "GET /social/preview session",

@@ -7,7 +7,7 @@ const ENDPOINTS = describeEndpoints();
 
 const EVIL = "https://evil.example";
 
-/** Requests to each path: authorized, anonymous, with a wrong token, method, body or host. */
+/** Ways to request a path: authorized, anonymous, or with a wrong token, method, body or host. */
 const WAYS = [
   { token: TOKEN },
   {},
@@ -20,8 +20,8 @@ const WAYS = [
 const world = await openApp();
 afterAll(() => world[Symbol.asyncDispose]());
 
-describe.each([...ENDPOINTS, { method: "GET", path: "/nothing" }])("every answer of $path", ({ path, method }) => {
-  test.each(WAYS)("to %j is kept by no cache, is taken for nothing else, and is no other site's", async (way) => {
+describe.each([...ENDPOINTS, { method: "GET", path: "/nothing" }])("every response of $path", ({ path, method }) => {
+  test.each(WAYS)("forbids caching, sniffing and cross-origin reads: request %j", async (way) => {
     const { headers, status } = await ask(world.app, path, {
       method,
       ...way,

@@ -9,10 +9,13 @@ const CLICK = { event: "click", domain: "go.example", short_code: "spring", orig
 
 type Routes = App["~Routes"];
 
-/** False for `any` and `unknown`, which describe nothing. */
+/** False if the type of a body or response is `any` or `unknown`, so that a typed client learns nothing from it. */
 type IsTyped<Type> = 0 extends 1 & Type ? false : unknown extends Type ? false : true;
 
-/** The typed or the untyped operations of an app, each as its path followed by its method. */
+/**
+ * Union of an app's operations, each as its path and method: those with typed bodies and responses if `Typed`,
+ * otherwise the rest.
+ */
 type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
   [Key in keyof Tree & string]: Tree[Key] extends { readonly body: infer Body; readonly response: infer Response }
     ? IsTyped<Response[keyof Response]> | (Key extends "post" ? IsTyped<Body> : true) extends Typed
@@ -23,7 +26,10 @@ type Operations<Tree, Typed extends boolean, Path extends string = ""> = {
 
 type Typed = Operations<Routes, true>;
 
-/** All operations except the console's forms. A missing or an extra one is a compile error. */
+/**
+ * Each operation with typed bodies and responses: all except the console's forms. A missing or an extra entry does not
+ * compile.
+ */
 const OPERATIONS: Readonly<Record<Typed, true>> = {
   " get": true,
   "/api/audit/change get": true,
@@ -32,27 +38,34 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/audit/history get": true,
   "/api/audit/proof/:event get": true,
   "/api/audit/verify get": true,
+  "/api/report post": true,
   "/api/audit/verify post": true,
   "/api/clicks get": true,
   "/api/deliveries get": true,
   "/api/deliveries/lag get": true,
   "/api/links/add post": true,
   "/api/tokens get": true,
+  "/api/tracking/conversion post": true,
   "/social/preview get": true,
   "/api/deliveries/channels get": true,
   "/api/deliveries/show get": true,
   "/api/links get": true,
+  "/api/deliveries/decide post": true,
   "/api/deliveries/discard post": true,
   "/api/deliveries/settle post": true,
   "/api/deliveries/resume post": true,
   "/api/deliveries/retry post": true,
   "/api/health get": true,
+  "/people/import get": true,
+  "/social/recipients/preview post": true,
   "/api/messaging post": true,
   "/api/notify post": true,
   "/api/tracking/event post": true,
   "/api/tracking/forget post": true,
   "/api/tracking/test post": true,
   "/activity get": true,
+  "/attention get": true,
+  "/deliveries/decide get": true,
   "/activity/:position get": true,
   "/api/what-if post": true,
   "/what-if get": true,
@@ -64,6 +77,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/find get": true,
   "/idiomorph.js get": true,
   "/l/:code get": true,
+  "/o/:code get": true,
+  "/o/:code post": true,
   "/links get": true,
   "/links/:domain/:short_code get": true,
   "/livez get": true,
@@ -74,6 +89,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/readyz get": true,
   "/runs get": true,
   "/runs/:run_id get": true,
+  "/runs/dry/:run_id get": true,
   "/session post": true,
   "/session/end post": true,
   "/setup get": true,
@@ -92,6 +108,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/social/recipients/release post": true,
   "/social/recipients/retry post": true,
   "/social/recipients/suppress post": true,
+  "/social/lookup post": true,
+  "/social/settle post": true,
   "/social/run post": true,
   "/social/run/stop post": true,
   "/social/results get": true,
@@ -103,7 +121,7 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/results get": true,
 };
 
-test("every operation is typed: its answers, and its body where it takes one", () => {
+test("every operation of the app has typed responses and a typed body", () => {
   const registered = describeEndpoints().filter(({ apiOperationId }) => apiOperationId === undefined);
   const names = registered.map(({ method, path }) => `${path === "/" ? "" : path} ${method.toLowerCase()}`);
   expect(Object.keys(OPERATIONS).toSorted()).toEqual(names.toSorted());
@@ -111,7 +129,7 @@ test("every operation is typed: its answers, and its body where it takes one", (
   expect(isAllTyped).toBeTrue();
 });
 
-describe("a client made of the app's own type, at a running service", () => {
+describe("a client of the app's own type, at a running service", () => {
   let world: Installation;
   let service: Running;
   let client: ReturnType<typeof treaty<App>>;
@@ -129,20 +147,20 @@ describe("a client made of the app's own type, at a running service", () => {
     expect([status, id]).toEqual([202, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
   });
 
-  test("reads the figures", async () => {
+  test("reads the stats", async () => {
     const { data } = await client.social.stats.get();
     const sent: number | undefined = data?.sent;
     expect(sent).toBe(0);
   });
 
-  test("is refused as a program is", async () => {
+  test("receives the problem not-authorized for a run without an account", async () => {
     const { error } = await client.social.run.post({ dry_run: true });
     expect(error?.status).toBe(401 as never);
     expect(error?.value).toMatchObject({ type: "urn:reachlog:problem:not-authorized" });
   });
 });
 
-test("what the service does not take does not compile", () => {
+test("a call that the service does not accept does not compile", () => {
   const calls = (client: ReturnType<typeof treaty<App>>) => [
     // @ts-expect-error: no such path
     () => client.api.nothing.get(),

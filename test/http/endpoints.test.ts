@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterAll, describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { feature } from "../../src/http/deps.ts";
+import { feature } from "../../src/http/context.ts";
 import { jsonBody } from "../../src/http/server/body.ts";
 import { listEndpoints, declare, reply, type Protection } from "../../src/http/server/endpoint.ts";
 import { describeEndpoints } from "../../src/http/endpoints.ts";
@@ -29,19 +29,19 @@ const SPECIFIED = [
 
 const isSpecified = ({ path }: { readonly path: string }): boolean => /^\/(social|api)(\/|$)/.test(path);
 
-test("the endpoints under /social and /api are those of the specification, protected as it says, and the actions", () => {
+test("/social and /api hold exactly the specified endpoints, actions and reads, each with its protection", () => {
   const listed = ENDPOINTS.filter(isSpecified).map(({ method, path, protection }) => `${method} ${path} ${protection}`);
   const wanted = [...SPECIFIED, ...ACTIONS.map((path) => `POST ${path} token`), ...READINGS];
   expect(listed.toSorted()).toEqual(wanted.toSorted());
 });
 
-test("no endpoint is listed twice, and none takes another's name", () => {
+test("every endpoint has a unique path and method, and a unique id", () => {
   for (const names of [ENDPOINTS.map(({ method, path }) => `${method} ${path}`), ENDPOINTS.map(({ id }) => id)]) {
     expect(new Set(names).size).toBe(names.length);
   }
 });
 
-/** Policies under which each protection admits callers without a token. */
+/** Protection of an endpoint -> the policies under which it admits callers without a token. */
 const WITHOUT_TOKEN: Readonly<Record<Protection, readonly string[]>> = {
   open: ["spec", "strict", "spec without tokens"],
   strict: ["spec", "spec without tokens"],
@@ -56,7 +56,17 @@ const apps = {
   "spec without tokens": await openApp({ authPolicy: "spec", tokens: false }),
 };
 const link = { domain: "go.example", code: ":code", target: "https://shop.example/" };
-await apps.strict.append("outreach", { type: "LinkAdded", data: link });
+const recipient = { id: "101", username: "ann" };
+const about = { attempt_id: "a", run_id: "r", text: "Hi", variant: "A", day: "2026-03-01" };
+await apps.strict.append(
+  "outreach",
+  { type: "LinkAdded", data: link },
+  { type: "DirectMessageAttempted", data: { ...about, recipient, opt_out_code: ":code" } },
+  {
+    type: "DirectMessageSent",
+    data: { attempt_id: "a", run_id: "r", recipient, message_id: "m", settled_by: "answer" },
+  },
+);
 afterAll(async () => {
   for (const opened of Object.values(apps)) await opened[Symbol.asyncDispose]();
 });
@@ -70,7 +80,7 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operat
   });
 
   test.each(Object.keys(apps) as (keyof typeof apps)[])(
-    "asks for a token as its protection says: %s",
+    "requires a token if its protection does so under the policy: %s",
     async (policy) => {
       const response = await ask(apps[policy].app, path, asked);
       const isAsked = response.headers.get("www-authenticate")?.startsWith("Bearer") === true && path !== "/session";
@@ -78,7 +88,7 @@ describe.each(ENDPOINTS)("$method $path", ({ method, path, protection, ...operat
     },
   );
 
-  test("is documented, with its body, and every answer and problem that it names", async () => {
+  test("is documented with its body, responses and problems", async () => {
     const document = everyOperation(await (await ask(apps.spec.app, "/openapi.json")).text());
     const documented = document.find((each) => each.path === documentedPath(path) && each.method === method);
     expect(documented).toMatchObject({ id: operation.id });
@@ -100,7 +110,7 @@ const answered = { 200: reply("Nothing.", Type.Object({ id: Type.String() })) };
 const body = jsonBody(Type.Object({}));
 const nothing = () => ({ id: "1" });
 
-test("a route that leaves something out, or takes what it cannot, does not compile", () => {
+test("a route with an incomplete or wrong declaration does not compile", () => {
   const good = feature("good", "")
     .get("/a", nothing, { response: answered, detail })
     .post("/a", nothing, { body, response: answered, detail });
@@ -124,15 +134,15 @@ test("a route that leaves something out, or takes what it cannot, does not compi
 test.each([
   ["no operation", feature("bare", "").get("/a", nothing, { response: answered })],
   ["no answers", feature("bare", "").get("/a", nothing, { detail })],
-  ["a POST without a check of its body", feature("bare", "").post("/a", nothing, { response: answered, detail })],
+  ["a POST body without a schema", feature("bare", "").post("/a", nothing, { response: answered, detail })],
   [
-    "no personal data, and not that it has none, for the scope `read`",
+    "the scope `read` and no statement on personal data",
     feature("bare", "").get("/a", nothing, {
       response: answered,
       detail: declare("nothing", "service", ["token", "read"], declared),
     }),
   ],
-  ["a GET with a body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],
-])("a route that declares %s stops the start", (_what, routes) => {
+  ["a GET body", feature("bare", "").get("/a", nothing, { body, response: answered, detail })],
+])("the list of endpoints rejects a route with %s", (_what, routes) => {
   expect(() => listEndpoints(routes)).toThrow("/a declares no");
 });

@@ -1,6 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
+import { StoreClosed } from "eventstore-lite";
+import { AppendInDoubt, StoreFull, StoreOverloaded } from "eventstore-lite/testing";
 import { SocialError } from "../../src/networks/network.ts";
 import { ServiceError, type ErrorKind } from "../../src/platform/service-error.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -9,7 +10,7 @@ import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/ap
 
 const CANARY = "canary-4711";
 
-/** A world whose log refuses every append. */
+/** Opens an app whose log refuses every append with `fault`. */
 const failing = (fault: Error) => openApp({ store: (store) => ({ ...store, append: () => Promise.reject(fault) }) });
 
 const POSTS = ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"] as const;
@@ -20,7 +21,7 @@ test.each([
   [new StoreClosed(), "503 log-unavailable", "5"],
   // The answer must not invite a repeat of a request that may have been recorded.
   [new AppendInDoubt(new Error(CANARY)), "503 log-in-doubt", null],
-])("a log that fails (%s) answers every POST with %s", async (fault, problem, seconds) => {
+])("every POST during a log failure (%s) is answered with %s", async (fault, problem, seconds) => {
   await using world = await failing(fault);
   for (const path of POSTS) {
     for (const headers of [{}, { "idempotency-key": "k-1" }]) {
@@ -30,7 +31,7 @@ test.each([
   }
 });
 
-test("a fault of ours is logged whole and answered with a 500 that says nothing of it", async () => {
+test("an internal fault is logged in full and answered with a 500 without details", async () => {
   await using world = await failing(new Error(CANARY));
   for (const path of POSTS) {
     const response = await post(world.app, path, GOOD[path], { token: TOKEN });
@@ -46,7 +47,7 @@ test("a fault of ours is logged whole and answered with a 500 that says nothing 
   }
 });
 
-test("a fault while reading is one too", async () => {
+test("a fault while the log is read is answered with a 500 without details", async () => {
   await using world = await openApp({
     tokens: false,
     store: (store) => ({
@@ -68,7 +69,7 @@ test.each([
   ["rate_limited", "network-failed", 502],
   ["rejected", "network-failed", 502],
   ["stopped", "network-failed", 502],
-] as const)("the network's %s is the problem %s", (kind, slug, status) => {
+] as const)("a network's error %s becomes the problem %s", (kind, slug, status) => {
   expect(toProblem(new SocialError(kind, "told so"))).toMatchObject({ slug, status });
 });
 
@@ -92,13 +93,13 @@ const STATUS: Readonly<Record<ErrorKind, number | undefined>> = {
 };
 
 test.each(Object.entries(STATUS) as [ErrorKind, number | undefined][])(
-  "a failure of the kind %s is %p",
+  "an error of the kind %s has the status %p",
   (kind, status) => {
     expect(toProblem(new ServiceError(kind, "told so"))?.status).toBe(status as number);
   },
 );
 
-test("what is no problem is left to be logged", () => {
+test("any other thrown value becomes no problem", () => {
   for (const fault of [new Error(CANARY), "thrown text", undefined, null, { status: 200 }]) {
     expect(toProblem(fault)).toBeUndefined();
   }
@@ -108,7 +109,7 @@ test.each([
   ["/people/@sara_sells", "/people/:id"],
   ["/people/sara_sells?before=sara_sells", "/people/:id"],
   ["/people?search=sara_sells", "/people"],
-])("a fault at %s is logged with the path of its endpoint, which names no person", async (path, template) => {
+])("a fault at %s is logged with the path %s, which names no recipient", async (path, template) => {
   await using world = await openApp({ tokens: false });
   const console: typeof world.deps.console = {
     ...world.deps.console,

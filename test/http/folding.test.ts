@@ -6,7 +6,7 @@ import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 
-/** A service that has just started and folded no state. `fold` lets it fold the whole log. */
+/** Opens an app that has just started and has not folded any projection. `fold` makes it fold the whole log. */
 async function openStarted(more: Parameters<typeof openApp>[0] = {}) {
   let gate: ReturnType<typeof gateFolds> | undefined;
   const world = await openApp({
@@ -28,7 +28,7 @@ async function openStarted(more: Parameters<typeof openApp>[0] = {}) {
   };
 }
 
-test("clicks are recorded while nothing is folded, and under their key only once", async () => {
+test("clicks are recorded before any projection is folded, once per idempotency key", async () => {
   await using world = await openStarted();
   const headers = { "idempotency-key": "k-1" };
   const first = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"], { token: TOKEN, headers });
@@ -37,7 +37,7 @@ test("clicks are recorded while nothing is folded, and under their key only once
   expect(await Array.fromAsync(world.store.read({ types: ["LinkClicked"] }))).toHaveLength(3);
 });
 
-test("the visitor of such a click is counted, since it is not known yet that the link was not given out", async () => {
+test("a click on an unknown link records its visitor only until the links are folded", async () => {
   await using world = await openStarted();
   const recorded = async () => {
     await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"], { token: TOKEN });
@@ -60,40 +60,35 @@ test.each([
   ["POST", "/social/recipients/suppress", { recipient: "@sara_sells" }],
   ["POST", "/social/recipients/forget", { recipient: "@sara_sells" }],
   ["POST", "/api/tracking/event", PERSONAL],
-] as const)(
-  "%s %s is refused with the share that is done, and answered once that is all",
-  async (method, path, body) => {
-    await using world = await openStarted();
-    const { position } = await world.store.head();
-    const refused = await ask(world.app, path, { method, token: TOKEN, body });
-    expect(refused.headers.get("retry-after")).toBe("5");
-    expect(await refused.clone().json()).toMatchObject({
-      type: "urn:reachlog:problem:projection-folding",
-      detail: expect.stringMatching(
-        /^The projection [a-z]+ is being folded from the log: 0 % done\. Try again later\.$/,
-      ),
-    });
-    expect((await world.store.head()).position).toBe(position);
-    await world.fold();
-    const answered = await ask(world.app, path, { method, token: TOKEN, body });
-    expect(answered.status).not.toBe(503);
-  },
-);
+] as const)("%s %s is refused with the progress of folding, and served after it", async (method, path, body) => {
+  await using world = await openStarted();
+  const { position } = await world.store.head();
+  const refused = await ask(world.app, path, { method, token: TOKEN, body });
+  expect(refused.headers.get("retry-after")).toBe("5");
+  expect(await refused.clone().json()).toMatchObject({
+    type: "urn:reachlog:problem:projection-folding",
+    detail: expect.stringMatching(/^The projection [a-z]+ is being folded from the log: 0 % done\. Try again later\.$/),
+  });
+  expect((await world.store.head()).position).toBe(position);
+  await world.fold();
+  const answered = await ask(world.app, path, { method, token: TOKEN, body });
+  expect(answered.status).not.toBe(503);
+});
 
-test("a redirect is refused: only the links say where it leads", async () => {
+test("a redirect is refused until the links are folded", async () => {
   await using world = await openStarted({ redirects: "before" });
   expect(await problemIn(await ask(world.app, "/l/spring"))).toBe("503 projection-folding");
   await world.fold();
   expect((await ask(world.app, "/l/spring")).status).toBe(404);
 });
 
-test("a notification is recorded, and pending at once: its dispatch begins once the deliveries are folded", async () => {
+test("waiting for a delivery ends at once while the deliveries are not folded", async () => {
   await using world = await openStarted();
-  const delivery = createDelivery({ ...world, clock: () => world.now }, []);
+  const delivery = createDelivery(world.deps, []);
   expect(await delivery.settled("chat", 1, 3_600_000)).toBeUndefined();
 });
 
-test("pages say in a sentence how far it is", async () => {
+test("pages show the progress of folding in a sentence", async () => {
   await using world = await openStarted({ tokens: false });
   for (const path of ["/", "/people", "/links", "/deliveries", "/results"]) {
     const page = await ask(world.app, path, { headers: { accept: "text/html" } });
@@ -104,7 +99,7 @@ test("pages say in a sentence how far it is", async () => {
   expect((await ask(world.app, "/links", { headers: { accept: "text/html" } })).status).toBe(200);
 });
 
-test("it is ready for clicks, degraded, and says how far each projection is", async () => {
+test("the service is ready but degraded, and reports the progress of each projection", async () => {
   await using world = await openStarted();
   const ready = await ask(world.app, "/readyz");
   const folding = Object.fromEntries(PROJECTION_NAMES.map((name) => [name, 0]));

@@ -1,10 +1,10 @@
 import { everyOperation, type Operation } from "../fuzz/document.ts";
 
-/** A caller with a token and a signed-in browser. */
+/** Credentials of a caller: an API token, and the session of a signed-in browser. */
 export interface Caller {
   readonly token: string;
   readonly cookie: string;
-  /** Token of the console's forms in that browser. */
+  /** Token in the console's forms, which the service issued to this browser's session. */
   readonly formToken: string;
 }
 
@@ -17,7 +17,7 @@ export interface OneRequest {
   readonly init: Init;
 }
 
-/** Values of the document's path parameters. */
+/** Example values of the path parameters in the OpenAPI document. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   event: "1",
   position: "1",
@@ -26,10 +26,10 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   code: "spring",
   id: "sara_sells",
 };
-/** Queries of pages: of the current state and of an earlier position. */
+/** Query parameters of console pages, with example values: a search, and a page as of an earlier position. */
 const QUERIES = { q: "?q=sara_sells", as_of: "?as_of=1" };
 
-/** Fields of all forms; each form reads its own. */
+/** Fields for every form of the console. A form ignores the fields of other forms. */
 const FIELDS: Readonly<Record<string, string>> = {
   back: "/people",
   token: "not-a-token",
@@ -40,14 +40,14 @@ const FIELDS: Readonly<Record<string, string>> = {
   why: "over",
 };
 
-/** The token in a form of a console page. */
+/** Returns the hidden form token in a console page's HTML; empty if there is none. */
 export function formTokenIn(page: string): string {
   return /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
 }
 
 /**
- * A request to each operation of an OpenAPI document, with the body of its example. Pages are also requested with each
- * supported query.
+ * Builds one request to each operation of an OpenAPI document, with the example body of the document. Pages are also
+ * requested with each supported query.
  */
 export function oneOfEach(document: string, caller: Caller): readonly OneRequest[] {
   return everyOperation(document).flatMap((operation) => {

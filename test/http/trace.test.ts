@@ -6,7 +6,7 @@ import { requestId, traceparent } from "../../src/http/app.ts";
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const PARENT_ID = "b7ad6b7169203331";
 
-test("a request id is the caller's where it is 1 to 128 of A-Za-z0-9._-", () => {
+test("a caller's request id is kept if it is 1 to 128 characters of A-Za-z0-9._-", () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[A-Za-z0-9._-]{1,128}$/), (id) => expect(requestId(id, () => "made")).toBe(id)),
   );
@@ -15,9 +15,12 @@ test("a request id is the caller's where it is 1 to 128 of A-Za-z0-9._-", () => 
   }
 });
 
-test.each([`00-${TRACE_ID}-${PARENT_ID}-00`, `00-${TRACE_ID}-${PARENT_ID}-01`])("%s goes on", (given) => {
-  expect(traceparent(given)).toBe(given);
-});
+test.each([`00-${TRACE_ID}-${PARENT_ID}-00`, `00-${TRACE_ID}-${PARENT_ID}-01`])(
+  "the valid traceparent %s is kept",
+  (given) => {
+    expect(traceparent(given)).toBe(given);
+  },
+);
 
 test.each([
   null,
@@ -30,7 +33,7 @@ test.each([
   `00-${TRACE_ID}-${PARENT_ID}-01-more`,
   `00-${TRACE_ID}-${PARENT_ID}-01\n`,
   `00-${TRACE_ID}-${PARENT_ID}`,
-])("%j is replaced by a trace of its own", (given) => {
+])("the invalid traceparent %j is replaced by a new unsampled one", (given) => {
   const made = traceparent(given);
   expect(made).toMatch(/^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-00$/);
   expect(traceparent(given)).not.toBe(made);

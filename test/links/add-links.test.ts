@@ -9,7 +9,7 @@ const known = (): Links => {
   return state;
 };
 
-test("new links are added with the address that a browser asks for; a repeat changes nothing", () => {
+test("new links are added with a normalized target, and a repeat changes nothing", () => {
   const given = [
     { code: "summer", target: "HTTPS://Shop.Example" },
     { code: "spring", target: "https://shop.example" },
@@ -38,7 +38,7 @@ test.each([
   });
 });
 
-test("a log with as many links as it may hold takes no more, and still knows those it has", () => {
+test("a log with the maximum of links refuses new ones, and still accepts known ones", () => {
   const state = links.initial();
   for (let at = 0; at < STORED_LINKS_MAX; at++)
     state.shared.set(`c${at}`, { domain: "go.example", target: "https://shop.example/", added_at: "2026-03-01" });

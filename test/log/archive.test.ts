@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { randomInt } from "node:crypto";
 import { readdirSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { compactSqliteLog } from "eventstore-lite";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { maintainSqliteLog } from "eventstore-lite";
+import { newDatabase } from "eventstore-lite/testing";
 import { loadConfig } from "../../src/config/config.ts";
 import { archiveEvents, startArchiver } from "../../src/log/archive.ts";
 import { createEventLog, type NewEvent, STREAMS } from "../../src/log/event-log.ts";
@@ -17,7 +17,7 @@ import { openKeyring } from "../../src/privacy/keyring.ts";
 import { locateLog } from "../../src/privacy/log-place.ts";
 import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
-import { randomId, SILENT } from "../harness/memory/log.ts";
+import { randomId, SILENT, toLogContext } from "../harness/memory/log.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
@@ -63,8 +63,8 @@ const PLACES = [
   ["on a server", async () => ({ DATABASE_URL: await newDatabase() })],
 ] as const;
 
-describe.each(PLACES)("of a log %s", (_engine, make) => {
-  test("what has come of age is archived in whole segments, and recorded; the rest stays", async () => {
+describe.each(PLACES)("the archiver of a log %s", (_engine, make) => {
+  test("archives and records whole segments of old events, and no younger ones", async () => {
     using folder = temporaryFolder();
     const segments = folder.file("segments");
     const env = {
@@ -75,12 +75,13 @@ describe.each(PLACES)("of a log %s", (_engine, make) => {
     await fillAged(env);
     const { log, eventLog } = await openAged(env, () => NOW_MS);
     await using _ = log;
+    const context = toLogContext(eventLog, { clock: () => NOW_MS });
     {
-      await using young = startArchiver({ eventLog, clock: () => NOW_MS, logger: SILENT }, 4);
+      await using young = startArchiver(context, 4);
       expect(young).toBeDefined();
     }
     expect(await log.archived()).toEqual([]);
-    await using archiver = startArchiver({ eventLog, clock: () => NOW_MS, logger: SILENT }, 2);
+    await using archiver = startArchiver(context, 2);
     expect(archiver).toBeDefined();
     const event = await archivedIn(log);
     const [segment, ...more] = await log.archived();
@@ -96,7 +97,7 @@ describe.each(PLACES)("of a log %s", (_engine, make) => {
   });
 });
 
-test("archiving that is stopped ends after its segment, which is recorded", async () => {
+test("stopped archiving ends after the segment in progress and can be resumed", async () => {
   using folder = temporaryFolder();
   const env = {
     DATABASE_URL: `sqlite:${folder.file("log.sqlite")}`,
@@ -113,7 +114,7 @@ test("archiving that is stopped ends after its segment, which is recorded", asyn
   expect(await archive(true)).toBeUndefined();
 });
 
-test("of encrypted clicks nine tenths leave the database at 12 %, as segments of 35 % of their bytes", async () => {
+test("archiving 90 % of encrypted clicks shrinks the database to 12 %", async () => {
   using folder = temporaryFolder();
   const file = folder.file("log.sqlite");
   const env = { DATABASE_URL: `sqlite:${file}`, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
@@ -130,7 +131,7 @@ test("of encrypted clicks nine tenths leave the database at 12 %, as segments of
     for (let done = 0; done < count; done += 1_000)
       await Promise.all(Array.from({ length: 1_000 }, (_click, one) => click(one)));
   }
-  compactSqliteLog({ file, holder: "a test" });
+  maintainSqliteLog(file).compact("a test");
   const before = statSync(file).size;
   const bytes = async (): Promise<number> => {
     const { log } = await openAged(env, Date.now);
@@ -139,13 +140,13 @@ test("of encrypted clicks nine tenths leave the database at 12 %, as segments of
     return segments.reduce((sum, segment) => sum + segment.bytes, 0);
   };
   const archived = await bytes();
-  compactSqliteLog({ file, holder: "a test" });
+  maintainSqliteLog(file).compact("a test");
   const after = statSync(file).size;
   expect(after).toBeLessThanOrEqual(0.12 * before);
   expect(archived).toBeLessThanOrEqual(0.35 * (before - after));
 });
 
-test("a service archives with ARCHIVE_AFTER_DAYS, and not without", async () => {
+test("a service archives only if ARCHIVE_AFTER_DAYS is set", async () => {
   using folder = temporaryFolder();
   const env = {
     PORT: "0",
@@ -177,60 +178,63 @@ test("a service archives with ARCHIVE_AFTER_DAYS, and not without", async () => 
   expect(await log.verify()).toMatchObject({ ok: true });
 });
 
-test.each(PLACES)("a start of a log %s needs only the segments that hold an erasure", async (_engine, make) => {
-  using folder = temporaryFolder();
-  const segments = folder.file("segments");
-  const env = {
-    ...(await make(folder.file("log.sqlite"))),
-    REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
-    ARCHIVE_FOLDER: segments,
-    PORT: "0",
-  };
-  const config = loadConfig(env, () => "");
-  const rebuilt = { projection: "contacts", version: 1, position: 1 };
-  const steps: readonly (readonly NewEvent[])[] = [
-    [addedOf({ username: "ann" }), { type: "ProjectionRebuilt", data: rebuilt }],
-    [{ type: "PersonForgotten", data: { hashes: [], keys: [] } }],
-    [addedOf({ username: "bob" }), { type: "KeyRotated", data: { from: "one", to: "another" } }],
-  ];
-  for (const events of steps) {
-    {
-      const { log, eventLog } = await openAged(env, Date.now);
+test.each(PLACES)(
+  "a start with a log %s reads only the segments with erasures or key rotations",
+  async (_engine, make) => {
+    using folder = temporaryFolder();
+    const segments = folder.file("segments");
+    const env = {
+      ...(await make(folder.file("log.sqlite"))),
+      REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64"),
+      ARCHIVE_FOLDER: segments,
+      PORT: "0",
+    };
+    const config = loadConfig(env, () => "");
+    const rebuilt = { projection: "contacts", version: 1, position: 1 };
+    const steps: readonly (readonly NewEvent[])[] = [
+      [addedOf({ username: "ann" }), { type: "ProjectionRebuilt", data: rebuilt }],
+      [{ type: "PersonForgotten", data: { hashes: [], keys: [] } }],
+      [addedOf({ username: "bob" }), { type: "KeyRotated", data: { from: "one", to: "another" } }],
+    ];
+    for (const events of steps) {
+      {
+        const { log, eventLog } = await openAged(env, Date.now);
+        await using _ = log;
+        await eventLog.append(STREAMS.log, events, {});
+        await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
+      }
+      {
+        // A service that ends saves its states, so the next one folds no archived event.
+        await using service = await startService(config, SILENT);
+        expect(service.url).toStartWith("http");
+      }
+      const { log } = await openAged(env, Date.now);
       await using _ = log;
-      await eventLog.append(STREAMS.log, events, {});
-      await eventLog.append(STREAMS.link("go.example", "x"), [clickOf()], {});
+      await Array.fromAsync(log.archive({ to: Infinity }));
     }
-    {
-      // A service that ends saves its states, so the next one folds no archived event.
-      await using service = await startService(config, SILENT);
-      expect(service.url).toStartWith("http");
-    }
+    const names = readdirSync(segments).toSorted();
+    expect(names).toHaveLength(steps.length);
+    const move = (name: string, from: string, to: string): void =>
+      renameSync(join(segments, name + from), join(segments, name + to));
+    for (const name of names) move(name, "", ".away");
+    expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
+    move(names[1]!, ".away", "");
+    // Keys that no start has bound to this log may be new ones, whose readers would take all data for erased.
+    const keysName = folder.file("new-keys.sqlite");
+    await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
+    const opening = openEncryptedLog({
+      place: locateLog(config).store,
+      keysName,
+      keyring: await openKeyring(keysIn(secrets), Date.now),
+      areBoundTo: secrets.areBoundTo,
+      bind: () => Promise.reject(new Error("it was bound")),
+      makeId: randomId,
+    });
+    expect(String(await opening.catch((fault: unknown) => fault))).toContain(names[2]!);
+    await using service = await startService(config, SILENT);
+    expect(service.url).toStartWith("http");
     const { log } = await openAged(env, Date.now);
     await using _ = log;
-    await Array.fromAsync(log.archive({ to: Infinity }));
-  }
-  const names = readdirSync(segments).toSorted();
-  expect(names).toHaveLength(steps.length);
-  const move = (name: string, from: string, to: string): void =>
-    renameSync(join(segments, name + from), join(segments, name + to));
-  for (const name of names) move(name, "", ".away");
-  expect(String(await startService(config, SILENT).catch((fault: unknown) => fault))).toContain(names[1]!);
-  move(names[1]!, ".away", "");
-  // Keys that no start has bound to this log may be new ones, whose readers would take all data for erased.
-  const keysName = folder.file("new-keys.sqlite");
-  await using secrets = await openSecretStore({ place: sqliteSecrets(keysName), master: Buffer.alloc(32, 9) });
-  const opening = openEncryptedLog({
-    place: locateLog(config).store,
-    keysName,
-    keyring: await openKeyring(keysIn(secrets), Date.now),
-    areBoundTo: secrets.areBoundTo,
-    bind: () => Promise.reject(new Error("it was bound")),
-    makeId: randomId,
-  });
-  expect(String(await opening.catch((fault: unknown) => fault))).toContain(names[2]!);
-  await using service = await startService(config, SILENT);
-  expect(service.url).toStartWith("http");
-  const { log } = await openAged(env, Date.now);
-  await using _ = log;
-  expect((await log.verify()).fault?.reason).toContain(names[0]);
-});
+    expect((await log.verify()).fault?.reason).toContain(names[0]);
+  },
+);

@@ -9,15 +9,19 @@ const DAY_MS = 24 * 3_600_000;
 const EARLIER = { boot: "a", uptimeMs: 5_000, wallMs: 1_000_000 };
 
 test.each([
-  ["the same boot: as long after it as the machine has been up", { boot: "a", uptimeMs: 65_000 }, 1_060_000],
-  ["another boot", { boot: "b", uptimeMs: 65_000 }, undefined],
-  ["an uptime that went back, as in a container that has its own", { boot: "a", uptimeMs: 4_000 }, undefined],
-])("the time to expect after %s", (_, now, expected) => {
+  ["the same boot adds the uptime since the record", { boot: "a", uptimeMs: 65_000 }, 1_060_000],
+  ["another boot is unknown", { boot: "b", uptimeMs: 65_000 }, undefined],
+  [
+    "an uptime that went back is unknown, as in a container with a separate uptime",
+    { boot: "a", uptimeMs: 4_000 },
+    undefined,
+  ],
+])("the expected time after %s", (_, now, expected) => {
   expect(expectedWall(EARLIER, now)).toBe(expected);
 });
 
-describe("a record", () => {
-  test("names the time to expect; without one, and for what is none, no time is known", () => {
+describe("a clock record", () => {
+  test("gives the expected time, or none if the file is missing or malformed", () => {
     using folder = temporaryFolder();
     const file = folder.file("log.clock");
     expect([clockRecord(file).expectedMs(), acceptClock(file)]).toEqual([undefined, false]);
@@ -31,14 +35,14 @@ describe("a record", () => {
     }
   });
 
-  test("is kept in no folder that is not there, and that stops nothing", () => {
+  test("is silently not written if its folder is missing", () => {
     using folder = temporaryFolder();
     const record = clockRecord(folder.file("none/log.clock"));
     record.keep(Date.now());
     expect([record.expectedMs(), record.isForgotten()]).toEqual([undefined, false]);
   });
 
-  test("that agrees with the clock stays, and one that denies it goes when the clock is declared right", () => {
+  test("is removed by accepting the clock only if it contradicts the clock", () => {
     using folder = temporaryFolder();
     const file = folder.file("log.clock");
     const record = clockRecord(file);
@@ -48,8 +52,8 @@ describe("a record", () => {
   });
 });
 
-describe("the clock of a log in a file, with a record", () => {
-  /** A machine whose clock was moved by `movedMs` since the record. */
+describe("the clock of a log in a file with a clock record", () => {
+  /** Opens the log's clock on a machine whose clock was moved by `movedMs` since the time was last recorded. */
   function openMachine(file: string, movedMs: number) {
     clockRecord(file).keep(Date.now() - movedMs);
     const clock = machineClock({ record: clockRecord(file) });
@@ -57,7 +61,7 @@ describe("the clock of a log in a file, with a record", () => {
     return { clock, look };
   }
 
-  test.each([2, -2])("begins from the time to expect where it was moved by %d days", async (days) => {
+  test.each([2, -2])("starts at the expected time if the machine's clock was moved by %d days", async (days) => {
     using folder = temporaryFolder();
     const file = folder.file("log.clock");
     const { clock, look } = openMachine(file, days * DAY_MS);
@@ -72,7 +76,7 @@ describe("the clock of a log in a file, with a record", () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  test("is the machine's where that was corrected by less than five minutes", () => {
+  test("follows the machine's clock if that was moved by less than five minutes", () => {
     using folder = temporaryFolder();
     const { clock } = openMachine(folder.file("log.clock"), 4 * 60_000);
     expect(Math.abs(Date.now() - clock.now())).toBeLessThan(60_000);

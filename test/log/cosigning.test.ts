@@ -2,23 +2,24 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { openSqliteStore } from "eventstore-lite";
 import {
-  formatSubmission,
   openProof,
-  openSqliteStore,
   openWitness,
   signCheckpoint,
   signingKeyOf,
   type Witness,
-} from "eventstore-lite";
+  checkpointFiles,
+  type Witnessed,
+} from "eventstore-lite/proof";
 import { codec, type Event } from "../../events/catalog.ts";
-import { formatOrigin, signHead, checkpointFiles } from "../../src/log/checkpoint.ts";
+import { formatOrigin, signHead } from "../../src/log/signed-checkpoint.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { openSignedHeads, proveEvent } from "../../src/log/signed-heads.ts";
-import { askWitness, cosignedPosition, type Witnessed } from "../../src/log/cosigning.ts";
+import { askWitness, cosignedPosition } from "../../src/log/cosigning.ts";
 import { makeId } from "../../src/platform/clock.ts";
-import { newLogFile } from "../harness/memory/log.ts";
+import { newLogFile, toLogContext } from "../harness/memory/log.ts";
 import { ALL_ROLES } from "../harness/memory/roles.ts";
 
 const witnessKey = signingKeyOf(new Uint8Array(32).fill(2));
@@ -37,7 +38,7 @@ async function listen(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Serves requests as the witness does. */
+/** Returns a request handler that answers as the witness does. */
 const answers =
   (witness: Witness): RequestListener =>
   (request, response) => {
@@ -49,7 +50,7 @@ const answers =
     });
   };
 
-/** A log with checkpoints, and a witness for it. */
+/** Creates a log with checkpoints, and a witness for it. */
 async function openWorld(file = newLogFile(), witnessFile = newLogFile()) {
   const files = logFiles(file);
   const checkpoints = checkpointFiles(files);
@@ -78,15 +79,10 @@ async function openWorld(file = newLogFile(), witnessFile = newLogFile()) {
     eventLog,
     said,
     run: (url: string) =>
-      openSignedHeads({
-        roles: ALL_ROLES,
-        eventLog,
-        checkpoints,
-        acceptLoss: false,
-        clock: () => 0,
-        logger,
-        witness: { url, cosigner },
-      }),
+      openSignedHeads(
+        { ...toLogContext(eventLog, { clock: () => 0, logger }), checkpoints, witness: { url, cosigner } },
+        ALL_ROLES,
+      ),
     cosigned: () => cosignedPosition(checkpoints, key.publicKey),
     /** Asks the witness to cosign the present head or, with `root`, another history of that length. */
     async ask(url: string, old: number, root?: string): Promise<Witnessed> {
@@ -109,8 +105,8 @@ async function until(isThere: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await isThere())) await new Promise(setImmediate);
 }
 
-describe("heads and their witness", () => {
-  test("a head is cosigned, and a proof has the cosignature", async () => {
+describe("signed heads with a witness", () => {
+  test("a head is cosigned, and a proof contains the cosignature", async () => {
     const world = await openWorld();
     const url = await listen(answers(world.witness));
     await write(world.eventLog, 300);
@@ -127,7 +123,7 @@ describe("heads and their witness", () => {
     expect(world.said.filter((one) => one.includes("witness"))).toEqual([]);
   });
 
-  test("a witness that is away, that errs, that lies and that comes back stops nothing", async () => {
+  test("the service continues while the witness fails, is unreachable or lies, until it cosigns again", async () => {
     const world = await openWorld();
     let answer: RequestListener = (_, response) => void response.writeHead(500).end("no");
     const url = await listen((request, response) => answer(request, response));
@@ -152,7 +148,7 @@ describe("heads and their witness", () => {
     expect((await world.store.head()).position).toBe(2);
   });
 
-  test("only the witness's own cosignature of that head counts, whatever it answers", async () => {
+  test("only the witness's cosignature of the requested head is accepted", async () => {
     const world = await openWorld();
     await write(world.eventLog, 3);
     let answer: (submission: string) => string = () => "";
@@ -169,7 +165,7 @@ describe("heads and their witness", () => {
     };
     const hash = "11".repeat(32);
     const other = { origin: formatOrigin(world.store), position: 3, hash, root: hash, time: undefined };
-    const otherHead = formatSubmission({ old: 0, proof: [], note: signCheckpoint(other, world.key) });
+    const otherHead = `old 0\n\n${signCheckpoint(other, world.key)}`;
     const otherKey = signingKeyOf(new Uint8Array(32).fill(77));
     const random = `\u2014 ${cosigner.name} ${Buffer.alloc(76, 3).toString("base64")}\n`;
     for (const [what, lie, result] of [
@@ -185,7 +181,7 @@ describe("heads and their witness", () => {
     }
   });
 
-  test("a slow witness holds up no append, no checkpoint and no stop", async () => {
+  test("a witness that does not answer delays no append, checkpoint or stop", async () => {
     const world = await openWorld();
     let asked = 0;
     const url = await listen(() => void (asked += 1));
@@ -201,7 +197,7 @@ describe("heads and their witness", () => {
     expect(await world.cosigned()).toBe(0);
   });
 
-  test("a witness that forgot is told again; one that is further is asked from there", async () => {
+  test("a request from a wrong old size is repeated from the witness's size", async () => {
     const world = await openWorld();
     await write(world.eventLog, 3);
     const url = await listen(answers(world.witness));
@@ -210,7 +206,7 @@ describe("heads and their witness", () => {
     expect(await world.ask(url, 0)).toMatchObject({ result: "cosigned" });
   });
 
-  test("a log that was rolled back is refused", async () => {
+  test("a log shorter than the witness's cosigned size is reported as rolled back", async () => {
     const world = await openWorld();
     const url = await listen(answers(world.witness));
     await write(world.eventLog, 3);
@@ -227,7 +223,7 @@ describe("heads and their witness", () => {
     expect(await askWitness(world.store, { url, cosigner }, head, 0)).toMatchObject({ result: "stale" });
   });
 
-  test("a split view is refused, of the same size and of a larger one", async () => {
+  test("a split view is detected at the same size and at a larger one", async () => {
     const world = await openWorld();
     const url = await listen(answers(world.witness));
     await write(world.eventLog, 3);

@@ -3,11 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { LeaseLost, openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { makeId, sleep } from "../../src/platform/clock.ts";
-import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { ATTEMPTS_MAX, handle, type HandleDeps } from "../../src/log/decide-and-append.ts";
+import { createEventLog, STREAMS, type NewEvent, type StateContext } from "../../src/log/event-log.ts";
+import { ATTEMPTS_MAX, handle } from "../../src/log/decide-and-append.ts";
 import { takeLease } from "../../src/log/lease.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, SILENT } from "../harness/memory/log.ts";
+import { METADATA, newLogFile, SILENT, toStateContext } from "../harness/memory/log.ts";
 
 const skipOf = (id: string): NewEvent => ({
   type: "DirectMessageSkipped",
@@ -15,10 +15,10 @@ const skipOf = (id: string): NewEvent => ({
 });
 
 interface House extends AsyncDisposable {
-  readonly deps: HandleDeps;
+  readonly deps: StateContext;
   readonly store: EventStore<Event>;
   readonly projector: Projector;
-  /** Waits between attempts, in ms. */
+  /** Delays between the attempts to append, in ms and in order. */
   readonly waits: number[];
   append(...newEvents: NewEvent[]): Promise<void>;
 }
@@ -29,7 +29,7 @@ async function openHouse(clock = Date.now): Promise<House> {
   const eventLog = createEventLog(store, makeId);
   const waits: number[] = [];
   return {
-    deps: { eventLog, projector, random: () => 0.5, sleep: async (ms) => void waits.push(ms) },
+    deps: toStateContext({ eventLog, projector }, { sleep: async (ms) => void waits.push(ms) }),
     store,
     projector,
     waits,
@@ -44,7 +44,7 @@ async function openHouse(clock = Date.now): Promise<House> {
 const skippedIn = ({ projector }: House): number => projector.state("stats").skipped;
 
 describe("handle", () => {
-  test("appends what was decided, and resolves when the projections hold it", async () => {
+  test("appends the decided events and resolves once the projections hold them", async () => {
     await using house = await openHouse();
     const handled = await handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1"), skipOf("2")] }), {
       metadata: METADATA,
@@ -53,7 +53,7 @@ describe("handle", () => {
     expect(skippedIn(house)).toBe(2);
   });
 
-  test("decides on a state that holds all of the stream, however far the projections lagged", async () => {
+  test("waits for lagging projections before it decides", async () => {
     await using house = await openHouse();
     await house.append(...Array.from({ length: 500 }, (_, index) => skipOf(String(index))));
     let seen: number | undefined;
@@ -69,7 +69,7 @@ describe("handle", () => {
     expect(seen).toBe(500);
   });
 
-  test("a refusal appends nothing and is handed on", async () => {
+  test("returns a refusal and appends nothing", async () => {
     await using house = await openHouse();
     const handled = await handle(house.deps, STREAMS.outreach, () => ({ refusal: "no_consent" }), {
       metadata: METADATA,
@@ -78,7 +78,7 @@ describe("handle", () => {
     expect((await house.store.head()).position).toBe(0);
   });
 
-  test("a decision without events appends nothing", async () => {
+  test("appends nothing for a decision without events", async () => {
     await using house = await openHouse();
     expect(await handle(house.deps, STREAMS.outreach, () => ({ events: [] }), { metadata: METADATA })).toEqual({
       events: [],
@@ -86,7 +86,7 @@ describe("handle", () => {
     });
   });
 
-  test("decides again on what others appended to the stream meanwhile", async () => {
+  test("decides again on the newer state after a concurrent append to the stream", async () => {
     await using house = await openHouse();
     const seen: number[] = [];
     await handle(
@@ -104,7 +104,7 @@ describe("handle", () => {
     expect(skippedIn(house)).toBe(2);
   });
 
-  test("an event of any type makes it decide again: no list says which ones count", async () => {
+  test("decides again after a concurrent append of any event type", async () => {
     await using house = await openHouse();
     let decisions = 0;
     await handle(
@@ -121,7 +121,7 @@ describe("handle", () => {
     expect(decisions).toBe(2);
   });
 
-  test("what is appended to other streams does not", async () => {
+  test("does not decide again after an append to another stream", async () => {
     await using house = await openHouse();
     let decisions = 0;
     const elsewhere = (): unknown => house.deps.eventLog.append("elsewhere", [skipOf("9")], METADATA);
@@ -131,7 +131,7 @@ describe("handle", () => {
     expect(decisions).toBe(1);
   });
 
-  test("gives up after a bounded number of attempts, each after a longer wait, and has appended nothing", async () => {
+  test("gives up after a bounded number of attempts with growing waits, and appends nothing", async () => {
     await using house = await openHouse();
     let decisions = 0;
     const contended = handle(
@@ -155,7 +155,7 @@ describe("handle", () => {
     expect(texts.join()).not.toContain("mine");
   });
 
-  test("a lost lease ends it at once", async () => {
+  test("fails with LeaseLost if another holder has the lease", async () => {
     await using house = await openHouse();
     const asked = { name: "run", holder: "one", ttlMs: 60_000, renewMs: 60_000 };
     await using lease = await takeLease({ ...house.deps, sleep, logger: SILENT }, asked);
@@ -168,11 +168,11 @@ describe("handle", () => {
     expect(await fenced.catch((fault: unknown) => fault)).toBeInstanceOf(LeaseLost);
   });
 
-  test("under a lease that expired meanwhile, and that no other holder took, it decides again", async () => {
+  test("decides again if its lease expired before the append and is still free", async () => {
     let now = 1_000_000;
     await using house = await openHouse(() => now);
     const asked = { name: "run", holder: "one", ttlMs: 1_000, renewMs: 60_000 };
-    await using lease = await takeLease({ ...house.deps, wallClock: () => now, sleep, logger: SILENT }, asked);
+    await using lease = await takeLease({ ...house.deps, wallClock: () => now, sleep }, asked);
     if (lease === undefined) throw new Error("another holder has it");
     const decidedAt: number[] = [];
     const decide = () => {
@@ -188,7 +188,7 @@ describe("handle", () => {
     expect(recipients).toMatchObject([{ recipient: { id: "1002000" } }]);
   });
 
-  test("a repeat with the same key gives the first result", async () => {
+  test("returns the first result for a repeat with the same key", async () => {
     await using house = await openHouse();
     const once = () =>
       handle(house.deps, STREAMS.outreach, () => ({ events: [skipOf("1")] }), { metadata: METADATA, key: "k" });
@@ -197,7 +197,7 @@ describe("handle", () => {
     expect(skippedIn(house)).toBe(1);
   });
 
-  test("of many that decide at once, each sees what those before it did", async () => {
+  test("enforces a limit across concurrent decisions", async () => {
     await using house = await openHouse();
     const places = 3;
     const take = (name: string) =>

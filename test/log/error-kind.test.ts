@@ -1,6 +1,8 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { AppendInDoubt, InvalidAppend, StoreClosed, StoreFull, StoreOwned, SigningKeyRefused } from "eventstore-lite";
+import { StoreClosed } from "eventstore-lite";
+import { SigningKeyRefused } from "eventstore-lite/proof";
+import { AppendInDoubt, InvalidAppend, StoreFull, StoreOwned } from "eventstore-lite/testing";
 import { InvalidEvent } from "../../events/event.ts";
 import { classifyError } from "../../src/log/error-kind.ts";
 import { SocialError } from "../../src/networks/network.ts";
@@ -22,6 +24,6 @@ const FAULTS: readonly (readonly [unknown, ErrorKind | undefined])[] = [
   [undefined, undefined],
 ];
 
-test("every failure that can be foreseen has its kind", () => {
+test("known errors are classified, and all others have no kind", () => {
   for (const [fault, kind] of FAULTS) expect([String(fault), classifyError(fault)]).toEqual([String(fault), kind]);
 });

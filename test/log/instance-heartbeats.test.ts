@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { findLiving, joinInstances, type Instance } from "../../src/log/instance-heartbeats.ts";
-import { openMemoryLog, SILENT } from "../harness/memory/log.ts";
+import { openMemoryLog, SILENT, toLogContext } from "../harness/memory/log.ts";
 
 const SETTINGS = { DAILY_LIMIT: "100", QUOTA_TIMEZONE: "UTC", MESSAGE_TEMPLATE: "none" };
 
@@ -11,7 +11,7 @@ function instance(id: string, settings: Partial<typeof SETTINGS> = {}): Instance
   return { id, url: `http://${id}:3000`, version: "1.2.3", started_at, configuration: "c", settings: all };
 }
 
-/** A log that instances join, on a clock that the test moves; they sleep until then. */
+/** Opens a log that instances join, on a clock that the test moves; the instances sleep by that clock. */
 async function openWorld() {
   const log = await openMemoryLog();
   let now = 0;
@@ -30,12 +30,14 @@ async function openWorld() {
     ...log.store.snapshots,
     save: (...args) => (away === undefined ? log.store.snapshots.save(...args) : Promise.reject(away)),
   };
-  const deps = { store: { snapshots }, elapsedMs: () => now, sleep, logger };
+  const eventLog = { ...log.eventLog, store: { ...log.store, snapshots } };
+  const time = { elapsedMs: () => now, sleep };
+  const context = toLogContext(eventLog, { ...time, logger });
   return {
     warned,
-    join: (id: string, settings: Partial<typeof SETTINGS> = {}) => joinInstances(deps, instance(id, settings)),
-    find: () => findLiving(deps),
-    /** Leaves the row of an instance that was killed. */
+    join: (id: string, settings: Partial<typeof SETTINGS> = {}) => joinInstances(context, instance(id, settings)),
+    find: () => findLiving(eventLog.store, time),
+    /** Stores the row that an instance leaves in the log when it is killed. */
     leaveDead: (id: string, settings: Partial<typeof SETTINGS> = {}) =>
       snapshots.save(`instance/${id}`, { version: 7, position: 0, state: JSON.stringify(instance(id, settings)) }),
     refuse: (fault: Error | undefined) => (away = fault),
@@ -59,7 +61,7 @@ async function openWorld() {
 
 const idsOf = ({ live }: { readonly live: readonly Instance[] }) => live.map(({ id }) => id);
 
-test("instances know each other, and one that stops is gone at once", async () => {
+test("instances see each other, and a stopped one disappears at the next heartbeat", async () => {
   await using world = await openWorld();
   await using a = await world.join("a");
   {
@@ -73,7 +75,7 @@ test("instances know each other, and one that stops is gone at once", async () =
   expect(idsOf(a)).toEqual(["a"]);
 });
 
-test("when the oldest stops, the next one is the oldest", async () => {
+test("the next instance becomes the oldest when the oldest stops", async () => {
   await using world = await openWorld();
   const a = await world.join("a");
   await using b = await world.join("b");
@@ -82,7 +84,7 @@ test("when the oldest stops, the next one is the oldest", async () => {
   expect(b.isOldest()).toBe(true);
 });
 
-test("one that was killed counts until it could have come back", async () => {
+test("a killed instance is listed for at least 29 s and at most 40 s", async () => {
   await using world = await openWorld();
   await world.leaveDead("b");
   await using a = await world.join("a");
@@ -92,7 +94,7 @@ test("one that was killed counts until it could have come back", async () => {
   expect(idsOf(a)).toEqual(["a"]);
 });
 
-test("one that only stood still is known again", async () => {
+test("an instance that was only paused is listed again", async () => {
   await using world = await openWorld();
   await using a = await world.join("a");
   await world.leaveDead("b");
@@ -107,7 +109,7 @@ test.each([
   ["DAILY_LIMIT", "50", "DAILY_LIMIT is 50 at http://b:3000 (instance b), and 100 at http://a:3000 (instance a)"],
   ["QUOTA_TIMEZONE", "Europe/Berlin", "QUOTA_TIMEZONE is Europe/Berlin at http://b:3000"],
   ["MESSAGE_TEMPLATE", "the text 0123456789ab", "MESSAGE_TEMPLATE is the text 0123456789ab at http://b:3000"],
-])("a start with another %s beside one that lives is refused, and names both", async (name, value, sentence) => {
+])("a start with a different %s from a living instance is refused with both values", async (name, value, sentence) => {
   await using world = await openWorld();
   await using a = await world.join("a");
   const refused = world.join("b", { [name]: value }).catch((fault: unknown) => fault);
@@ -117,7 +119,7 @@ test.each([
   expect(idsOf(a)).toEqual(["a"]);
 });
 
-test("two that start at once and differ do not both stay", async () => {
+test("two instances with different settings that start at once do not both join", async () => {
   await using world = await openWorld();
   const starts = ["a", "b"].map((id) =>
     world.join(id, { DAILY_LIMIT: id === "a" ? "100" : "50" }).then(
@@ -129,7 +131,7 @@ test("two that start at once and differ do not both stay", async () => {
   expect((await Promise.all(starts)).filter((end) => end === "joined").length).toBeLessThan(2);
 });
 
-test("one that differed and was killed holds a start up, and does not keep it from starting", async () => {
+test("a killed instance with different settings delays a start but does not prevent it", async () => {
   await using world = await openWorld();
   await world.leaveDead("a", { DAILY_LIMIT: "50" });
   const starting = world.join("b");
@@ -138,7 +140,7 @@ test("one that differed and was killed holds a start up, and does not keep it fr
   expect(idsOf(b)).toEqual(["b"]);
 });
 
-test("while no heartbeat gets through this instance goes on, and says so", async () => {
+test("an instance continues with one warning while its heartbeats fail", async () => {
   await using world = await openWorld();
   await using a = await world.join("a");
   world.refuse(new Error("away"));
@@ -148,7 +150,7 @@ test("while no heartbeat gets through this instance goes on, and says so", async
   expect(idsOf(a)).toEqual(["a"]);
 });
 
-test("a command finds the service that lives, and that one which was killed does not", async () => {
+test("a command finds a living service and ignores a killed one", async () => {
   await using world = await openWorld();
   expect(await world.find()).toBeUndefined();
   await world.leaveDead("a");

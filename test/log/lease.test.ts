@@ -1,20 +1,20 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { LeaseLost } from "eventstore-lite";
-import { takeLease, type HeldLease, type LeaseDeps } from "../../src/log/lease.ts";
-import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "../harness/memory/log.ts";
+import { takeLease, type HeldLease } from "../../src/log/lease.ts";
+import { STREAMS, type NewEvent, type LogContext } from "../../src/log/event-log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toLogContext } from "../harness/memory/log.ts";
 
 const TTL_MS = 15_000;
 const TERMS = { name: "role", ttlMs: TTL_MS, renewMs: 5_000 };
 const RUN: NewEvent = { type: "RunStarted", data: { run_id: "r", dry_run: true } };
 
 interface World extends MemoryLog {
-  /** The machine's clock; `elapsed` is its monotonic one. Both in ms. */
+  /** Wall clock of the machine; `elapsed` is its monotonic clock. Both are in ms. */
   now: number;
   elapsed: number;
-  take(holder: string, deps?: Partial<LeaseDeps>): Promise<HeldLease | undefined>;
-  /** Moves both clocks without any renewal. */
+  take(holder: string, deps?: Partial<LogContext>): Promise<HeldLease | undefined>;
+  /** Moves both clocks while no lease is renewed. */
   standStill(ms: number): void;
 }
 
@@ -27,14 +27,12 @@ async function openWorld(): Promise<World> {
     elapsed: 500,
     take: (holder, deps) =>
       takeLease(
-        {
-          eventLog: log.eventLog,
+        toLogContext(log.eventLog, {
           wallClock: () => world.now,
           elapsedMs: () => world.elapsed,
           sleep: (_ms, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve())),
-          logger: SILENT,
           ...deps,
-        },
+        }),
         { ...TERMS, holder },
       ),
     standStill(ms) {
@@ -56,7 +54,7 @@ const appendUnder = (world: World, lease: HeldLease): Promise<unknown> =>
 
 const faultOf = (work: Promise<unknown>): Promise<unknown> => work.catch((fault: unknown) => fault);
 
-test("a lease lasts for its time and no longer, by both clocks", async () => {
+test("a lease lasts for exactly its time to live", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.standStill(10_000);
@@ -65,7 +63,7 @@ test("a lease lasts for its time and no longer, by both clocks", async () => {
   expect(lease.lasts(0)).toBe(false);
 });
 
-test("a clock that stands still, is set back or leaps ahead makes no lease last longer", async () => {
+test("a lease lasts no longer if the wall clock stops, goes back or jumps ahead", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.elapsed += TTL_MS;
@@ -79,7 +77,7 @@ test("a clock that stands still, is set back or leaps ahead makes no lease last 
   expect(lease.lasts(0)).toBe(true);
 });
 
-test("the time is counted from before the log was asked, however late it answers", async () => {
+test("the time to live counts from before the request, however late the log answers", async () => {
   await using world = await openWorld();
   const { leases } = world.eventLog.store;
   const store = {
@@ -97,7 +95,7 @@ test("the time is counted from before the log was asked, however late it answers
   expect(lease?.lasts(0)).toBe(false);
 });
 
-test("one that ran out and that no holder took is the same holding again, with another token", async () => {
+test("an expired lease that is still free is renewed by the next append", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.standStill(4 * TTL_MS);
@@ -107,7 +105,7 @@ test("one that ran out and that no holder took is the same holding again, with a
   expect(await world.events("RunStarted")).toHaveLength(1);
 });
 
-test("one that another had meanwhile is lost, though it is free again: nothing is appended under it any more", async () => {
+test("a lease that another holder had in between is lost and fences every append", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.standStill(TTL_MS);
@@ -119,7 +117,7 @@ test("one that another had meanwhile is lost, though it is free again: nothing i
   expect(await world.events("RunStarted")).toEqual([]);
 });
 
-test("one that was taken and given back while this holder did not look is lost all the same", async () => {
+test("a lease that another holder acquired and released unseen is lost", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   world.standStill(TTL_MS);
@@ -128,7 +126,7 @@ test("one that was taken and given back while this holder did not look is lost a
   expect(lease.lost.aborted).toBe(true);
 });
 
-test("while the log answers no renewal it lasts for what is left of it", async () => {
+test("a lease lasts for its remaining time while renewals fail", async () => {
   await using world = await openWorld();
   await using lease = await held(world);
   const { leases } = world.store;
@@ -143,7 +141,7 @@ test("while the log answers no renewal it lasts for what is left of it", async (
   expect((await lease.keep(2_000))()).toBe(true);
 });
 
-test("its times are those of the scale", async () => {
+test("the lease scale shortens the time to live", async () => {
   await using world = await openWorld();
   await using lease = await world.take("one", { leaseScale: 0.1 });
   world.standStill(900);

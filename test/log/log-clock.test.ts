@@ -1,8 +1,8 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { openPostgresStore } from "eventstore-lite";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { newDatabase } from "eventstore-lite/testing";
 import {
   CLOCK_SKEW_MS_MAX,
   fileClock,
@@ -15,7 +15,7 @@ import {
 const HOUR_MS = 3_600_000;
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** A server, a machine whose clock can be set, and a monotonic clock. */
+/** Creates the clock of a log on a server, with a machine whose wall clock can be set and a monotonic clock. */
 function openWorld() {
   const world = { log: START, wall: START, elapsed: 500, warned: 0 };
   const clock = serverClock({
@@ -28,7 +28,7 @@ function openWorld() {
     world.wall += ms;
     world.elapsed += ms;
   };
-  /** Asks the server for its time. The request takes `thereMs`, the answer `backMs`. */
+  /** Asks the server for its time. The request travels for `thereMs`, the answer for `backMs`. */
   const look = (thereMs = 0, backMs = 0): Promise<void> =>
     clock.look({
       async now() {
@@ -42,7 +42,7 @@ function openWorld() {
 }
 
 describe("the clock of a server's log", () => {
-  test("is never ahead of the server's, and behind it by the fastest round trip at most", () => {
+  test("is never ahead of the server and lags by at most the fastest round trip", () => {
     const ms = fc.double({ min: 0, max: 5_000, noNaN: true });
     return fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(ms, ms, ms), { minLength: 1, maxLength: 20 }), async (looks) => {
@@ -62,7 +62,7 @@ describe("the clock of a server's log", () => {
     );
   });
 
-  test("does not move with the machine's, and says how far that is away", async () => {
+  test("ignores changes of the machine's clock and measures the skew", async () => {
     const world = openWorld();
     await world.look();
     world.wall += 2 * HOUR_MS;
@@ -72,7 +72,7 @@ describe("the clock of a server's log", () => {
     expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 1_000, -HOUR_MS]);
   });
 
-  test("stands still where the server's is set back by less than a second, and follows it where that is more", async () => {
+  test("pauses if the server goes back by under a second, and follows a larger step", async () => {
     const world = openWorld();
     await world.look();
     expect(world.clock.now()).toBe(START);
@@ -87,7 +87,7 @@ describe("the clock of a server's log", () => {
     expect(isSkewed(world.clock.skewMs())).toBe(true);
   });
 
-  test("follows a server's that is set ahead, or a machine that slept", async () => {
+  test("follows a server that jumps ahead", async () => {
     const world = openWorld();
     await world.look();
     world.log += 26 * HOUR_MS;
@@ -95,20 +95,20 @@ describe("the clock of a server's log", () => {
     expect([world.clock.now(), world.warned]).toEqual([world.log, 1]);
   });
 
-  test("is not set back by an answer that came late", async () => {
+  test("is not set back by a late answer", async () => {
     const world = openWorld();
     await world.look();
     await world.look(0, HOUR_MS);
     expect([world.clock.now(), world.warned]).toEqual([START + HOUR_MS, 0]);
   });
 
-  test("decides nothing before the newest event, so that the machine's is compared with that too", () => {
+  test("measures the skew against the newest event too", () => {
     const { clock } = openWorld();
     const newest = new Date(START + 26 * HOUR_MS).toISOString();
     expect([clock.skewMs(), clock.skewMs(newest)]).toEqual([0, -26 * HOUR_MS]);
   });
 
-  test("learns from each lease what time it is", async () => {
+  test("learns the time from each acquired lease", async () => {
     await using store = await openPostgresStore({ url: await newDatabase() });
     const clock = serverClock({ wallClock: () => 0 });
     const terms = { holder: "one", ttlMs: 30_000 };
@@ -118,7 +118,7 @@ describe("the clock of a server's log", () => {
     expect(before <= learnt && learnt <= (await store.now())).toBe(true);
   });
 
-  test("is the server's, whatever the machine's shows", async () => {
+  test("shows the server's time, whatever the machine's clock shows", async () => {
     await using store = await openPostgresStore({ url: await newDatabase() });
     const clock = serverClock({ wallClock: () => 0 });
     const before = await store.now();
@@ -129,14 +129,14 @@ describe("the clock of a server's log", () => {
   });
 });
 
-test("a clock that the caller trusts is not apart from a past event", async () => {
+test("a trusted clock has no skew against a past event", async () => {
   let now = START;
   const clock = fileClock(() => now);
   now += HOUR_MS;
   expect([clock.now(), clock.skewMs(new Date(0).toISOString())]).toEqual([now, 0]);
 });
 
-test("a skew is said in words, and counts only beyond the bound", () => {
+test("a skew counts only beyond the bound and is described in words", () => {
   expect([CLOCK_SKEW_MS_MAX, -CLOCK_SKEW_MS_MAX, CLOCK_SKEW_MS_MAX + 1].map(isSkewed)).toEqual([false, false, true]);
   expect([2 * HOUR_MS, -90_400].map(skewInWords)).toEqual([
     "this machine's clock is 2 h ahead of the log's",
@@ -145,7 +145,7 @@ test("a skew is said in words, and counts only beyond the bound", () => {
 });
 
 describe("the clock of a log in a file", () => {
-  /** A machine whose clock can be set, and that can sleep. */
+  /** Creates the clock of a machine that can be set and that can sleep. */
   function openMachine() {
     const world = { wall: START, elapsed: 500, asleep: 0, warned: 0 };
     const clock = machineClock({
@@ -162,7 +162,7 @@ describe("the clock of a log in a file", () => {
     return Object.assign(world, { clock, pass, look });
   }
 
-  test.each([26 * HOUR_MS, -26 * HOUR_MS])("does not follow a jump of %d ms, and says so once", async (jump) => {
+  test.each([26 * HOUR_MS, -26 * HOUR_MS])("does not follow a jump of %d ms and warns once", async (jump) => {
     const world = openMachine();
     world.wall += jump;
     world.pass(HOUR_MS);
@@ -173,7 +173,7 @@ describe("the clock of a log in a file", () => {
     expect([world.clock.now(), world.clock.skewMs(), world.warned]).toEqual([START + HOUR_MS, 0, 1]);
   });
 
-  test("follows small corrections, however many there are", async () => {
+  test("follows any number of small corrections", async () => {
     const world = openMachine();
     for (let n = 0; n < 20; n++) {
       world.wall += 60_000;
@@ -182,7 +182,7 @@ describe("the clock of a log in a file", () => {
     expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 20 * 60_000, 0]);
   });
 
-  test("takes no sleep for a jump, and no jump for a sleep", async () => {
+  test("follows the wall clock over a sleep but not over a jump", async () => {
     const world = openMachine();
     world.wall += 8 * HOUR_MS;
     world.asleep += 8 * HOUR_MS - 700;
@@ -191,7 +191,7 @@ describe("the clock of a log in a file", () => {
     expect([world.clock.now(), world.clock.skewMs()]).toEqual([START + 8 * HOUR_MS, 8 * HOUR_MS]);
   });
 
-  test("is apart from a newest event that is ahead of it", () => {
+  test("has a skew if the newest event is ahead of it", () => {
     const newest = new Date(START + 26 * HOUR_MS).toISOString();
     for (const clock of [openMachine().clock, fileClock(() => START)]) {
       expect([clock.skewMs(), clock.skewMs(newest)]).toEqual([0, -26 * HOUR_MS]);

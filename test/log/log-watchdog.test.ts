@@ -1,19 +1,23 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { LogDiverged, openSqliteStore, type EventStore } from "eventstore-lite";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { LogDiverged } from "eventstore-lite/testing";
 import { codec, type Event } from "../../events/catalog.ts";
 import { tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { fileClock } from "../../src/log/log-clock.ts";
-import { findLoss, signHead, checkpointInVault } from "../../src/log/checkpoint.ts";
+import { findLoss, signHead, checkpointInVault } from "../../src/log/signed-checkpoint.ts";
 import { watchLog } from "../../src/log/log-watchdog.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { sleep } from "../../src/platform/clock.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { METADATA, newLogFile, newNotes, randomId, SILENT } from "../harness/memory/log.ts";
+import { METADATA, newLogFile, newNotes, randomId, toStateContext } from "../harness/memory/log.ts";
 
 const SEED = new Uint8Array(32).fill(5);
 
-/** An instance that has read `events` events. It checks the log `left` times without a wait. */
+/**
+ * Opens an instance that has read `events` events. Its watchdog checks the log `left` times without a wait, then
+ * pauses.
+ */
 async function openInstance(
   events: number,
   other: Partial<EventStore<Event>> = {},
@@ -34,9 +38,8 @@ async function openInstance(
   const looks = { left, passed: Promise.withResolvers<void>() };
   const watch = stack.use(
     watchLog({
-      store,
+      ...toStateContext({ eventLog, projector }),
       askKeys,
-      projector,
       async reopen() {
         const log = await open();
         return { ...log, checkpoints: checkpointInVault(notes, SEED) };
@@ -48,13 +51,12 @@ async function openInstance(
           await sleep(60_000, signal);
         }
       },
-      logger: SILENT,
     }),
   );
   return {
     file,
     watch,
-    /** Returns the loss that a start finds in the present log. */
+    /** Returns the loss of events that a start of the service finds in the present log. */
     async start() {
       await using log = await open();
       const checkpoints = checkpointInVault(notes, SEED);
@@ -74,7 +76,7 @@ async function openInstance(
   };
 }
 
-test("a log that lost what was read of it ends the instance, and no start goes on with it unasked", async () => {
+test("a log that lost events ends the instance, and the next start finds the loss", async () => {
   await using instance = await openInstance(9);
   tamper(instance.file, "DELETE FROM events WHERE position > 6");
   expect(await instance.watch.failed).toMatchObject({
@@ -86,7 +88,7 @@ test("a log that lost what was read of it ends the instance, and no start goes o
   expect(await instance.start()).toContain("knew 9 events");
 });
 
-test("what the store found by itself is on record too", async () => {
+test("a divergence found by the store ends the instance, and the next start reports it", async () => {
   const failed = Promise.withResolvers<Error>();
   await using instance = await openInstance(3, { failed: failed.promise, confirm: async () => "lost" }, 0);
   failed.resolve(new LogDiverged("position 3 is not what it was"));
@@ -95,7 +97,7 @@ test("what the store found by itself is on record too", async () => {
   expect(await instance.start()).toContain("knew 3 events");
 });
 
-test("a log that was replaced ends the instance, which says nothing of a loss to the log that is there now", async () => {
+test("a replaced log ends the instance without recording a loss for the new log", async () => {
   await using instance = await openInstance(3, { confirm: async () => "replaced" });
   expect(await instance.watch.failed).toMatchObject({
     message: expect.stringContaining("log was replaced or restored"),
@@ -103,7 +105,7 @@ test("a log that was replaced ends the instance, which says nothing of a loss to
   expect(await instance.start()).toBeUndefined();
 });
 
-test("a key store that cannot be asked is an outage of the log", async () => {
+test("an unreachable key store counts as an outage of the log", async () => {
   await using whole = await openInstance(3);
   await whole.looked(5);
   await using away = await openInstance(3, {}, Infinity, () => Promise.reject(new Error("away")));
@@ -111,7 +113,7 @@ test("a key store that cannot be asked is an outage of the log", async () => {
   expect([whole.watch.awaySince(), away.watch.awaySince()]).toEqual([undefined, 0]);
 });
 
-test("a log that holds all of it, or cannot be asked, ends nothing", async () => {
+test("an intact or unreachable log records no loss", async () => {
   await using whole = await openInstance(3);
   await whole.looked(5);
   await using away = await openInstance(3, { confirm: () => Promise.reject(new Error("away")) });

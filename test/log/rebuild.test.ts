@@ -11,7 +11,7 @@ import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 
-/** Folds the part on a separate connection, as the worker thread does. */
+/** Returns options with which a rebuild folds the worker thread's part on a separate connection, as that thread does. */
 function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPositionsMin"> {
   return {
     workerPositionsMin: 0,
@@ -22,7 +22,7 @@ function besideOn(file: string): Pick<RebuildOptions, "foldInWorker" | "workerPo
   };
 }
 
-test("on two threads a rebuild comes to the states of one, also interrupted anywhere", async () => {
+test("a rebuild on two threads gives the same states as on one, even when interrupted", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({
@@ -50,7 +50,7 @@ test("on two threads a rebuild comes to the states of one, also interrupted anyw
   );
 });
 
-test("what the other thread found to differ is told", async () => {
+test("a rebuild reports the differences that the worker found", async () => {
   const file = await servedLog();
   await using store = await open(file);
   await spoil(store, "clicks", (state) => (state.total += 1));
@@ -60,7 +60,7 @@ test("what the other thread found to differ is told", async () => {
   expect(found).toEqual(["deliveries", "clicks"]);
 });
 
-test("the thread opens the log by the same settings, and keeps what it folded, encrypted where it is personal", async () => {
+test("the worker opens the log with the same settings and stores its partial states", async () => {
   const file = await servedLog();
   const env = { DATABASE_URL: `sqlite:${file}` };
   await using store = await openExistingLog({ env });
@@ -72,7 +72,7 @@ test("the thread opens the log by the same settings, and keeps what it folded, e
   }
 });
 
-test("what a thread that fails has not folded is folded here", async () => {
+test("the main thread folds what a failed worker did not fold", async () => {
   await using store = await open(await servedLog());
   const failing = () => Promise.reject(new Error("the thread ended"));
   expect(await rebuildAll(store, { foldInWorker: failing, workerPositionsMin: 0 })).toHaveLength(
@@ -81,7 +81,7 @@ test("what a thread that fails has not folded is folded here", async () => {
   expect(await storedTexts(store)).toEqual(await truth(store, 2_000));
 });
 
-test("told to start over, it resumes from nothing that was kept, also where the thread fails", async () => {
+test("a restarted rebuild ignores stored partial states, even if the worker fails", async () => {
   await using store = await open(await servedLog());
   const interrupt = new AbortController();
   const onProgress = (): void => interrupt.abort();

@@ -2,15 +2,15 @@
 import { copyFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";
+import { startPostgres } from "eventstore-lite/testing";
 import { codec, type Event, type Recorded } from "../../events/catalog.ts";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
 import { joinInstances } from "../../src/log/instance-heartbeats.ts";
 import { noticeCopy, recordRestore } from "../../src/log/record-restore.ts";
 import { postgresStore, sqliteStore, type StorePlace } from "../../src/log/store-backends.ts";
 import { makeId, sleep } from "../../src/platform/clock.ts";
 import { secret } from "../../src/platform/secret.ts";
 import { createEventLog, SERVICE_METADATA, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { newLogFile, SILENT } from "../harness/memory/log.ts";
+import { newLogFile, SILENT, toLogContext } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const YEAR_MS = 365 * 86_400_000;
@@ -58,12 +58,12 @@ async function newLog(): Promise<string> {
   return file;
 }
 
-test("a log that was made here tells of no restore, however often it is opened", async () => {
+test("reopening an original log records no restore", async () => {
   const file = await newLog();
   expect([await serve(file), await serve(file)]).toEqual([[], []]);
 });
 
-test("a copy is restored when a service first opens it, and not when a command wrote to it years before", async () => {
+test("a restore is recorded when a service, not a command, first opens the copy", async () => {
   const copy = await backedUp(await newLog());
   await append(copy, FORGOTTEN);
   now += 3 * YEAR_MS;
@@ -75,7 +75,7 @@ test("a copy is restored when a service first opens it, and not when a command w
   expect(await serve(copy)).toHaveLength(1);
 });
 
-test("each restore of one file is told of, also of one that a drill had opened, and that of a copy's copy", async () => {
+test("every restored copy of a file records a restore, and so does a copy's copy", async () => {
   const copy = await backedUp(await newLog());
   await append(copy, FORGOTTEN);
   const [first, second] = [newLogFile(), newLogFile()];
@@ -87,7 +87,7 @@ test("each restore of one file is told of, also of one that a drill had opened, 
   expect((await serve(next)).map(({ data }) => data.cause)).toEqual(["restore", "restore"]);
 });
 
-test("an import is told of, also one of a log that was restored itself, and the copy of an empty log", async () => {
+test("imports of original and restored logs and copies of empty logs are recorded", async () => {
   const file = await newLog();
   expect((await serve(await imported(file))).map(({ data }) => data.cause)).toEqual(["import"]);
   const copy = await backedUp(file);
@@ -98,7 +98,7 @@ test("an import is told of, also one of a log that was restored itself, and the 
   expect((await serve(await backedUp(empty))).map(({ data }) => data.found_position)).toEqual([0]);
 });
 
-test("a log of which an operator says that it was put back is restored each time that this is said", async () => {
+test("each declaration of a restore by the operator is recorded once", async () => {
   const file = await newLog();
   for (const restores of [1, 2]) {
     await sqliteStore(file).beginEpoch("operator", "test");
@@ -131,18 +131,18 @@ async function causesOf(place: StorePlace): Promise<string[]> {
   return told.map(({ data }) => data.cause);
 }
 
-test("a copy of a database is restored at its first start, and the log that it is of never", async () => {
+test("the first start of a copied database records a restore, and its original none", async () => {
   const { place, copy } = await copiedOnServer();
   expect(await Promise.all([1, 2, 3].map(() => causesOf(copy)))).toEqual([["copy"], ["copy"], ["copy"]]);
   expect([await causesOf(copy), await causesOf(place)]).toEqual([["copy"], []]);
 });
 
-test("a log that moved under a living instance is for that instance to judge, and no operator says otherwise", async () => {
+test("a moved log with a living instance records no copy and refuses an operator's epoch", async () => {
   const { copy } = await copiedOnServer();
   await using store = await copy.open({ codec });
-  const deps = { store, elapsedMs: () => performance.now(), sleep: beatFast, logger: SILENT };
+  const context = toLogContext(createEventLog(store, makeId), { sleep: beatFast });
   const own = { id: makeId(), url: "http://living", version: "1", started_at: "", configuration: "", settings: {} };
-  await using _instances = await joinInstances(deps, own);
+  await using _instances = await joinInstances(context, own);
   expect(await causesOf(copy)).toEqual([]);
   expect(await copy.isElsewhere()).toBe(true);
   for (const refused of [() => copy.beginEpoch("operator", "test"), () => copy.import(noEvents())]) {
@@ -153,7 +153,7 @@ test("a log that moved under a living instance is for that instance to judge, an
   expect(await copy.isElsewhere()).toBe(false);
 });
 
-test("what a start would not notice is said with the GRANT that mends it", async () => {
+test("an undetectable restore is reported with the GRANT that makes it detectable", async () => {
   const { newDatabase, ask } = await server;
   const url = new URL(await newDatabase());
   const store = () => postgresStore({ url: secret(url.href), shown: "the log" });
@@ -177,7 +177,7 @@ function beatFast(_ms: number, signal: AbortSignal): Promise<void> {
 
 async function* noEvents() {}
 
-test("of instances that open a copy at once, one tells of it", async () => {
+test("instances that open a copy at once record one restore", async () => {
   const copy = await backedUp(await newLog());
   const told = await on(copy, async (store) => {
     const eventLog = createEventLog(store, makeId);

@@ -2,17 +2,17 @@
 import { expect, test } from "bun:test";
 import { createRoles, type Role } from "../../src/log/lease.ts";
 import type { Logger } from "../../src/platform/logger.ts";
-import { openMemoryLog, SILENT, type MemoryLog } from "../harness/memory/log.ts";
+import { openMemoryLog, SILENT, type MemoryLog, toLogContext } from "../harness/memory/log.ts";
 
 const TERMS = { name: "role", ttlMs: 15_000, renewMs: 5_000 };
 
 interface World extends MemoryLog {
   now: number;
-  /** Begins and ends of the role, in order. */
+  /** Beginnings and ends of the role at the instances, in order. */
   readonly happened: readonly string[];
-  /** Starts an instance; it owns the log if `isAlone`. */
+  /** Starts an instance that may take the role; the log is its own if `isAlone`. */
   start(holder: string, options?: StartOptions): Promise<Started>;
-  /** Resolves once `count` entries have happened. */
+  /** Resolves once `happened` has `count` entries. */
   until(count: number): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ interface StartOptions {
 
 interface Started {
   readonly role: Role;
-  /** Stops its timers. */
+  /** Stops the timers of the instance. */
   freeze(): void;
   thaw(): void;
 }
@@ -40,10 +40,8 @@ async function openWorld(): Promise<World> {
     happened,
     async start(holder, { isAlone = false, begin, logger = SILENT } = {}) {
       const timers = { areFrozen: false };
-      const roles = createRoles({
-        eventLog: log.eventLog,
+      const context = toLogContext(log.eventLog, {
         holder,
-        isAlone,
         wallClock: () => world.now,
         elapsedMs: () => world.now,
         async sleep(ms, signal) {
@@ -52,6 +50,7 @@ async function openWorld(): Promise<World> {
         },
         logger,
       });
+      const roles = createRoles(context, isAlone);
       const role = await roles.start(
         TERMS,
         begin ??
@@ -91,7 +90,7 @@ async function pass(world: World, seconds: number): Promise<void> {
   }
 }
 
-test("one instance has it, for as long as it lives", async () => {
+test("one instance keeps the role while it lives", async () => {
   await using world = await openWorld();
   const one = await world.start("one");
   const two = await world.start("two");
@@ -100,7 +99,7 @@ test("one instance has it, for as long as it lives", async () => {
   expect([one.role.isHeld, two.role.isHeld]).toEqual([true, false]);
 });
 
-test("an orderly stop hands it on: the next begins within a second, and not before the first has ended", async () => {
+test("after an orderly stop the next instance begins within a second", async () => {
   await using world = await openWorld();
   const one = await world.start("one");
   await world.start("two");
@@ -110,7 +109,7 @@ test("an orderly stop hands it on: the next begins within a second, and not befo
   expect(world.happened).toEqual(["one begins", "one ends", "two begins"]);
 });
 
-test("of one that stands still it is taken over within 17 s, and when that goes on it has lost it", async () => {
+test("a paused instance loses the role to another within 17 s", async () => {
   await using world = await openWorld();
   const one = await world.start("one");
   await world.start("two");
@@ -126,7 +125,7 @@ test("of one that stands still it is taken over within 17 s, and when that goes 
   expect([world.happened, one.role.isHeld]).toEqual([["one begins", "two begins", "one ends"], false]);
 });
 
-test("one that stood still while no other instance wanted it goes on", async () => {
+test("an instance that was paused keeps the role if no other instance requests it", async () => {
   await using world = await openWorld();
   const one = await world.start("one");
   one.freeze();
@@ -136,7 +135,7 @@ test("one that stood still while no other instance wanted it goes on", async () 
   expect([world.happened, one.role.isHeld]).toEqual([["one begins"], true]);
 });
 
-test("the owner of the log takes it from the dead at once; an instance that shares the log waits", async () => {
+test("only an owner of the whole log takes over from a dead holder at once", async () => {
   await using world = await openWorld();
   const dead = await world.start("dead");
   dead.freeze();
@@ -146,7 +145,7 @@ test("the owner of the log takes it from the dead at once; an instance that shar
   expect(world.happened).toEqual(["dead begins", "owning begins"]);
 });
 
-test("what cannot begin is tried again, and another may be faster", async () => {
+test("another instance begins the role if the first fails to begin", async () => {
   await using world = await openWorld();
   let tries = 0;
   await world.start("one", {
@@ -160,7 +159,7 @@ test("what cannot begin is tried again, and another may be faster", async () => 
   expect(world.happened).toEqual(["two begins"]);
 });
 
-test("a log that refuses the lease is asked every second, however long it does, and complained of once", async () => {
+test("a refused lease is requested every second and logged once", async () => {
   await using world = await openWorld();
   const { leases } = world.eventLog.store;
   const { acquire } = leases;

@@ -1,23 +1,24 @@
 // On the memory harness.
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
 import {
   createLogTree,
   loadSigningKey,
   openCheckpoint,
-  openSqliteStore,
   signCheckpoint,
-  type EventStore,
-} from "eventstore-lite";
+  checkpointFiles,
+  type CheckpointStore,
+} from "eventstore-lite/proof";
 import { codec, type Event } from "../../events/catalog.ts";
 import { rebuildChain, tamper } from "../../events/eventstore-lite/test/tampering.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { openSignedHeads } from "../../src/log/signed-heads.ts";
-import { formatOrigin, checkpointFiles, checkpointInVault, type CheckpointStore } from "../../src/log/checkpoint.ts";
+import { formatOrigin, checkpointInVault } from "../../src/log/signed-checkpoint.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { createEventLog, SERVICE_METADATA, type EventLog } from "../../src/log/event-log.ts";
 import { logFiles, type LogFiles } from "../../src/log/log-files.ts";
-import { newLogFile, newNotes } from "../harness/memory/log.ts";
+import { newLogFile, newNotes, toLogContext } from "../harness/memory/log.ts";
 import { ALL_ROLES } from "../harness/memory/roles.ts";
 
 afterEach(() => {
@@ -28,7 +29,7 @@ afterEach(() => {
 interface House {
   readonly files: LogFiles;
   readonly warnings: string[];
-  /** Number of reads of the head while checkpoints were kept. */
+  /** Number of reads of the log's head while checkpoints were kept. */
   readonly heads: { asked: number };
   /** Opens the log, runs `work` while its checkpoints are kept, and closes it in order. */
   run(work?: (eventLog: EventLog) => Promise<void>, acceptLoss?: boolean): Promise<void>;
@@ -50,14 +51,8 @@ function house(place: (store: EventStore<Event>, files: LogFiles) => CheckpointS
         return store.head();
       };
       const eventLog = createEventLog({ ...store, head }, makeId);
-      await using _checkpoints = await openSignedHeads({
-        roles: ALL_ROLES,
-        eventLog,
-        checkpoints: place(store, files),
-        acceptLoss,
-        clock: () => 0,
-        logger,
-      });
+      const context = { ...toLogContext(eventLog, { clock: () => 0, logger }), checkpoints: place(store, files) };
+      await using _checkpoints = await openSignedHeads(context, ALL_ROLES, acceptLoss);
       await work?.(eventLog);
     },
   };
@@ -96,7 +91,7 @@ async function eventsOf({ files }: House): Promise<{ type: string; data: unknown
   return events;
 }
 
-test("a checkpoint is there from the start on, and at the stop it is that of the head", async () => {
+test("a checkpoint exists from the first start and covers the head after a stop", async () => {
   const home = house();
   await home.run(async () => expect(known(home)).toMatchObject({ position: 0 }));
   await home.run((eventLog) => write(eventLog, 5));
@@ -114,7 +109,7 @@ test("a checkpoint is there from the start on, and at the stop it is that of the
   expect(home.warnings).toEqual([]);
 });
 
-test("while the head moves a newer one is written every ten seconds, and none while it rests", async () => {
+test("a checkpoint is written every ten seconds, but only if the head has moved", async () => {
   const home = house();
   jest.useFakeTimers();
   await home.run(async (eventLog) => {
@@ -134,7 +129,7 @@ test("while the head moves a newer one is written every ten seconds, and none wh
   expect(readFileSync(home.files.checkpoint, "utf8")).toBe("not overwritten");
 });
 
-test("a checkpoint that another instance left, and the log denies, is not replaced", async () => {
+test("a checkpoint that contradicts the log is not replaced", async () => {
   const home = house();
   await home.run(async (eventLog) => {
     const denied = { origin: formatOrigin(eventLog.store), position: 9, hash: "0".repeat(64), time: undefined };
@@ -145,7 +140,7 @@ test("a checkpoint that another instance left, and the log denies, is not replac
   expect(await refusal(home.run())).toContain("the log ends at position 5");
 });
 
-test("a checkpoint that cannot be written stops nothing, is told, and is written later", async () => {
+test("an unwritable checkpoint causes a warning and is written at a later start", async () => {
   const home = house();
   await home.run(async (eventLog) => {
     rmSync(home.files.checkpoint);
@@ -158,7 +153,7 @@ test("a checkpoint that cannot be written stops nothing, is told, and is written
   expect(existsSync(home.files.checkpoint)).toBe(true);
 });
 
-test("no head is signed over an event that was altered, also where its hash was kept", async () => {
+test("no head is signed over an altered event with its original hash", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 9));
   const before = readFileSync(home.files.checkpoint, "utf8");
@@ -168,7 +163,7 @@ test("no head is signed over an event that was altered, also where its hash was 
   expect(readFileSync(home.files.checkpoint, "utf8")).toBe(before);
 });
 
-test("wrong tiles are made again before a head is signed", async () => {
+test("wrong tiles are rebuilt before a head is signed", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 300));
   const { root } = known(home);
@@ -183,7 +178,7 @@ test("wrong tiles are made again before a head is signed", async () => {
   expect(home.warnings).toEqual([]);
 });
 
-test("a log whose end was cut off is refused, with where it ends and what was known", async () => {
+test("a truncated log is refused with its end and the known number of events", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 9));
   tamper(home.files.log, "DELETE FROM events WHERE position > 6");
@@ -195,7 +190,7 @@ test("a log whose end was cut off is refused, with where it ends and what was kn
   expect(await refusal(home.run())).toBe(message);
 });
 
-test("a log whose chain was recomputed from some position on is refused", async () => {
+test("a log with a recomputed chain is refused", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 9));
   tamper(home.files.log, `UPDATE events SET data = '{"text":"other"}' WHERE position = 4`);
@@ -203,7 +198,7 @@ test("a log whose chain was recomputed from some position on is refused", async 
   expect(await refusal(home.run())).toContain("altered at position 9 or before");
 });
 
-test("a log in the place of another, of the same length, is refused", async () => {
+test("another log of the same length in the log's place is refused", async () => {
   const [home, other] = [house(), house()];
   for (const { run } of [home, other]) await run((eventLog) => write(eventLog, 9));
   rmSync(home.files.log);
@@ -211,7 +206,7 @@ test("a log in the place of another, of the same length, is refused", async () =
   expect(await refusal(home.run())).toContain("is of another log");
 });
 
-test("what came after the last checkpoint before a kill is verified", async () => {
+test("a start verifies the events after an old checkpoint", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 5));
   const old = readFileSync(home.files.checkpoint);
@@ -223,7 +218,7 @@ test("what came after the last checkpoint before a kill is verified", async () =
   expect(await refusal(home.run())).toContain("the chain is broken at position 8");
 });
 
-test("a checkpoint that is no checkpoint, or of another key, is refused", async () => {
+test("a malformed checkpoint or one signed with another key is refused", async () => {
   const home = house();
   await home.run((eventLog) => write(eventLog, 3));
   const good = readFileSync(home.files.checkpoint, "utf8");
@@ -236,7 +231,7 @@ test("a checkpoint that is no checkpoint, or of another key, is refused", async 
   expect(await refusal(home.run())).toContain("not signed by the log's key");
 });
 
-test("a key that others can read is not used", async () => {
+test("a signing key that other users can read is refused", async () => {
   const home = house();
   await home.run();
   chmodSync(home.files.signingKey, 0o644);
@@ -244,7 +239,7 @@ test("a key that others can read is not used", async () => {
   expect(refused).toContain("has mode 0644");
 });
 
-test("a checkpoint that is gone is told, where there was one", async () => {
+test("a missing checkpoint causes a warning only if there was one before", async () => {
   const home = house();
   {
     // As left by a version of reachlog without checkpoints.
@@ -258,7 +253,7 @@ test("a checkpoint that is gone is told, where there was one", async () => {
   expect(home.warnings).toEqual([expect.stringContaining("checkpoint is gone")]);
 });
 
-test("a loss that is accepted is an event with what was known, and is not refused again", async () => {
+test("an accepted loss is recorded once with the known head and not refused again", async () => {
   const home = house();
   let expected_hash: string | undefined;
   await home.run(async (eventLog) => {
@@ -282,7 +277,7 @@ test("a loss that is accepted is an event with what was known, and is not refuse
   expect((await eventsOf(home)).filter(({ type }) => type === "LogLossAccepted")).toHaveLength(1);
 });
 
-test("each kind of loss can be accepted, and is told apart", async () => {
+test("each kind of loss can be accepted and is recorded with its reason", async () => {
   const reasons: Record<string, (home: House, store: EventStore<Event>) => void> = {
     other_history({ files }) {
       tamper(files.log, "UPDATE events SET hash = zeroblob(32) WHERE position = 3");
@@ -319,7 +314,7 @@ test("each kind of loss can be accepted, and is told apart", async () => {
   }
 });
 
-test("the checkpoint of an empty log does not keep another log from its place", async () => {
+test("the checkpoint of an empty log accepts another log in its place", async () => {
   const home = house();
   await home.run();
   expect(readFileSync(home.files.checkpoint, "utf8").split("\n")[1]).toBe("0");
@@ -333,7 +328,7 @@ describe("a checkpoint in the vault", () => {
     return () => checkpointInVault(notes, new Uint8Array(32).fill(seed));
   };
 
-  test("knows what the log held, and needs no file", async () => {
+  test("detects a lost tail without any file", async () => {
     const home = house(inVault());
     await home.run((eventLog) => write(eventLog, 9));
     expect([home.files.checkpoint, home.files.signingKey].map(existsSync)).toEqual([false, false]);
@@ -345,7 +340,7 @@ describe("a checkpoint in the vault", () => {
     expect(home.warnings).toEqual(["a loss was accepted"]);
   });
 
-  test("is not missed where no service has served the log yet", async () => {
+  test("causes no warning if it is missing before the first start of a service", async () => {
     const filled = house();
     await filled.run((eventLog) => write(eventLog, 2));
     const home = house(inVault());
@@ -354,7 +349,7 @@ describe("a checkpoint in the vault", () => {
     expect(home.warnings).toEqual([]);
   });
 
-  test("proves nothing when it is signed with other bytes", async () => {
+  test("is refused if it was signed with another seed", async () => {
     const notes = newNotes();
     const home = house(inVault(notes));
     await home.run((eventLog) => write(eventLog, 2));

@@ -1,14 +1,18 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { StoreFull, VersionConflict } from "eventstore-lite";
+import { VersionConflict } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import { createAppendMetrics } from "../../src/metrics/appends.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { parseExposition } from "./exposition.ts";
 
 const APPENDED = { first: 1, last: 1, version: 1, repeated: false, ids: ["id"] };
 
-/** An event log whose appends end when the test ends them. */
+/**
+ * Creates an event log with append metrics. Each append waits until the test settles its promise in `calls`; `value`
+ * reads a metric.
+ */
 function openMeasured() {
   const registry = new Registry();
   const metrics = createAppendMetrics(registry);
@@ -26,7 +30,7 @@ function openMeasured() {
   return { metrics, calls, value, append: () => eventLog.append("requests", [], {}) };
 }
 
-test("an append counts as pending until it is durable, and how long that took is kept", async () => {
+test("an append is pending until it is durable, and its duration is counted", async () => {
   const { calls, value, append } = openMeasured();
   const [one, other] = [append(), append()];
   expect([await value("reachlog_appends_pending"), await value("reachlog_append_seconds_count")]).toEqual([2, 0]);

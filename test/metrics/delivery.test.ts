@@ -6,7 +6,9 @@ import { openDelivery } from "../harness/memory/delivery.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, throttled, type Answer } from "../harness/memory/fake-channel.ts";
 import { parseExposition } from "./exposition.ts";
 
-/** Counts of one channel's outcomes and requests, if its network answers like this. */
+/**
+ * Returns the metrics of one channel's outcomes and requests after `clicks` clicks, if its network gives this answer.
+ */
 async function counted(clicks: number, answer: Answer): Promise<Readonly<Record<string, number>>> {
   const registry = new Registry();
   await using house = await openDelivery({
@@ -27,12 +29,12 @@ async function counted(clicks: number, answer: Answer): Promise<Readonly<Record<
 }
 
 test.each<[string, Answer, object]>([
-  ["what arrives", () => DELIVERED, { succeeded: 3, requests: 3 }],
-  ["what is refused", () => REFUSED, { abandoned: 3, requests: 3 }],
-  ["what is in doubt", () => IN_DOUBT, { in_doubt: 3, requests: 3 }],
-  ["what has nothing to send", () => ({ outcome: "skipped", reason: "no_user_agent" }), { skipped: 3, requests: 3 }],
+  ["a delivered dispatch", () => DELIVERED, { succeeded: 3, requests: 3 }],
+  ["a refused dispatch", () => REFUSED, { abandoned: 3, requests: 3 }],
+  ["a dispatch in doubt", () => IN_DOUBT, { in_doubt: 3, requests: 3 }],
+  ["a skipped dispatch", () => ({ outcome: "skipped", reason: "no_user_agent" }), { skipped: 3, requests: 3 }],
   [
-    "what arrives the second time",
+    "a dispatch that a retry delivers",
     (_, attempt) => (attempt === 1 ? throttled(1_000) : DELIVERED),
     { failed: 3, succeeded: 3, requests: 6 },
   ],

@@ -34,7 +34,7 @@ function metricsIn(expression: string): readonly string[] {
   return (names ?? []).map((name) => name.replace(/_(?:bucket|sum|count)$/, ""));
 }
 
-test("each metric of the alerts and of the dashboard is one that the service has", async () => {
+test("each metric in alerts and dashboard exists in the service", async () => {
   await using world = await openApp();
   const declared = declaredIn(await world.deps.metrics.text());
   const expressions = [
@@ -50,7 +50,7 @@ test("each metric of the alerts and of the dashboard is one that the service has
   }
 });
 
-test("each figure that the service has is shown, or watched", async () => {
+test("each metric of the service is used by an alert or the dashboard", async () => {
   await using world = await openApp();
   const shown = new Set(
     [
@@ -62,7 +62,7 @@ test("each figure that the service has is shown, or watched", async () => {
   expect([...declared].filter((name) => !shown.has(name))).toEqual(["reachlog_build_info"]);
 });
 
-test("each alert is shown to fire, and not to while all is well", () => {
+test("each alert has a test that it fires, and one that it does not", () => {
   const { tests } = Bun.YAML.parse(read("alerts.test.yml")) as RuleTests;
   const cases = tests.flatMap(({ alert_rule_test }) => alert_rule_test);
   const names = rules.map(({ alert }) => alert).sort();

@@ -2,7 +2,7 @@
 import type { Rendered } from "../../sandbox/markup.ts";
 import { describeChannel } from "./channel-contract.ts";
 
-/** Look-alikes of marks, which are sent to networks that have no escape character. */
+/** Look-alikes of formatting characters, which are sent in their place to networks that have no escape character. */
 const LOOK_ALIKES: Readonly<Record<string, string>> = {
   "∗": "*",
   ˍ: "_",
@@ -19,7 +19,7 @@ function asWritten({ text, marks }: Rendered): Rendered {
 
 const textOnly = ({ text }: { readonly text: string }): Rendered => ({ text, marks: [] });
 
-/** Replaces the last character of one setting. */
+/** Returns a function that spoils a credential: it replaces the last character of the setting `name`. */
 const withWrong = (name: string) => (settings: Record<string, string>) => ({
   ...settings,
   [name]: (settings[name] ?? "").replace(/.$/, (last) => (last === "0" ? "1" : "0")),
@@ -139,5 +139,34 @@ describeChannel({
   wrong: withWrong("META_ACCESS_TOKEN"),
   arrived: ({ meta }) => meta.events.total,
   secrets: ({ meta }) => [meta.accessToken],
+  checks: true,
+});
+
+/** Counts the tests at an ads network, without the event by which a check asks if the credential is valid. */
+const countTests = (ids: ReadonlySet<string>): number => [...ids].filter((id) => !id.endsWith("reachlog-check")).length;
+
+describeChannel({
+  network: "openai",
+  channel: "ads-openai",
+  choice: { ads: ["openai"] },
+  deduplicates: true,
+  statusSuffices: true,
+  permanent: [],
+  wrong: withWrong("OPENAI_ADS_API_KEY"),
+  arrived: ({ openai }) => openai.events.total + countTests(openai.validated),
+  secrets: ({ openai }) => [openai.accessToken],
+  checks: true,
+});
+
+describeChannel({
+  network: "snap",
+  channel: "ads-snap",
+  choice: { ads: ["snap"] },
+  deduplicates: true,
+  statusSuffices: true,
+  permanent: [],
+  wrong: withWrong("SNAP_ACCESS_TOKEN"),
+  arrived: ({ snap }) => snap.events.total + countTests(snap.validated),
+  secrets: ({ snap }) => [snap.accessToken],
   checks: true,
 });

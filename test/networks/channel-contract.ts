@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { loadConfig } from "../../src/config/config.ts";
 import type { ClickChannel } from "../../events/channel.ts";
-import type { Channel, Dispatch, DispatchResult } from "../../src/networks/network.ts";
+import type { Channel, Click, Dispatch, DispatchResult } from "../../src/networks/network.ts";
 import { plainText } from "../../src/networks/plain-text.ts";
 import { connectNetworks } from "../../src/service/networks.ts";
 import type { Fault, FaultKind } from "../../sandbox/faults.ts";
@@ -10,25 +10,25 @@ import type { Rendered } from "../../sandbox/markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../sandbox/settings.ts";
 
-/** One network and its properties that the contract depends on. */
+/** Network under test, with its properties that the contract depends on. */
 export interface Subject {
   readonly network: Network;
   readonly channel: ClickChannel;
   readonly choice: Choice;
-  /** True if a message may be sent again under its id. */
+  /** True if a message may be sent to the network again under its id. */
   readonly deduplicates: boolean;
-  /** True if the status alone shows that a dispatch was accepted. */
+  /** True if the status of the network's answer alone shows that a dispatch was accepted. */
   readonly statusSuffices?: true;
-  /** The pause after a 429 without Retry-After. */
+  /** Pause of the channel after a 429 without Retry-After, in ms. */
   readonly pauseMs?: number;
   readonly permanent: readonly FaultKind[];
   /** Returns settings with a credential that the network does not know. */
   readonly wrong: (settings: Record<string, string>) => Record<string, string>;
-  /** Undefined if the channel sends no text of ours. */
+  /** Returns the texts that arrived at the sandbox; undefined if the channel sends no text of ours. */
   readonly texts?: (sandbox: Sandbox) => readonly Rendered[];
   readonly arrived: (sandbox: Sandbox) => number;
   readonly secrets: (sandbox: Sandbox) => readonly string[];
-  /** Undefined if the sandbox has no limit for the network. */
+  /** Sets a rate limit of the sandbox's network; undefined if the sandbox has none for it. */
   readonly limit?: (sandbox: Sandbox, most: number) => void;
   /** True if the network can check a credential without a message. */
   readonly checks: boolean;
@@ -39,9 +39,11 @@ const TIMEOUT_MS = 60_000;
 /** Time-out for a network that does not answer: long enough for the request to arrive. */
 const BRIEF_MS = 1_000;
 
-/** Patterns of each channel's settings. */
+/** Patterns of the names of each channel's settings. */
 const OWN: Readonly<Record<ClickChannel, RegExp>> = {
   ads: /^META_/,
+  "ads-openai": /^OPENAI_/,
+  "ads-snap": /^SNAP_/,
   chat: /^CHAT_/,
   messaging: /^(?:MESSAGING|TELEGRAM|LINE|WHATSAPP)_/,
 };
@@ -94,26 +96,28 @@ function expectSecrecy(sandbox: Sandbox, subject: Subject, said: unknown): void 
   for (const secret of subject.secrets(sandbox)) expect(words).not.toContain(secret);
 }
 
-/** Kinds of dispatches to networks for people. */
+/** Kinds of dispatches to networks for people, which are all but those to webhooks. */
 type Kind = Exclude<Dispatch["kind"], "event">;
 
 function dispatches(): Record<Kind, Dispatch> {
   const base = { id: Bun.randomUUIDv7(), time: new Date().toISOString() };
   const link = { domain: "go.example", shortCode: "a_b*c", clicks: 3, bots: 1, first: base.time, last: base.time };
   const links = Array.from({ length: 200 }, (_, at) => ({ ...link, shortCode: `${link.shortCode}${at}` }));
+  const click: Click = {
+    ...base,
+    kind: "click",
+    event: "click",
+    domain: "go.example",
+    shortCode: "autumn_sale",
+    originalUrl: "https://shop.example/a_b?x=*1*",
+    normalizedUrl: "https://shop.example/a_b?x=*1*",
+    ip: "203.0.113.77",
+    userAgent: "Mozilla/5.0 (X11; Linux)",
+    bot: false,
+  };
   return {
-    click: {
-      ...base,
-      kind: "click",
-      event: "click",
-      domain: "go.example",
-      shortCode: "autumn_sale",
-      originalUrl: "https://shop.example/a_b?x=*1*",
-      normalizedUrl: "https://shop.example/a_b?x=*1*",
-      ip: "203.0.113.77",
-      userAgent: "Mozilla/5.0 (X11; Linux)",
-      bot: false,
-    },
+    click,
+    conversion: { ...base, kind: "conversion", name: "Purchase", value: "24.90", currency: "EUR", click },
     notification: { ...base, kind: "notification", message: "disk is full", service: "backup", level: "error" },
     message: { ...base, kind: "message", text: "hello\nthere" },
     digest: { ...base, kind: "digest", clicks: 600, bots: 200, links },
@@ -125,7 +129,9 @@ const message = (text: string): Dispatch => ({ ...dispatches().message, text }) 
 
 function describeDelivery(subject: Subject): void {
   const kinds: readonly Kind[] =
-    subject.texts === undefined ? ["click", "test"] : ["click", "notification", "message", "digest", "test"];
+    subject.texts === undefined
+      ? ["click", "conversion", "test"]
+      : ["click", "notification", "message", "digest", "test"];
 
   test.each(kinds)("a %s is delivered", async (kind) => {
     await using sandbox = await startSandbox();
@@ -135,14 +141,14 @@ function describeDelivery(subject: Subject): void {
 
   const { texts, limit } = subject;
   if (texts !== undefined) {
-    test.each([HOSTILE, FORMATTED, CONTROL])("%j arrives as it was written, and is no more than text", async (text) => {
+    test.each([HOSTILE, FORMATTED, CONTROL])("%j arrives unchanged, as plain text", async (text) => {
       await using sandbox = await startSandbox();
       expect(await send(sandbox, subject, message(text))).toMatchObject({ outcome: "delivered" });
       expect(texts(sandbox)).toEqual([{ text: plainText(text), marks: [] }]);
     });
 
     test.each(["a", "*", "<", "é", "😀", "\\", '"', "\n", "https://shop.example/a_b?", "{{DATE("])(
-      "a long text of %j is cut within the limit and taken, whole characters only",
+      "a long text of %j is cut between characters and delivered",
       async (part) => {
         await using sandbox = await startSandbox();
         const text = `-${part.repeat(40_000)}.`;
@@ -159,7 +165,7 @@ function describeDelivery(subject: Subject): void {
   }
 
   if (limit !== undefined) {
-    test("one too many is refused until later, and taken then", async () => {
+    test("a message over the limit is retryable and is delivered later", async () => {
       await using sandbox = await startSandbox();
       limit(sandbox, 1);
       expect(await send(sandbox, subject, dispatches().test)).toMatchObject({ outcome: "delivered" });
@@ -191,14 +197,14 @@ function describeFaults(subject: Subject): void {
     return result;
   };
 
-  test("a 429 is retryable after the pause that it names", async () => {
+  test("a 429 is retryable after its Retry-After", async () => {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind: "429", retryAfter: 7 }, TIMEOUT_MS);
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_000 });
     expect(result).not.toHaveProperty("mayHaveArrived");
   });
 
-  test("a 429 that names its pause as a date is retryable after it, however long it is", async () => {
+  test("a 429 is retryable after a Retry-After that is a date hours ahead", async () => {
     await using sandbox = await startSandbox();
     // The network's clock may differ from ours.
     sandbox.clock.advance(600_000);
@@ -206,7 +212,7 @@ function describeFaults(subject: Subject): void {
     expect(result).toMatchObject({ outcome: "retryable", retryAfterMs: 7_200_000 });
   });
 
-  test("a 429 that names no pause is retryable too", async () => {
+  test("a 429 without Retry-After is retryable", async () => {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind: "429" }, TIMEOUT_MS);
     expect(result.outcome).toBe("retryable");
@@ -225,7 +231,7 @@ function describeFaults(subject: Subject): void {
     ["huge_body", spoiled, TIMEOUT_MS],
     ["cut_body", spoiled, TIMEOUT_MS],
     ["invalid_json", spoiled, TIMEOUT_MS],
-  ])("%s ends in time as %s", async (kind, outcome, timeoutMs) => {
+  ])("the fault %s ends in time as %s", async (kind, outcome, timeoutMs) => {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind }, timeoutMs);
     expect(result.outcome).toBe(outcome);
@@ -233,13 +239,13 @@ function describeFaults(subject: Subject): void {
     if (result.outcome === "retryable") expect(result.mayHaveArrived).toBe(true);
   });
 
-  test("for how long it knows a repeat is stated where it does", async () => {
+  test("states a deduplication window only if the network deduplicates", async () => {
     await using sandbox = await startSandbox();
     const { recognisesMs } = openAt(sandbox, subject);
     expect(recognisesMs === undefined).toBe(!deduplicates);
   });
 
-  test("a network that does not listen got nothing, and is tried again", async () => {
+  test("a refused connection is retryable and certainly delivered nothing", async () => {
     const sandbox = await startSandbox();
     await sandbox[Symbol.asyncDispose]();
     const result = await send(sandbox, subject, dispatches().test);
@@ -248,7 +254,7 @@ function describeFaults(subject: Subject): void {
   });
 
   test.each(["token_revoked", ...subject.permanent] as FaultKind[])(
-    "%s refuses the channel as a whole",
+    "the fault %s refuses the whole channel",
     async (kind) => {
       await using sandbox = await startSandbox();
       sandbox.faults.add({ network, kind });
@@ -265,7 +271,7 @@ function describeCredential(subject: Subject): void {
     return verdict.ok;
   };
 
-  test("one that the network does not know refuses the channel as a whole", async () => {
+  test("an unknown credential refuses the whole channel", async () => {
     await using sandbox = await startSandbox();
     const channel = openAt(sandbox, subject, subject.wrong);
     const result = await channel.send(dispatches().test, { timeoutMs: TIMEOUT_MS, now: sandbox.clock.now() });
@@ -274,19 +280,19 @@ function describeCredential(subject: Subject): void {
     if (subject.checks) expect(await checked(sandbox, channel)).toBe(false);
   });
 
-  test("is checked without posting", async () => {
+  test("the check passes without posting a message", async () => {
     await using sandbox = await startSandbox();
     expect(await checked(sandbox, openAt(sandbox, subject))).toBe(true);
     expect(subject.arrived(sandbox)).toBe(0);
   });
 
-  test("is not there when it is checked while the network does not listen", async () => {
+  test("the check fails while the network does not listen", async () => {
     const sandbox = await startSandbox();
     await sandbox[Symbol.asyncDispose]();
     expect(await checked(sandbox, openAt(sandbox, subject))).toBe(false);
   });
 
-  test("is another after a change, and never shown", async () => {
+  test("the credential changes with its setting and is never shown", async () => {
     await using sandbox = await startSandbox();
     const [one, other] = [openAt(sandbox, subject), openAt(sandbox, subject, subject.wrong)];
     expect(one.credential.reveal()).not.toBe(other.credential.reveal());

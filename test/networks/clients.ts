@@ -12,9 +12,9 @@ import {
 import { denoProgram } from "../harness/runtime.ts";
 import { residentMiB } from "../http/wire/memory.ts";
 
-/** A client of the networks, as the service has it on one runtime. */
+/** The service's network client on one runtime, Bun or Deno. */
 export interface Client extends AsyncDisposable {
-  /** Creates the function that makes calls. `ca` contains trusted certificates in PEM. */
+  /** Creates the function that calls networks. `ca` contains trusted certificates in PEM. */
   safeFetch(allowedOrigins: readonly string[], ca?: string): SafeFetch;
   /** Resident memory of the client's process. */
   residentMiB(): number;
@@ -33,7 +33,9 @@ export function openBunClient(): Client {
   };
 }
 
-/** A message to the program. A call's abort signal is replaced by a separate message. */
+/**
+ * Message to the program on Deno that makes the calls: a call, or the abort of one, which replaces the call's signal.
+ */
 export type Asked = { readonly abort: number } | Call;
 
 interface Call extends Omit<SafeRequest, "signal" | "headers"> {
@@ -44,7 +46,7 @@ interface Call extends Omit<SafeRequest, "signal" | "headers"> {
   readonly headers: Record<string, string> | undefined;
 }
 
-/** The outcome of a call; `shown` is a debugger's view of the fault. */
+/** Message with the outcome of a call; `shown` is a debugger's view of the fault. */
 export type Ended = { readonly id: number } & (
   | { readonly answer: Omit<NetworkAnswer, "headers"> & { readonly headers: [string, string][] } }
   | { readonly fault: { readonly kind: NetworkFaultKind; readonly certainlyNotSent: boolean; readonly shown: string } }

@@ -57,16 +57,16 @@ test.each([
   ["data.data.channels[?@ == 'messaging']", false],
   ["data.data.channels[0] == 'ads'", true],
   ["data.meta.caller != 'shop'", false],
-] as const)("%s: %p", (expression, isMatch) => {
+] as const)("the filter %s returns %p", (expression, isMatch) => {
   expect(compileFilter(expression)(EVENT)).toBe(isMatch);
 });
 
-test("looks into the requests of an outcome", () => {
+test("a filter can test the requests of an outcome", () => {
   expect(compileFilter("data.data.requests[?refused]")(ABANDONED)).toBe(true);
   expect(compileFilter("data.data.requests[?attempt > `8`]")(ABANDONED)).toBe(false);
 });
 
-test("that does not fit an event fails, and names no value of it", () => {
+test("a filter that does not fit an event fails without naming its values", () => {
   const filter = compileFilter("starts_with(data.data.domain, 'go.')");
   expect(filter(EVENT)).toBe(true);
   const fault = (() => {
@@ -82,17 +82,14 @@ test("that does not fit an event fails, and names no value of it", () => {
   );
 });
 
-/** Nested literal lists; each level multiplies the work by ten. */
+/** Returns a filter with nested literal lists; each level multiplies the work of evaluating it by ten. */
 const nested = (levels: number): string =>
   levels === 0 ? "`true`" : `\`[1,1,1,1,1,1,1,1,1,1]\`[?${nested(levels - 1)}]`;
 
 test.each([
-  ["lists within lists", nested(6)],
-  [
-    "a long text, made again and again",
-    Array.from({ length: 25 }, () => "contains(upper(to_string(@)), '§')").join("||"),
-  ],
-])("that takes too many steps fails on the event, and ends: %s", (_what, expression) => {
+  ["nested lists", nested(6)],
+  ["a long text copied many times", Array.from({ length: 25 }, () => "contains(upper(to_string(@)), '§')").join("||")],
+])("a filter that takes too many steps fails: %s", (_what, expression) => {
   const text = "a".repeat(200_000);
   const large = { ...EVENT, data: { ...EVENT.data, data: { text } } } as unknown as PostedEvent;
   expect(expression.length).toBeLessThanOrEqual(FILTER_CHARS_MAX);
@@ -100,14 +97,14 @@ test.each([
   expect(compileFilter("type == 'LinkClicked'")(large)).toBe(true);
 });
 
-test("looks into all of the requests that one event may hold", () => {
+test("a filter can test all 1,000 requests of an event", () => {
   const requests = Array.from({ length: 1_000 }, (_, attempt) => ({ attempt, refused: false }));
   const many = { ...ABANDONED, data: { ...ABANDONED.data, data: { requests } } } as unknown as PostedEvent;
   expect(compileFilter("data.data.requests[?attempt > `998` && !(refused)]")(many)).toBe(true);
   expect(compileFilter("contains(to_string(@), '998')")(many)).toBe(true);
 });
 
-test("each expression of the documents is one", () => {
+test("each filter in docs/webhooks.md compiles", () => {
   const text = readFileSync(join(import.meta.dirname, "../../docs/webhooks.md"), "utf8");
   const [, section = ""] = /^## A filter\n(.*?)^## /ms.exec(text) ?? [];
   const rows = [...section.matchAll(/^\| (`+) ?(.+?) ?\1 +\|/gm)].map(([, , cell = ""]) => cell.replaceAll("\\|", "|"));
@@ -116,7 +113,7 @@ test("each expression of the documents is one", () => {
     expect([expression, typeof compileFilter(expression)]).toEqual([expression, "function"]);
 });
 
-describe("refused is", () => {
+describe("an invalid filter", () => {
   test.each([
     ["", "not valid JMESPath from character 1 on"],
     ["data.data.domain = = 'a'", "not valid JMESPath from character 17 on"],
@@ -138,7 +135,7 @@ describe("refused is", () => {
     ["data.position + `1` > `2`", "a filter cannot use Arithmetic"],
     ["data.data.bot ? data : type", "a filter cannot use Ternary"],
     ["x".repeat(FILTER_CHARS_MAX + 1), `it has ${FILTER_CHARS_MAX + 1} characters`],
-  ])("%p", (expression, said) => {
+  ])("%p is refused", (expression, said) => {
     expect(() => compileFilter(expression)).toThrow(said);
   });
 });

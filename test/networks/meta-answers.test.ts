@@ -58,13 +58,13 @@ test.each<[number, unknown, Verdict]>([
   [500, error(100), "retryable"],
   [502, "<html>", "retryable"],
   [503, "", "retryable"],
-])("Meta's %i %j is %s", (status, body, verdict) => {
+])("Meta's answer %i %j is classified as %s", (status, body, verdict) => {
   const result = classifyAnswer(answer(status, body), metaAnswers(), true);
   expect(verdictOf(result)).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secret words");
 });
 
-test("what Meta calls the delivery is kept", () => {
+test("the result has Meta's trace id", () => {
   expect(classifyAnswer(answer(200, { events_received: 1, fbtrace_id: "A1b" }), metaAnswers(), true)).toEqual({
     outcome: "delivered",
     status: 200,
@@ -72,7 +72,7 @@ test("what Meta calls the delivery is kept", () => {
   });
 });
 
-test("codes are in the detail, and a pause that Meta asks for", () => {
+test("the result has Meta's error codes and the requested pause", () => {
   expect(
     classifyAnswer(answer(400, error(80_004, { error_subcode: 12 }), { "retry-after": "7" }), metaAnswers(), true),
   ).toEqual({
@@ -107,7 +107,7 @@ test.each<[Record<string, string>, number | undefined]>([
     19 * 60_000,
   ],
   [{ "x-business-use-case-usage": '{"12":[{"estimated_time_to_regain_access":600}]}' }, 600 * 60_000],
-])("of the use that %j reports, a pause of %p ms follows", (headers, pauseMs) => {
+])("the usage headers %j pause for %p ms", (headers, pauseMs) => {
   const pauseAfter = (status: number, body: object): unknown => {
     const result = classifyAnswer(answer(status, body, headers), metaAnswers(), true);
     return "pauseMs" in result ? result.pauseMs : "retryAfterMs" in result ? result.retryAfterMs : undefined;
@@ -118,7 +118,7 @@ test.each<[Record<string, string>, number | undefined]>([
   expect(pauseAfter(400, error(100))).toBeUndefined();
 });
 
-test("of two pauses that Meta asks for the longer one holds", () => {
+test("the longer of two requested pauses applies", () => {
   const regain = '{"12":[{"estimated_time_to_regain_access":2}]}';
   for (const [retryAfter, pauseMs] of [
     ["7", 120_000],

@@ -35,7 +35,7 @@ test.each<[unknown, NetworkFaultKind, boolean]>([
   expect(fault.message).not.toContain("token");
 });
 
-test("DOMExceptions are told apart by name", () => {
+test("DOMExceptions are distinguished by name", () => {
   expect(toNetworkFault(thrown(23, "TimeoutError")).kind).toBe("timeout");
   expect(toNetworkFault(thrown(20, "AbortError")).kind).toBe("aborted");
 });

@@ -12,8 +12,8 @@ const TIMEOUT_MS = 500;
 const PATIENT_MS = 60_000;
 
 /**
- * A call that stored everything it received would far exceed this. Garbage alone, up to 120 with V8 on a busy machine,
- * does not.
+ * Largest accepted growth of the client's memory. A call that stored everything it received would far exceed it;
+ * garbage alone, up to 120 with V8 on a busy machine, does not.
  */
 const GROWTH_MIB_MAX = { Bun: 100, Deno: 200 };
 
@@ -68,7 +68,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
       "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
       `2710\r\n${"a".repeat(10_000)}\r\n`,
     ],
-  ])("%s: the call ends in time, and keeps next to nothing", async (_what, first, more) => {
+  ])("%s: the call ends in time and uses little memory", async (_what, first, more) => {
     await using server = await serveRaw((socket) => {
       socket.write(first);
       flood(socket, more);
@@ -81,7 +81,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
   test.each([
     [1, runtime === "Bun" ? 200 : "invalid"],
     [4, "invalid"],
-  ])("a header of %i MB costs no memory that stays", async (size, end) => {
+  ])("a header of %i MB leaks no memory", async (size, end) => {
     const answer = Buffer.from(`HTTP/1.1 200 OK\r\nx-a: ${"b".repeat(size * MIB)}\r\ncontent-length: 2\r\n\r\nok`);
     await using server = await serveRaw((socket) => void socket.end(answer));
     const ends: (number | string)[] = [];
@@ -93,7 +93,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
   });
 
   test.each(["gzip", "deflate", "br", "zstd"])(
-    "a small body that %s unpacks to 30 MB is cut at the limit",
+    "a small body that %s expands to 30 MB is cut at the limit",
     async (encoding) => {
       const bomb = pack(encoding, Buffer.alloc(30 * MIB, "a"));
       expect(bomb.length).toBeLessThan(ANSWER_BYTES_MAX);
@@ -106,7 +106,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     },
   );
 
-  test.each([301, 302, 303, 307, 308])("a %i carries neither credentials nor body anywhere", async (status) => {
+  test.each([301, 302, 303, 307, 308])("a %i redirect sends neither credentials nor body anywhere", async (status) => {
     await using thief = serve(() => new Response("thanks"));
     // An allowed origin too, so that only the redirect itself is refused.
     const places = [
@@ -128,7 +128,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
   });
 
   test.each(["PUT", "PATCH", "DELETE", "HEAD", "post", "TRACE"])(
-    "%s is never sent: the runtime may send it twice",
+    "the method %s is refused, because the runtime may send it twice",
     async (method) => {
       await using server = serve(() => new Response("ok"));
       expect(await endOf(client, server.url, { method })).toBe("forbidden");
@@ -140,8 +140,8 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     ["closed in order after the first answer", (socket: Socket) => socket.end()],
     ["closed in order at the second request", (socket: Socket) => void socket.once("data", () => socket.end())],
     ["reset at the second request", (socket: Socket) => void socket.once("data", () => socket.resetAndDestroy())],
-    ["dead silent at the second request", () => undefined],
-  ])("a kept connection %s: no POST arrives twice", async (_what, then) => {
+    ["silent at the second request", () => undefined],
+  ])("no POST arrives twice on a kept-alive connection %s", async (_what, then) => {
     await using server = await serveRaw((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
       then(socket);
@@ -189,7 +189,7 @@ test.each([
   "https://hooks.example#@127.0.0.1:1/",
   "ftp://hooks.example",
   "unix:/var/run/docker.sock",
-])("%s is not called while another origin is configured", async (url) => {
+])("%s never reaches an origin that is not allowed", async (url) => {
   const called: string[] = [];
   const call = createSafeFetch({
     allowedOrigins: ["https://hooks.example/services/T0/B0"],

@@ -55,7 +55,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect(answer.headers.get("x-kind")).toBe("teapot");
   });
 
-  test("an answer without a body is empty, not broken", async () => {
+  test("an answer without a body is empty, not truncated", async () => {
     await using server = serve(() => new Response(null, { status: 204 }));
     const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
     expect([answer.status, answer.text, answer.truncated]).toEqual([204, "", false]);
@@ -69,13 +69,13 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expectFault(await faultOf(client, "http://reachlog-test.invalid"), "dns", true);
   });
 
-  test.each(["reset", "close"])("a connection that ends by %s after the request leaves it unknown", async (end) => {
+  test.each(["reset", "close"])("a connection ended by %s after the request leaves delivery unknown", async (end) => {
     await using server = await serveRaw((socket) => (end === "reset" ? socket.resetAndDestroy() : socket.end()));
     expectFault(await faultOf(client, server.url), "reset", false);
     expect(server.received()).toBeGreaterThan(0);
   });
 
-  test("a server that never answers ends at the deadline, unknown", async () => {
+  test("a call to a silent server ends at the deadline, delivery unknown", async () => {
     await using server = await serveRaw(() => undefined);
     expectFault(await faultOf(client, server.url, { timeoutMs: 50 }), "timeout", false);
   });
@@ -85,7 +85,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expectFault(await faultOf(client, server.url, { timeoutMs: 50 }), "timeout", false);
   });
 
-  test.each([301, 302, 303, 307, 308])("a %i is not followed and its target sees nothing", async (status) => {
+  test.each([301, 302, 303, 307, 308])("a %i redirect is not followed", async (status) => {
     await using target = serve(() => new Response("leaked"));
     await using server = serve(() => new Response(null, { status, headers: { location: `${target.url}/` } }));
     const fault = await faultOf(client, server.url);
@@ -130,7 +130,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect(server.requests).toEqual([]);
   });
 
-  test("a certificate that is trusted is none of these", async () => {
+  test("a trusted certificate is accepted", async () => {
     const identity = selfSigned("127.0.0.1", Date.now() + HOUR_MS);
     await using server = serve(() => new Response("ok"), { tls: identity });
     const call = client.safeFetch([server.url], identity.cert);
@@ -140,19 +140,19 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
   test.each([
     ["a cut length", "content-length: 50\r\n\r\nokay"],
     ["a cut chunk", "transfer-encoding: chunked\r\n\r\n4\r\nokay\r\n"],
-  ])("%s keeps the status and what came of the body", async (_name, rest) => {
+  ])("an answer with %s keeps its status and the received part", async (_name, rest) => {
     await using server = await serveRaw((socket) => socket.end(`HTTP/1.1 201 Created\r\n${rest}`));
     const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
     expect([answer.status, answer.truncated]).toEqual([201, true]);
     expect("okay").toStartWith(answer.text);
   });
 
-  /** One byte every 5 ms: the whole body would take hours. */
+  /** Bytes of a body that arrives one byte every 5 ms: the whole body would take hours. */
   const DRIPS = 5_000_000;
-  /** Long enough for the status to arrive on a busy machine. */
+  /** Time-out of a call with such a body, long enough for the status to arrive on a busy machine. */
   const DRIP_MS = 1_000;
 
-  test("a body that drips ends at the deadline and keeps the status", async () => {
+  test("a slow body ends at the deadline and keeps the status", async () => {
     await using server = await serveRaw((socket) => {
       socket.write(`HTTP/1.1 403 Forbidden\r\ncontent-length: ${DRIPS}\r\n\r\n`);
       const drip = setInterval(() => socket.write("."), 5);
@@ -163,7 +163,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect(answer.text.length).toBeLessThan(DRIPS);
   });
 
-  test("a broken encoding keeps the status", async () => {
+  test("an answer with a broken encoding keeps its status", async () => {
     await using server = serve(() => new Response("no gzip", { headers: { "content-encoding": "gzip" } }));
     const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
     expect([answer.status, answer.truncated]).toEqual([200, true]);
@@ -176,7 +176,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect([answer.status, answer.text.length, answer.truncated]).toEqual([200, ANSWER_BYTES_MAX, true]);
   });
 
-  test("a length that chunks belie bounds nothing", async () => {
+  test("a false content-length beside chunks does not change the limit", async () => {
     const chunk = `4000\r\n${"a".repeat(0x4000)}\r\n`;
     await using server = await serveRaw((socket) =>
       socket.end(
@@ -190,14 +190,14 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     else expect([end.text.length, end.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
   });
 
-  test("a gzip bomb of 200 MB costs 64 KB", async () => {
+  test("a gzip bomb of 200 MB is cut at the limit", async () => {
     const bomb = Bun.gzipSync(new Uint8Array(200 * 1024 * 1024));
     await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
     const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
     expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, true]);
   });
 
-  test("who expects more gets more, up to a bound that no caller can lift", async () => {
+  test("a caller can raise the limit up to a fixed bound", async () => {
     const bomb = Bun.gzipSync(new Uint8Array(40 * 1024 * 1024));
     await using server = serve(() => new Response(bomb, { headers: { "content-encoding": "gzip" } }));
     for (const [answerBytesMax, kept] of [
@@ -210,13 +210,13 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     }
   });
 
-  test("a body of exactly the limit is whole", async () => {
+  test("a body of exactly the limit is not cut", async () => {
     await using server = serve(() => new Response("a".repeat(ANSWER_BYTES_MAX)));
     const answer = await client.safeFetch([server.url])(server.url, { method: "POST", timeoutMs: TIMEOUT_MS });
     expect([answer.text.length, answer.truncated]).toEqual([ANSWER_BYTES_MAX, false]);
   });
 
-  test("a header that cannot be sent is refused before anything is called", async () => {
+  test("an invalid header is refused before any request", async () => {
     await using server = serve(() => new Response("ok"));
     expectFault(
       await faultOf(client, server.url, { headers: { authorization: `Bearer ${CANARY}\r\nx: y` } }),
@@ -226,7 +226,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect(server.requests).toEqual([]);
   });
 
-  test("a POST on a connection that dies when it is used again is not sent twice", async () => {
+  test("a POST on a reused connection that dies is not sent twice", async () => {
     let requests = 0;
     await using server = await serveRaw((socket) => {
       requests++;
@@ -247,14 +247,14 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
     expect(requests).toBe(2);
   });
 
-  test("a call given up when it is under way leaves it unknown", async () => {
+  test("a call aborted in progress leaves delivery unknown", async () => {
     const caller = new AbortController();
     await using server = await serveRaw(() => caller.abort(new Error("shutting down")));
     expectFault(await faultOf(client, server.url, { signal: caller.signal }), "aborted", false);
   });
 });
 
-test("what is beyond the limit is hung up on before the call returns", async () => {
+test("the body beyond the limit is cancelled before the call returns", async () => {
   let hungUp = false;
   const body = new ReadableStream({
     pull: (controller) => controller.enqueue(new Uint8Array(16_384)),
@@ -275,7 +275,7 @@ test.each([
   "data:text/plain,hello",
   "blob:https://allowed.example/1",
   "not a url",
-])("%s is refused before anything is called", async (url) => {
+])("%s is refused before any request", async (url) => {
   const calls: string[] = [];
   const safeFetch = createSafeFetch({
     allowedOrigins: ["https://allowed.example/some/path"],
@@ -292,17 +292,17 @@ test.each([
   expect(calls).toEqual([]);
 });
 
-test.each([0, -1, Number.NaN])("no time left (%p ms) is certain non-delivery", async (timeoutMs) => {
+test.each([0, -1, Number.NaN])("a time-out of %p ms is certain non-delivery", async (timeoutMs) => {
   await using server = serve(() => new Response("ok"));
   expectFault(await faultOf(bun, server.url, { timeoutMs }), "timeout", true);
   expect(server.requests).toEqual([]);
 });
 
-test("a call given up before it starts is certain non-delivery", async () => {
+test("a call aborted before it starts is certain non-delivery", async () => {
   expectFault(await faultOf(bun, "http://127.0.0.1:1", { signal: AbortSignal.abort() }), "aborted", true);
 });
 
-test("an answer without a date is dated by its arrival, and any other keeps its own", async () => {
+test("an answer without a Date header gets its arrival time; others keep theirs", async () => {
   const arrival = "Wed, 21 Oct 2026 07:28:00 GMT";
   const headers = { "retry-after": "Wed, 21 Oct 2026 09:28:00 GMT" };
   const answers = [{}, { date: "Wed, 21 Oct 2026 07:00:00 GMT" }].map(

@@ -21,7 +21,7 @@ const OPTIONS = { timeoutMs: 100, now: NOW };
 
 const WORDS = `token ${CANARY} of [${CLICK.ip}] "${CLICK.userAgent}" @jane_private 2244994945`;
 
-/** All forms of errors in which a network might repeat our own words. */
+/** Body of an answer with all members in which a network might repeat our own words. */
 const ECHO = JSON.stringify({
   ok: false,
   description: WORDS,
@@ -69,7 +69,7 @@ function expectNothingOf(said: string): void {
 }
 
 test.each([200, 201, 400, 401, 402, 403, 404, 410, 429, 500, 502])(
-  "nothing of a %i that repeats our words is repeated by us",
+  "an answer of %i that echoes secrets and personal data leaks none of them",
   async (status) => {
     await using server = serve(() => new Response(ECHO, { status }));
     expectNothingOf(await everythingSaid(server.url));
@@ -86,7 +86,7 @@ test("a call without an answer shows no address and no token", async () => {
   }
 });
 
-test("a hostile answer never throws out of a send", async () => {
+test("a send never throws on a hostile answer and never counts it as delivered", async () => {
   const bodies = ["", "null", "[]", "{", "[".repeat(50_000), '{"__proto__":{"ok":true}}', '"ok"', "\0".repeat(70_000)];
   for (const body of bodies) {
     await using server = serve((_seen, nth) => new Response(body, { status: nth % 2 === 0 ? 200 : 400 }));

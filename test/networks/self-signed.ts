@@ -31,7 +31,7 @@ export function selfSigned(address: string, until: number): SelfSigned {
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 
-/** Encoded object identifiers. */
+/** Object identifiers in DER. */
 const COMMON_NAME = Buffer.from("0603550403", "hex");
 const SUBJECT_ALT_NAME = Buffer.from("0603551d11", "hex");
 const ECDSA_WITH_SHA256 = Buffer.from("06082a8648ce3d040302", "hex");

@@ -36,7 +36,7 @@ const RECORDED = {
 } as Recorded;
 const EVENT: Dispatch = { kind: "event", id: RECORDED.id, time: RECORDED.time, event: RECORDED };
 
-/** The library compares timestamps with the machine's clock. */
+/** Options of the channel, at the machine's time: the library that verifies requests compares timestamps with it. */
 const OPTIONS = { timeoutMs: 60_000, now: Date.now() };
 
 function webhookAt(url: string, secrets = SECRET, more: Partial<StandardWebhookOptions> = {}) {
@@ -61,7 +61,7 @@ async function resultOf(answer: () => Response): Promise<DispatchResult> {
   return await webhookAt(receiver.url).send(EVENT, OPTIONS);
 }
 
-test("a receiver of the standard's own library verifies an event, and gets it as an export shows it", async () => {
+test("a receiver with the standardwebhooks library verifies a delivered event", async () => {
   await using receiver = serve(() => new Response(null, { status: 204 }));
   expect(await webhookAt(receiver.url).send(EVENT, OPTIONS)).toEqual({ outcome: "delivered", status: 204 });
   const [seen] = receiver.requests as [Seen];
@@ -71,7 +71,7 @@ test("a receiver of the standard's own library verifies an event, and gets it as
   expect(about).toEqual(["application/json", RECORDED.id, String(Math.floor(OPTIONS.now / 1000))]);
 });
 
-test("so does a receiver with svix's library", async () => {
+test("a receiver with svix's library verifies a delivered event", async () => {
   await using receiver = serve(() => new Response());
   await webhookAt(receiver.url).send(EVENT, OPTIONS);
   const [{ body, headers }] = receiver.requests as [Seen];
@@ -80,7 +80,7 @@ test("so does a receiver with svix's library", async () => {
   expect(() => svix.verify(body.replace("shop.example", "evil.example"), Object.fromEntries(headers))).toThrow();
 });
 
-test("its own headers come with each request, and with the check of its address", async () => {
+test("configured headers are in each request and in the check", async () => {
   await using receiver = serve(() => new Response());
   const headers = new Map([
     ["authorization", secret("Bearer canary")],
@@ -98,21 +98,21 @@ test("its own headers come with each request, and with the check of its address"
   expect(Bun.inspect(webhook, { depth: 9 })).not.toContain("canary");
 });
 
-test("another header is another credential, by which a suspended webhook is tried again", () => {
+test("the credential changes with a configured header", () => {
   const credential = (value: string) =>
     webhookAt("http://127.0.0.1:1", SECRET, { headers: new Map([["x-tenant", secret(value)]]) }).credential.reveal();
   expect(credential("7")).not.toBe(credential("8"));
   expect(webhookAt("http://127.0.0.1:1").credential.reveal()).toBe(`http://127.0.0.1:1${PATH}\n${SECRET}`);
 });
 
-test("its filter sees an event as it is posted", () => {
+test("the filter sees an event as it is posted", () => {
   const at = (filter: string) => webhookAt("http://127.0.0.1:1", SECRET, { filter });
   expect(at("type == 'LinkClicked' && data.data.short_code == 'müßig'").filter?.(RECORDED)).toBe(true);
   expect(at("timestamp != data.time").filter?.(RECORDED)).toBe(false);
   expect(webhookAt("http://127.0.0.1:1").filter).toBeUndefined();
 });
 
-test("what was changed on its way, and what another secret signed, no receiver takes", async () => {
+test("a receiver rejects a changed event and another secret's signature", async () => {
   await using receiver = serve(() => new Response());
   await webhookAt(receiver.url).send(EVENT, OPTIONS);
   const [seen] = receiver.requests as [Seen];
@@ -123,14 +123,14 @@ test("what was changed on its way, and what another secret signed, no receiver t
   expect(() => verified(SECRET, { ...seen, headers })).toThrow();
 });
 
-test("while one secret takes another's place, receivers of both take an event", async () => {
+test("receivers of both secrets verify an event during a rotation", async () => {
   await using receiver = serve(() => new Response());
   await webhookAt(receiver.url, `${SECRET} ${OTHER_SECRET}`).send(EVENT, OPTIONS);
   const [seen] = receiver.requests as [Seen];
   expect(verified(SECRET, seen)).toEqual(verified(OTHER_SECRET, seen));
 });
 
-test("a repeat has the same id, and the time of its own attempt", async () => {
+test("a repeat has the same id and its own timestamp", async () => {
   await using receiver = serve(() => new Response());
   const webhook = webhookAt(receiver.url);
   await webhook.send(EVENT, OPTIONS);
@@ -159,18 +159,18 @@ test.each<[number, Record<string, string>, DispatchResult]>([
   [429, { "retry-after": "30" }, { ...retryable(429), retryAfterMs: 30_000 }],
   [500, {}, { ...retryable(500), mayHaveArrived: true }],
   [503, { "retry-after": "120" }, { ...retryable(503), retryAfterMs: 120_000, mayHaveArrived: true }],
-])("a receiver's %i %j", async (status, headers, result) => {
+])("a receiver's answer %i with headers %j is classified", async (status, headers, result) => {
   expect(await resultOf(() => new Response(null, { status, headers }))).toEqual(result);
 });
 
-test("a redirect is not followed, and tried again", async () => {
+test("a redirect is not followed, and the event is retryable", async () => {
   await using elsewhere = serve(() => new Response());
   const result = await resultOf(() => Response.redirect(elsewhere.url));
   expect(result).toMatchObject({ outcome: "retryable", mayHaveArrived: true });
   expect(elsewhere.requests).toEqual([]);
 });
 
-test("one that does not answer in time, or hangs up, is tried again, and so is one that is not there", async () => {
+test("an event is retryable if its receiver is silent, hangs up or does not listen", async () => {
   await using silent = await serveRaw(() => undefined);
   const late = await webhookAt(silent.url).send(EVENT, { ...OPTIONS, timeoutMs: 50 });
   expect(late).toMatchObject({ outcome: "retryable", mayHaveArrived: true });
@@ -182,14 +182,14 @@ test("one that does not answer in time, or hangs up, is tried again, and so is o
   expect(gone).not.toHaveProperty("mayHaveArrived");
 });
 
-test("what a receiver says is not repeated, and neither are address, secret and event", async () => {
+test("results show neither the receiver's words nor address, secret or event", async () => {
   await using receiver = serve(({ body }) => new Response(`${body} ${SECRET}`, { status: 500 }));
   const webhook = webhookAt(receiver.url);
   const said = JSON.stringify([await webhook.send(EVENT, OPTIONS), await webhook.check(60_000)]);
   expect(said + Bun.inspect(webhook, { depth: 9 })).not.toMatch(/canary|whsec_|203\.0\.113|shop\.example/);
 });
 
-test("is checked without posting: a receiver that answers is there, unless it says that it is gone", async () => {
+test("the check posts nothing and fails only on 410 or a refused connection", async () => {
   let status = 405;
   await using receiver = serve(() => new Response(null, { status }));
   expect(await webhookAt(receiver.url).check(60_000)).toMatchObject({ ok: true });
@@ -199,7 +199,7 @@ test("is checked without posting: a receiver that answers is there, unless it sa
   expect(await webhookAt(await deadUrl()).check(60_000)).toMatchObject({ ok: false });
 });
 
-test("asked to send what is worded for people it throws: that is a defect", async () => {
+test("sending a click throws, because a webhook delivers only events", async () => {
   const sent = webhookAt("http://127.0.0.1:1").send(CLICK, OPTIONS);
   expect(String(await sent.catch((fault: unknown) => fault))).toContain("delivers no click");
 });

@@ -9,15 +9,15 @@ describe("plain text", () => {
     expect(plainText("a\0b\x1b[31m\r\nc\td\u202ee\x85f\x7f")).toBe("ab[31m\nc\tdef");
   });
 
-  test("half a character becomes a whole one", () => {
+  test("replaces half a surrogate pair", () => {
     expect(plainText("a\ud83d")).toBe("a\ufffd");
   });
 
-  test("a value on one line cannot start another", () => {
+  test("a one-line value cannot start another line", () => {
     expect(oneLine(" a\r\nTime: never\u2028b ")).toBe("a Time: never b");
   });
 
-  test("truncation never cuts a character in half and keeps to the limit", () => {
+  test("truncation keeps the limit and splits no character", () => {
     expect(truncate("ab😀cd", 4)).toBe("ab…");
     expect(truncate("ab😀c", 5)).toBe("ab😀c");
     fc.assert(
@@ -41,11 +41,11 @@ describe("an excerpt of a network's words", () => {
     ["token EAABsbCS1iHgBAKZCwZDZD12 expired", "token […] expired"],
     ["mail jane.doe@example.com", "mail […]"],
     ["two\r\nlines\0", "two lines"],
-  ])("%j reads %j", (theirs, ours) => {
+  ])("shows %j as %j", (theirs, ours) => {
     expect(excerpt(theirs)).toBe(ours);
   });
 
-  test("stays short, whatever comes", () => {
+  test("is cut at 200 characters", () => {
     expect(excerpt("word ".repeat(20_000)).length).toBe(200);
   });
 });
@@ -88,7 +88,7 @@ test.each<[string, string | undefined, number | undefined]>([
   ["Wed, 21 Oct 2026 07:28:30 GMT", "yesterday", undefined],
   ["2026-10-21T07:28:30Z", ANSWERED, undefined],
   ["soon", ANSWERED, undefined],
-])("Retry-After %p in an answer of %p is %p ms", (retryAfter, date, ms) => {
+])("Retry-After %p in an answer dated %p is %p ms", (retryAfter, date, ms) => {
   const headers = new Headers({ "retry-after": retryAfter, ...(date === undefined ? {} : { date }) });
   expect(parseRetryAfter(headers)).toBe(ms);
 });

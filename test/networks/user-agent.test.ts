@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import manifest from "../../package.json";
-import type { ClickChannel } from "../../events/channel.ts";
+import { isWebhook } from "../../events/channel.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import type { Dispatch } from "../../src/networks/network.ts";
 import { connectNetworks } from "../../src/service/networks.ts";
@@ -31,7 +31,7 @@ const EVENT = {
 } as unknown as Dispatch;
 
 const CHOICES: readonly Choice[] = [
-  { chat: "slack", messaging: "telegram" },
+  { chat: "slack", messaging: "telegram", ads: ["openai", "snap"] },
   { chat: "discord", messaging: "line" },
   { chat: "google_chat", messaging: "whatsapp" },
   { chat: "teams" },
@@ -48,14 +48,14 @@ describe.each(CLIENTS)("on %s", (_runtime, open) => {
   beforeAll(() => void (client = open()));
   afterAll(() => client[Symbol.asyncDispose]());
 
-  test("each request to a network, for a token too, names the service and its version", async () => {
+  test("each request to a network names the service and its version", async () => {
     await using sandbox = await startSandbox();
     await using server = serve(() => Response.json({}));
     for (const choice of CHOICES) {
       const config = loadConfig(settingsAt(server.url, sandbox, choice), () => "");
       const { channels, social } = connectNetworks(config, undefined, client.safeFetch([server.url]));
       for (const { name, send, check } of channels) {
-        const dispatch = { ads: CLICK, chat: NOTIFICATION, messaging: NOTIFICATION }[name as ClickChannel] ?? EVENT;
+        const dispatch = name.startsWith("ads") ? CLICK : isWebhook(name) ? EVENT : NOTIFICATION;
         await send(dispatch, { timeoutMs: TIMEOUT_MS, now: NOW });
         await check(TIMEOUT_MS);
       }
@@ -70,8 +70,10 @@ describe.each(CLIENTS)("on %s", (_runtime, open) => {
       "google_chat",
       "line",
       "meta",
+      "openai",
       "receiver",
       "slack",
+      "snap",
       "teams",
       "telegram",
       "whatsapp",

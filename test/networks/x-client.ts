@@ -6,7 +6,7 @@ import { safeFetchTo } from "../harness/memory/servers.ts";
 export const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 export const TOKEN = "user-token";
 
-/** A client for X. Its own deadlines are seconds, so tests of an unresponsive server pass a shorter one. */
+/** Creates a client for X. Its own deadlines are seconds, so tests of an unresponsive server pass a shorter one. */
 export function xAt(apiUrl: string, timeoutMs?: number) {
   const real = safeFetchTo(apiUrl);
   const safeFetch: SafeFetch = timeoutMs === undefined ? real : (url, request) => real(url, { ...request, timeoutMs });

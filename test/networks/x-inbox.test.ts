@@ -12,7 +12,7 @@ async function read(body: object) {
 }
 
 describe("the inbox", () => {
-  test("shows who wrote what, ours too, and where it goes on", async () => {
+  test("returns senders, texts and the token of the next page", async () => {
     const page = await read({
       data: [
         event({ id: "3", sender_id: "22", text: "stop &amp; go", dm_conversation_id: "1-22" }),
@@ -34,7 +34,7 @@ describe("the inbox", () => {
     });
   });
 
-  test("asks for fields that both specifications of X know, and for no links", async () => {
+  test("requests only fields in both specifications of X, without links", async () => {
     await using server = serve(() => Response.json({ meta: { result_count: 0 } }));
     await xAt(server.url).inbox(TOKEN, { limit: 1000 });
     await xAt(server.url).inbox(TOKEN, { limit: 0, cursor: "N+/=" });
@@ -49,12 +49,12 @@ describe("the inbox", () => {
     ]);
   });
 
-  test("is empty only when X says so, and may go on all the same", async () => {
+  test("is empty only if X says so, and can still have a next page", async () => {
     expect(await read({ meta: { result_count: 0 } })).toEqual({ messages: [] });
     expect(await read({ meta: { result_count: 0, next_token: "n" } })).toEqual({ messages: [], next: "n" });
   });
 
-  test("goes on at a token of any length, and nowhere at an empty one", async () => {
+  test("continues at a page token of any length, but not at an empty one", async () => {
     const long = "n".repeat(5_000);
     expect(await read({ meta: { result_count: 0, next_token: long, previous_token: "p" } })).toMatchObject({
       next: long,
@@ -62,13 +62,13 @@ describe("the inbox", () => {
     expect(await read({ meta: { result_count: 0, next_token: "" } })).toEqual({ messages: [] });
   });
 
-  test("a message without words is one", async () => {
+  test("includes a message without text", async () => {
     const { text: _text, ...wordless } = event({ sender_id: "22" });
     expect((await read({ data: [wordless] })).messages).toMatchObject([{ senderId: "22", text: "" }]);
   });
 
   test.each<[string, object]>([
-    ["nothing", {}],
+    ["an empty body", {}],
     ["messages that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
     ["an error beside a count of none", { errors: [{ title: "Odd" }], meta: { result_count: 0 } }],
@@ -77,20 +77,20 @@ describe("the inbox", () => {
       { data: [event({})], includes: { users: [{ id: "22", username: "ann" }] } },
     ],
     ["no time", { data: [event({ sender_id: "22", created_at: "yesterday" })] }],
-    ["a text that is none", { data: [event({ sender_id: "22", text: 5 })] }],
-    ["a message that is none", { data: [event({ sender_id: "22" }), null] }],
-  ])("with %s cannot be read: a wish to be left alone must not be missed", async (_name, body) => {
+    ["an invalid text", { data: [event({ sender_id: "22", text: 5 })] }],
+    ["an invalid message", { data: [event({ sender_id: "22" }), null] }],
+  ])("is unavailable with %s, so that no opt-out is missed", async (_name, body) => {
     expect((await thrownBy(read(body))).kind).toBe("unavailable");
   });
 });
 
-describe("100 messages of 10,000 characters", () => {
+describe("large messages", () => {
   test.each([
     ["of 4 bytes", "😀", 10_000],
     ["of 3 bytes", "あ", 10_000],
     ["that are escaped for HTML", "&lt;", 10_000],
     ["of links", "https://t.co/a ", 666],
-  ])("%s are read, plain or escaped", async (_name, part, times) => {
+  ])("100 messages of 10,000 characters %s are read, plain or escaped", async (_name, part, times) => {
     const text = part.repeat(times);
     const data = Array.from({ length: 100 }, (_, index) =>
       event({
@@ -111,7 +111,7 @@ describe("100 messages of 10,000 characters", () => {
     }
   });
 
-  test("a page of one takes the greatest message too, and no more", async () => {
+  test("a page of one accepts the largest message, but not two", async () => {
     const largest = event({ sender_id: "22", text: "😀".repeat(10_000) });
     await using server = serve((_seen, nth) =>
       nth === 1
@@ -123,7 +123,7 @@ describe("100 messages of 10,000 characters", () => {
     expect((await thrownBy(x.inbox(TOKEN, { limit: 1 }))).kind).toBe("unavailable");
   });
 
-  test("a message full of links shows all of them", async () => {
+  test("a message full of links shows each of them expanded", async () => {
     const urls = Array.from({ length: 2_000 }, (_, index) => ({
       url: `https://t.co/${index.toString(36).padStart(10, "a")}`,
       expanded_url: "http://a.co",

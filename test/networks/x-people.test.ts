@@ -7,7 +7,7 @@ const ANN = { id: "11", username: "ann", name: "Ann", receives_your_dm: true, pr
 const BEN = { id: "12", username: "ben", name: "Ben", receives_your_dm: false };
 const SHOWN = { id: "11", username: "ann", name: "Ann", receivesOurDm: true, protected: false };
 
-/** The largest possible user: each character of the name is outside of the first plane. */
+/** Largest possible user at X: each character of the name is outside of Unicode's first plane. */
 const LONGEST = {
   id: "1".repeat(19),
   username: "u".repeat(15),
@@ -21,7 +21,7 @@ describe.each(["followers", "listMembers"] as const)("%s", (kind) => {
     kind
   ] as [string, number];
 
-  test("come in pages, without entries that are no users", async () => {
+  test("come in pages, without invalid entries", async () => {
     const pages = [
       { data: [ANN, { id: "../3", username: "b", name: "B" }, null], meta: { next_token: "N+/=" } },
       { meta: { result_count: 0 } },
@@ -37,19 +37,19 @@ describe.each(["followers", "listMembers"] as const)("%s", (kind) => {
     ]);
   });
 
-  test("are asked for as many at a time as X allows", async () => {
+  test("are requested in pages of 1 to X's maximum", async () => {
     await using server = serve(() => Response.json({ meta: { result_count: 0 } }));
     for (const limit of [0, -3, 1.5, 5000]) await xAt(server.url)[kind](TOKEN, "1", { limit });
     expect(server.requests.map(({ query }) => query.get("max_results"))).toEqual(["1", "1", "1", String(most)]);
   });
 
-  test("a full page of the longest ones is read, however they are escaped", async () => {
+  test("are read from a full page of the largest users, escaped", async () => {
     const body = escapedJson({ data: Array.from({ length: most }, () => LONGEST) });
     await using server = serve(() => new Response(body));
     expect((await xAt(server.url)[kind](TOKEN, "1", { limit: most })).users).toHaveLength(most);
   });
 
-  test("of something that there is not are a refusal, and not an empty list", async () => {
+  test("are rejected for an unknown id, not returned as an empty list", async () => {
     const detail = "Could not find list with id: [1].";
     await using server = serve(() => Response.json({ errors: [{ title: "Not Found Error", detail }] }));
     const refused = await thrownBy(xAt(server.url)[kind](TOKEN, "1", { limit: 5 }));
@@ -59,16 +59,19 @@ describe.each(["followers", "listMembers"] as const)("%s", (kind) => {
     ]);
   });
 
-  test.each([{}, { data: "x" }, { data: null, meta: {} }])("%j cannot be read", async (body) => {
+  test.each([{}, { data: "x" }, { data: null, meta: {} }])("are unavailable after an answer of %j", async (body) => {
     await using server = serve(() => Response.json(body));
     expect((await thrownBy(xAt(server.url)[kind](TOKEN, "1", { limit: 5 }))).kind).toBe("unavailable");
   });
 
-  test.each(["../me", "", "1?x=1", "12345678901234567890"])("%j is no id and makes no call", async (id) => {
-    await using server = serve(() => Response.json({ data: [] }));
-    expect((await thrownBy(xAt(server.url)[kind](TOKEN, id, { limit: 5 }))).kind).toBe("rejected");
-    expect(server.requests).toEqual([]);
-  });
+  test.each(["../me", "", "1?x=1", "12345678901234567890"])(
+    "are rejected for the invalid id %j without a request",
+    async (id) => {
+      await using server = serve(() => Response.json({ data: [] }));
+      expect((await thrownBy(xAt(server.url)[kind](TOKEN, id, { limit: 5 }))).kind).toBe("rejected");
+      expect(server.requests).toEqual([]);
+    },
+  );
 });
 
 describe("a search for authors", () => {
@@ -79,7 +82,7 @@ describe("a search for authors", () => {
     return await xAt(server.url).searchAuthors(TOKEN, "words", { limit: 10 });
   }
 
-  test("gives each once, in the order of the posts, with the newest post and the number of all", async () => {
+  test("returns each author once in post order, with newest post and post count", async () => {
     const page = await found({
       data: [post("99", "12"), post("1000", "11"), post("998", "12"), post("997", "13")],
       includes: { users: [ANN, BEN] },
@@ -89,7 +92,7 @@ describe("a search for authors", () => {
     expect(page).toMatchObject({ posts: 4, newest: "1000", next: "b26v" });
   });
 
-  test("asks for no field of posts, for 10 to 100, and only for what is newer", async () => {
+  test("requests 10 to 100 posts after since_id, without post fields", async () => {
     await using server = serve(() => Response.json({ meta: { result_count: 0 } }));
     const x = xAt(server.url);
     expect(await x.searchAuthors(TOKEN, "a b -is:retweet", { limit: 3 })).toEqual({ users: [], posts: 0 });
@@ -101,7 +104,7 @@ describe("a search for authors", () => {
     ]);
   });
 
-  test("a full page of long posts is read, however they are escaped", async () => {
+  test("reads a full page of long posts, escaped", async () => {
     const ids = Array.from({ length: 100 }, (_, index) => String(10n ** 18n + BigInt(index)));
     const text = "😀".repeat(2_500);
     const body = escapedJson({
@@ -115,11 +118,11 @@ describe("a search for authors", () => {
   });
 
   test.each<[string, object]>([
-    ["nothing", {}],
+    ["an empty body", {}],
     ["posts that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
-    ["a post that is none", { data: [{ id: "x" }], meta: { result_count: 1 } }],
-  ])("%s cannot be read: no empty list is guessed", async (_name, body) => {
+    ["an invalid post", { data: [{ id: "x" }], meta: { result_count: 1 } }],
+  ])("is unavailable with %s, instead of an empty list", async (_name, body) => {
     expect((await thrownBy(found(body))).kind).toBe("unavailable");
   });
 });

@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000;
 const LOSS: NewEvent = { type: "LogLossAccepted", data: { reason: "lost_tail", found_position: 5, found_hash: "" } };
 
 test.each([RESTORED, LOSS])(
-  "on the day of $type no recipient is written to, and the operator is told why",
+  "on the day of $type a run sends nothing, and is announced as stopped",
   async (newEvent) => {
     await using world = await openOutreach("10");
     await world.append([newEvent]);
@@ -28,7 +28,7 @@ test.each([RESTORED, LOSS])(
   },
 );
 
-test("another time zone does not end the day of a restore: no recipient is written to for 24 hours from it", async () => {
+test("another time zone does not shorten the 24 hours without messages after a restore", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   await world.list("10");
@@ -44,7 +44,7 @@ test("another time zone does not end the day of a restore: no recipient is writt
   expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
 });
 
-test("who has a message that the restored log does not know of gets no second one", async () => {
+test("a recipient with a message that the restored log lacks gets no second one", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   // Sent after the backup, so the restored log does not contain it.
@@ -61,7 +61,7 @@ test("who has a message that the restored log does not know of gets no second on
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["11", "10", "12"]);
 });
 
-test("an answer of many messages does not hide ours, and who cannot be read is passed over", async () => {
+test("a message behind many replies is found, and an unreadable conversation gets no message", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11", "12"]) world.network.people.set(id, person(id));
   await world.network.sendDm("token", "11", "Hi Name 11");
@@ -77,7 +77,7 @@ test("an answer of many messages does not hide ours, and who cannot be read is p
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["11", "12"]);
 });
 
-test("a recipient with an allowed retry gets no second message either, when the restored log has lost the first", async () => {
+test("an allowed retry sends no second message if the restored log lacks the first", async () => {
   await using world = await openOutreach("10");
   const { run } = await world.start();
   world.network.answers.push({ doubt: "lost" });
@@ -93,7 +93,7 @@ test("a recipient with an allowed retry gets no second message either, when the 
   expect(world.network.accepted).toHaveLength(1);
 });
 
-test("who was found to have a message counts as written to for ever", async () => {
+test("a recipient found to have a message counts as contacted forever", async () => {
   await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   await world.network.sendDm("token", "10", "Hi Name 10");
@@ -111,7 +111,7 @@ test("who was found to have a message counts as written to for ever", async () =
   expect(world.network.accepted).toHaveLength(1);
 });
 
-test("what was found closes a person also where the skip was recorded of them before", async () => {
+test("a found message closes a recipient who already has a recorded skip", async () => {
   await using world = await openOutreach("10");
   const { run } = await world.start();
   world.network.answers.push({ doubt: "lost" });
@@ -129,7 +129,7 @@ test("what was found closes a person also where the skip was recorded of them be
   }
 });
 
-test("an opt-out behind many newer messages is found in a restored log that had never read any", async () => {
+test("an opt-out behind newer messages is found in a restored log that never read the inbox", async () => {
   await using world = await openOutreach();
   world.network.pageMax = 10;
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
@@ -143,7 +143,23 @@ test("an opt-out behind many newer messages is found in a restored log that had 
   expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "10" } } }]);
 });
 
-test("who was forgotten after the backup is not written to, whatever source gives them", async () => {
+test("a recipient who opted out on their page after the backup gets no message, which the next run records once", async () => {
+  await using world = await openOutreach("10", "11");
+  // The key file still has its content from before the restore.
+  const keptOptOuts = async () => RULES.hashes({ id: "10" });
+  const { run } = await world.start({ keptOptOuts });
+  expect((await run({ dryRun: true })).preview?.would_skip).toMatchObject([{ reason: "suppressed" }]);
+  expect(await run()).toMatchObject({ sent: 1 });
+  await run();
+  expect(world.network.asked).toEqual(["11"]);
+  const hashes = [...RULES.hashes({ id: "10" })];
+  expect((await world.events("RecipientSuppressed")).map(({ data }) => data)).toEqual([
+    { reason: "opt_out_page", hashes },
+    { reason: "hash", recipient: { id: "10" }, hashes },
+  ]);
+});
+
+test("a follower who was forgotten after the backup gets no message", async () => {
   await using world = await openOutreach();
   for (const id of ["10", "11"]) world.network.people.set(id, person(id));
   // The key file still has its content from before the restore.
@@ -170,14 +186,14 @@ test("a dry run of a restored log lists no recipient that a run would pass over"
   expect(preview?.would_skip).toMatchObject([{ recipient: { id: "11" }, reason: "already_contacted" }]);
 });
 
-test("a log that was never restored looks at no conversation before a message", async () => {
+test("without a restore no conversation is read before a message", async () => {
   await using world = await openOutreach("10");
   const { run } = await world.start({ rules: RULES });
   await run();
   expect(world.network.reads.filter((read) => read.startsWith("conversation"))).toEqual([]);
 });
 
-test("what the network took right before a restore is given time to show, also over midnight", async () => {
+test("a message sent right before a restore is found, also if it appears after midnight", async () => {
   await using world = await openOutreach();
   const { run } = await world.start();
   world.network.people.set("9", person("9"));
@@ -196,7 +212,7 @@ test("what the network took right before a restore is given time to show, also o
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["9", "10"]);
 });
 
-test("a backup from before the first message names no time zone, so that its restore counts for 24 hours", async () => {
+test("a restore of a log without a time zone blocks messages for 24 hours", async () => {
   await using world = await openOutreach("10");
   world.time.jump(DAY_MS / 2);
   await world.append([RESTORED]);

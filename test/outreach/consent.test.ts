@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { findContact } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 describe("with REQUIRE_CONSENT=evidence", () => {
   const rules = { ...RULES, requireConsent: "evidence" } as const;
 
-  test("a run skips a recipient without evidence once, and sends as soon as it is complete", async () => {
+  test("a run records one skip per gap in the evidence, and sends once complete", async () => {
     await using world = await openOutreach("10");
     const { run } = await world.start({ rules });
     const details = async () => (await world.events("DirectMessageSkipped")).map(({ data }) => data.detail);
@@ -31,7 +31,7 @@ describe("with REQUIRE_CONSENT=evidence", () => {
     expect(await run()).toMatchObject({ sent: 1, skipped: 0 });
   });
 
-  test("a run writes to none of twelve recipients whose evidence is incomplete, and names what is missing", async () => {
+  test("a run skips twelve recipients with incomplete evidence, and names what is missing", async () => {
     const at = { consent_at: "2026-02-01" };
     const source = { consent_source: "https://shop.example/form" };
     const BOTH = "consent_at and consent_source are missing";
@@ -70,7 +70,7 @@ describe("with REQUIRE_CONSENT=evidence", () => {
     );
   });
 
-  test("who wrote first needs none, and a dry run says the same as a run", async () => {
+  test("a recipient who wrote first needs no evidence, in a run and in a dry run", async () => {
     await using world = await openOutreach("10", "11");
     world.network.receive("10", "hello");
     world.time.jump(11 * MINUTE_MS);
@@ -106,7 +106,7 @@ describe("a reply that asks to stop tracking", () => {
   const contactOf = ({ projector }: Awaited<ReturnType<typeof readInbox>>, id: string) =>
     findContact(projector.state("contacts"), { id });
 
-  test("revokes tracking alone, in the append that erases the clicks by their own links", async () => {
+  test("revokes only tracking, and erases the clicks on personal links in the same append", async () => {
     await using world = await openOutreach("10");
     await world.append([granted("10"), ...linked("10", "c1", "c2")]);
     world.time.jump(MINUTE_MS);
@@ -140,7 +140,7 @@ describe("a reply that asks to stop tracking", () => {
     expect(await world.events("ConsentRecorded")).toHaveLength(1);
   });
 
-  test("is recorded of who never granted it, and erases nothing then", async () => {
+  test("is recorded for a recipient who never granted tracking, without an erasure", async () => {
     await using world = await openOutreach("10");
     await world.append(linked("10"));
     world.network.receive("10", "stop tracking");
@@ -150,7 +150,7 @@ describe("a reply that asks to stop tracking", () => {
   });
 
   test.each(["stop tracking and stop writing", "stop\ntracking", "STOP. Tracking is bad"])(
-    "does not hide an opt-out, which is held for an operator: %j",
+    "is held for an operator if it may also be an opt-out: %j",
     async (text) => {
       await using world = await openOutreach("10");
       await world.append([granted("10"), ...linked("10", "c1")]);
@@ -160,7 +160,7 @@ describe("a reply that asks to stop tracking", () => {
     },
   );
 
-  test("that is older than the grant revokes nothing, however late it is read", async () => {
+  test("revokes nothing if it is older than a dated grant", async () => {
     await using world = await openOutreach("10", "11");
     await world.append([...linked("10", "c1"), ...linked("11", "c2")]);
     world.network.receive("10", "stop tracking");

@@ -30,7 +30,7 @@ test.each([
   ["Pacific/Pago_Pago", "2026-03-01T11:00:00.000Z", "2026-03-01"],
   ["UTC", "2028-02-29T12:00:00.000Z", "2028-02-29"],
   ["America/New_York", "2028-03-01T04:59:59.999Z", "2028-02-29"],
-])("in %s it is at %s the %s", (zone, time, day) => {
+])("in %s the time %s belongs to the day %s", (zone, time, day) => {
   expect(dayIn(zone, at(time))).toBe(day);
 });
 
@@ -44,7 +44,7 @@ test.each([
   ["a midnight that does not exist", "Africa/Cairo", "2026-04-23T12:00:00.000Z", "2026-04-23T22:00:00.000Z"],
   ["a zone 14 hours ahead", "Pacific/Kiritimati", "2026-03-01T10:00:00.000Z", "2026-03-02T10:00:00.000Z"],
   ["a zone 11 hours behind", "Pacific/Pago_Pago", "2026-03-01T10:00:00.000Z", "2026-03-01T11:00:00.000Z"],
-])("the day ends: %s", (_what, zone, time, end) => {
+])("nextDayAt returns the end of the day for %s", (_what, zone, time, end) => {
   expect(new Date(nextDayAt(zone, at(time))).toISOString()).toBe(end);
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { RunEnd } from "../../events/outreach.ts";
 import { decideSendOutcome, type SendDecided } from "../../src/outreach/decide.ts";
 
-describe("what a send comes to", () => {
+describe("the outcome of a send", () => {
   const attempt = { attempt_id: "a", run_id: "r", recipient: { id: "7", username: "user_7" } };
   const rate = undefined;
   const detail = "told so";
@@ -33,7 +33,7 @@ describe("what a send comes to", () => {
   ];
 
   test.each(cases.map(([result, newEvent, end]) => [result.outcome, result, newEvent, end] as const))(
-    "%s",
+    "is recorded for %s",
     (_outcome, result, newEvent, end) => {
       const decided = decideSendOutcome(attempt, result, () => undefined);
       expect(decided.newEvent).toMatchObject(newEvent);
@@ -41,14 +41,14 @@ describe("what a send comes to", () => {
     },
   );
 
-  test("recipient_closed behind a row of others: the network says that it is theirs", () => {
+  test("closes the recipient for recipient_closed after a series of refusals", () => {
     const result = { outcome: "recipient_closed", detail, rate } as const;
     const { newEvent, end } = decideSendOutcome(attempt, result, () => [{ id: "8" }]);
     expect(newEvent).toMatchObject(failed("recipient_closed", false));
     expect(end).toBeUndefined();
   });
 
-  test("not_permitted behind a row of others", () => {
+  test("restricts the sender for not_permitted after a series of refusals", () => {
     const before = [{ id: "8" }, { id: "9", username: "user_9" }];
     const result = { outcome: "not_permitted", detail, rate } as const;
     const { newEvent, more, end } = decideSendOutcome(attempt, result, () => before);

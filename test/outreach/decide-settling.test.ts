@@ -40,29 +40,29 @@ describe("the outcome of an attempt", () => {
     ({ run }: OutreachState) =>
       decideRecorded(run, outcome, more);
 
-  test("given an attempt without one, it is recorded with what follows from it", () => {
+  test("is recorded with its consequences if the attempt has none", () => {
     given(STARTED, ATTEMPTED).when(recorded(SENT, SUPPRESSED)).thenEvents(SENT, SUPPRESSED);
   });
 
-  test("given an attempt that has one, nothing is, whichever process looks at it", () => {
+  test("is not recorded if the attempt has one", () => {
     given(STARTED, ATTEMPTED, SENT).when(recorded(IN_DOUBT)).thenEvents();
     given(STARTED, ATTEMPTED, SENT).when(recorded(SENT, SUPPRESSED)).thenEvents();
   });
 
-  test("given a doubt, it is settled, and not doubted again", () => {
+  test("settles a doubt, but does not repeat it", () => {
     given(STARTED, ATTEMPTED, IN_DOUBT).when(recorded(IN_DOUBT)).thenEvents();
     given(STARTED, ATTEMPTED, IN_DOUBT).when(recorded(SENT)).thenEvents(SENT);
   });
 });
 
 describe("the run of a dead process", () => {
-  test("given one in progress, it is closed with what it came to", () => {
+  test("is closed with its counts while it is in progress", () => {
     given(STARTED, ATTEMPTED, SENT)
       .when(({ run }) => decideAbandoned(run))
       .thenEvents({ type: "RunAbandoned", data: { run_id: "r", sent: 1, skipped: 0, failed: 0, in_doubt: 0 } });
   });
 
-  test("given none, nothing is: another process closed it", () => {
+  test("is not closed again after another process closed it", () => {
     const ended: NewEvent = {
       type: "RunAbandoned",
       data: { run_id: "r", sent: 0, skipped: 0, failed: 0, in_doubt: 0 },
@@ -73,7 +73,7 @@ describe("the run of a dead process", () => {
   });
 });
 
-describe("what the inbox says", () => {
+describe("an inbox page", () => {
   let ids = 100;
   const message = (text: string, more: Partial<InboxMessage> = {}): InboxMessage => ({
     id: String(ids++),
@@ -88,30 +88,30 @@ describe("what the inbox says", () => {
     readWish: (text: string) => (text === "stop" ? ("stop" as const) : undefined),
     isTrackingOptOut: () => false,
   };
-  /** `messages` are newest first, as networks list them. */
+  /** Starts a test of the decision about received messages, which are given newest first, as networks list them. */
   const reading = (...messages: InboxMessage[]) =>
     given(AUTHORIZED).when((state) => decideReceived(state, rules, messages));
   const received = { type: "DirectMessageReceived", data: { recipient: ANN } };
   const optedOut = { type: "RecipientSuppressed", data: { recipient: ANN, reason: "opt_out" } };
 
-  test("given a stranger's messages, that they wrote is recorded once", () => {
+  test("records once that a stranger wrote", () => {
     reading(message("hello again"), message("hello")).thenEvents(received);
   });
 
-  test("given a wish to be left alone, the person is suppressed, once and behind their message", () => {
+  test("suppresses a sender who says stop, once and after the received message", () => {
     reading(message("stop"), message("stop")).thenEvents(received, optedOut);
   });
 
-  test("given a message to a group, it is no consent, but a wish all the same", () => {
+  test("reads a group message as an opt-out, but not as consent", () => {
     reading(message("hello", { inGroup: true })).thenEvents();
     reading(message("stop", { inGroup: true })).thenEvents(optedOut);
   });
 
-  test("given our own messages, they say nothing", () => {
+  test("ignores the account's own messages", () => {
     reading(message("stop", { senderId: "1", senderUsername: "us" })).thenEvents();
   });
 
-  test("given what is known already, nothing is recorded again", () => {
+  test("records nothing that is already known", () => {
     const wrote: NewEvent = {
       type: "DirectMessageReceived",
       data: { recipient: ANN, message_id: "1", received_at: "2026-03-01T07:00:00.000Z" },
@@ -121,7 +121,7 @@ describe("what the inbox says", () => {
       .thenEvents();
   });
 
-  test("given a message behind ours, it is a reply, and the first one counts", () => {
+  test("records the first reply to a sent message", () => {
     given(AUTHORIZED, STARTED, ATTEMPTED, SENT)
       .when((state) => decideReceived(state, rules, [message("more"), message("thanks")]))
       .thenEvents(received);

@@ -42,15 +42,15 @@ const skippedIn = (run_id: string): NewEvent => ({
   data: { run_id, recipient: ANN, reason: "no_consent" },
 });
 
-describe("one person's turn", () => {
-  test("given consent, the intent holds all that the network will be asked, and the day it counts for", () => {
+describe("a recipient's turn", () => {
+  test("records an intent with text, account and quota day, given consent", () => {
     const intent = { attempt_id: "a", run_id: "r", recipient: ANN, text: "Hi Ann", account_id: SELF.id };
     given(authorized, opted)
       .when(turn())
       .thenEvents({ type: "DirectMessageAttempted", data: { ...intent, day: NOW.day, timezone: "UTC" } });
   });
 
-  test("given that the log's time was corrected, the intent holds its real time, which the log does not record", () => {
+  test("records the real time in the intent after a correction of the log's time", () => {
     const data = { at: "2026-03-01T07:00:00.000Z", day: NOW.day, timezone: "UTC" };
     given(authorized, opted, { type: "LogTimeCorrected", data })
       .when(turn())
@@ -60,7 +60,7 @@ describe("one person's turn", () => {
       });
   });
 
-  describe("with a template that holds a link", () => {
+  describe("with a link in the template", () => {
     const template = parseTemplate("Hi {{name}}: {{link https://shop.example/offer}}", "https://go.example");
     const withLink = { ...RULES, template };
     const [{ code } = { code: "" }] = template.variants[0]!.links;
@@ -88,19 +88,19 @@ describe("one person's turn", () => {
     });
     const tracked = addedOf(ANN, { tracking: "granted" });
 
-    test("the link is added with the first message that holds it, and never again", () => {
+    test("the first message adds the link, later ones do not", () => {
       given(authorized, opted).when(turn({}, withLink)).thenEvents(added, intent({}));
       given(authorized, opted, added).when(turn({}, withLink)).thenEvents(intent({}));
     });
 
-    test("message and link name the template as the operator calls it", () => {
+    test("message and link carry the operator's name of the template", () => {
       const template_name = "Autumn invite";
       given(authorized, opted)
         .when(turn({}, { ...RULES, template: { ...template, name: template_name } }))
         .thenEvents({ ...added, data: { ...added.data, template_name } }, intent({ template_name }));
     });
 
-    test("a recipient who granted tracking gets a link of their own, whose clicks count for the shared one", () => {
+    test("a recipient who granted tracking gets a personal link in place of the shared one", () => {
       const own = createPersonalCode("secret", { code });
       const personal_links = [{ code: own, link: `go.example/${code}` }];
       given(authorized, tracked)
@@ -115,43 +115,43 @@ describe("one person's turn", () => {
       ]);
     });
 
-    test.each(["denied", "unknown"] as const)("with tracking %s they get the shared one", (tracking) => {
+    test.each(["denied", "unknown"] as const)("a recipient with tracking %s gets the shared link", (tracking) => {
       given(authorized, addedOf(ANN, { tracking }), added)
         .when(turn({ linkSecret: "secret" }, withLink))
         .thenEvents(intent({}));
     });
   });
 
-  test("given no consent, it is a skip; and nothing where the log has it already", () => {
+  test("records a skip without consent, once", () => {
     given(authorized).when(turn()).thenEvents(skippedIn("r"));
     given(authorized, skippedIn("r0")).when(turn()).thenEvents();
   });
 
-  test("given another account, the run ends", () => {
+  test("ends the run if another account is linked", () => {
     given(authorized, opted)
       .when(turn({ accountId: "2" }))
       .thenRefused({ end: "not_authorized" });
   });
 
-  test("given a day without places, the run ends; but a skip takes none", () => {
+  test("ends the run if the quota is used up, but still records a skip", () => {
     const full = { ...RULES, dailyLimit: 0 };
     given(authorized, opted).when(turn({}, full)).thenRefused({ end: "daily_limit_reached" });
     given(authorized).when(turn({}, full)).thenEvents({ type: "DirectMessageSkipped" });
   });
 
-  describe("given a sending window that is closed in the quota's zone", () => {
+  describe("with a sending window that is closed in the quota's zone", () => {
     // NOW is a Sunday, 08:00 UTC.
     const hours = parseOpenHours("Sun 17:00-18:00") ?? [];
     const window: SendWindow = { text: "", hours, zone: "quota", whenClosed: "end" };
     const rules = { ...RULES, window };
     const later = { end: undefined, isClosed: true };
 
-    test("the recipient's turn comes later; but a skip is recorded", () => {
+    test("the turn is postponed, but a skip is recorded", () => {
       given(authorized, opted).when(turn({}, rules)).thenRefused(later);
       given(authorized).when(turn({}, rules)).thenEvents(skippedIn("r"));
     });
 
-    test("the recipient's own zone counts where the window goes by it, and is known", () => {
+    test("the recipient's known zone decides if the window follows it", () => {
       const own = { ...rules, window: { ...window, zone: "recipient" } } as const;
       const inTokyo = addedOf(ANN, { timezone: "Asia/Tokyo" });
       given(authorized, inTokyo).when(turn({}, rules)).thenRefused(later);
@@ -159,7 +159,7 @@ describe("one person's turn", () => {
       given(authorized, opted).when(turn({}, own)).thenRefused(later);
     });
 
-    test("a clock that was set back counts as it is, beside the newest event", () => {
+    test("the window must be open by the clock and by the newest event", () => {
       const [open, closed] = [Date.UTC(2026, 2, 1, 17), Date.UTC(2026, 2, 1, 8)];
       given(authorized, opted)
         .when(turn({ now: { ...NOW, ms: open, clockMs: closed } }, rules))
@@ -170,7 +170,7 @@ describe("one person's turn", () => {
     });
   });
 
-  describe("given a run for some recipients", () => {
+  describe("in a run with a selection", () => {
     const started = (more: Partial<DataOf<"RunStarted">>): NewEvent => ({
       type: "RunStarted",
       data: { run_id: "r", dry_run: false, ...more },
@@ -186,7 +186,7 @@ describe("one person's turn", () => {
     });
     const limited = started({ limit: 1 });
 
-    test("its limit ends it, counted in messages that were sent or may have been", () => {
+    test("the limit counts messages that were sent or may have been, and ends the run", () => {
       given(authorized, opted, limited).when(turn()).thenEvents({ type: "DirectMessageAttempted" });
       given(authorized, opted, limited, attempted).when(turn()).thenRefused({ end: "limit_reached" });
       given(authorized, opted, limited, attempted, failed(false)).when(turn()).thenRefused({ end: "limit_reached" });
@@ -199,13 +199,13 @@ describe("one person's turn", () => {
       [{ variant: "A" }, { variant: "B" }],
       [{ basis: "opt_in" }, { basis: "dm_first" }],
       [{ source: "list" }, { source: "followers" }],
-    ] as const)("for %j the intent is recorded, for %j nothing is", (wanted, others) => {
+    ] as const)("the selection %j records an intent, %j records nothing", (wanted, others) => {
       given(authorized, opted, started(wanted)).when(turn()).thenEvents({ type: "DirectMessageAttempted" });
       given(authorized, opted, started(others)).when(turn()).thenEvents();
     });
   });
 
-  test("given a share of failures that is too high, the run ends, once enough messages were tried", () => {
+  test("ends the run if the share of failures is too high among enough messages", () => {
     const rules = { ...RULES, stopAfterFailures: 0.3 };
     const tried = (failures: number, sent: number, reason: FailureReason = "rejected"): NewEvent[] => [
       { type: "RunStarted", data: { run_id: "r", dry_run: false } },
@@ -241,12 +241,12 @@ describe("one person's turn", () => {
   });
 });
 
-test("skips of one batch are recorded once a person and reason, and none that the log has", () => {
+test("the skips of a batch are recorded once per recipient and reason, unless already known", () => {
   const verdict = { verdict: "skip", reason: "no_consent" } as const;
   const refused = [
     { recipient: ANN, verdict },
     { recipient: ANN, verdict },
-    { recipient: { username: "bo" }, verdict: { verdict: "pass" } as const },
+    { recipient: { username: "bo" }, verdict: { verdict: "pass", reason: "held" } as const },
     { recipient: { username: "Cy" }, verdict },
     { recipient: { username: "cy" }, verdict },
   ];

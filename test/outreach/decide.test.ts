@@ -5,9 +5,10 @@ import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { parseOpenHours } from "../../src/config/send-window.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { SocialUser } from "../../src/networks/network.ts";
-import { decideStart, decideStop } from "../../src/outreach/decide.ts";
+import { decideStop } from "../../src/outreach/run-end.ts";
 import { remaining } from "../../src/outreach/run-limits.ts";
 import {
+  decideStart,
   isSkipRecorded,
   judgeKnown,
   judgeUser,
@@ -44,13 +45,13 @@ const FAILED: NewEvent = {
   data: { ...ATTEMPT, reason: "rejected", detail: "", frees_quota: false, retry: false },
 };
 
-/** The row of user 7 in an import. */
+/** Event that imports user 7. */
 const listed = (more: Partial<DataOf<"RecipientAdded">> = {}): NewEvent => ({
   type: "RecipientAdded",
   data: { recipient: SEVEN, basis: "opt_in", fields: {}, source: "list", ...more },
 });
 
-/** Messages to `count` other recipients on that day. */
+/** Events of messages to `count` recipients other than user 7, all on the day that the tests decide on. */
 const messages = (count: number): NewEvent[] =>
   Array.from({ length: count }, (_, nth): NewEvent => ({
     type: "DirectMessageAttempted",
@@ -64,31 +65,31 @@ const messages = (count: number): NewEvent[] =>
     },
   }));
 
-/** The account is authorized and user 7 has opted in. */
+/** Starts a test with an authorized account and with user 7, who has opted in. */
 const openTo7 = (...newEvents: NewEvent[]) => given(AUTHORIZED, listed(), ...newEvents);
 
-describe("whether a run starts", () => {
+describe("the start of a run", () => {
   test.each([
-    ["nothing speaks against it", openTo7(), false, "start"],
-    ["no account is authorized", given(listed()), false, "not_authorized"],
-    ["no account is authorized, not even for a dry run", given(listed()), true, "not_authorized"],
-    ["a run is in progress", openTo7(RUNNING), false, "running"],
-    ["a run is in progress, which also excludes a dry run", openTo7(RUNNING), true, "running"],
-    ["one place is left", openTo7(...messages(99)), false, "start"],
-    ["the day's places are used up", openTo7(...messages(100)), false, "daily_limit_reached"],
-    ["the day's places are used up, but a dry run takes none", openTo7(...messages(100)), true, "start"],
-    ["a run that is in progress counts before the limit", openTo7(RUNNING, ...messages(100)), false, "running"],
+    ["proceeds if nothing prevents it", openTo7(), false, "start"],
+    ["is refused without an account", given(listed()), false, "not_authorized"],
+    ["is refused without an account, also for a dry run", given(listed()), true, "not_authorized"],
+    ["is refused during a run", openTo7(RUNNING), false, "running"],
+    ["is refused during a run, also for a dry run", openTo7(RUNNING), true, "running"],
+    ["proceeds with one message left in the quota", openTo7(...messages(99)), false, "start"],
+    ["is refused if the quota is used up", openTo7(...messages(100)), false, "daily_limit_reached"],
+    ["proceeds for a dry run if the quota is used up", openTo7(...messages(100)), true, "start"],
+    ["names the run in progress rather than the used-up quota", openTo7(RUNNING, ...messages(100)), false, "running"],
   ] as const)("%s", (_what, log, dryRun, wanted) => {
     log.when((state) => decideStart(state, RULES, at(DAY), dryRun)).thenAnswers(wanted);
   });
 
   test.each([
-    ["the window is closed, and runs end there", "Mon 09:00-17:00", "quota", "end", false, "window_closed"],
-    ["the window is closed, but a dry run sends nothing", "Mon 09:00-17:00", "quota", "end", true, "start"],
-    ["the window is closed, and runs pause there", "Mon 09:00-17:00", "quota", "pause", false, "start"],
-    ["the window may be open for some recipients", "Mon 09:00-17:00", "recipient", "end", false, "start"],
+    ["is refused outside the window if runs end there", "Mon 09:00-17:00", "quota", "end", false, "window_closed"],
+    ["proceeds for a dry run outside the window", "Mon 09:00-17:00", "quota", "end", true, "start"],
+    ["proceeds outside the window if runs pause there", "Mon 09:00-17:00", "quota", "pause", false, "start"],
+    ["proceeds if the window may be open for some recipients", "Mon 09:00-17:00", "recipient", "end", false, "start"],
     // DAY is a Sunday, at midnight.
-    ["the window is open", "Sun 00:00-17:00", "quota", "end", false, "start"],
+    ["proceeds within the window", "Sun 00:00-17:00", "quota", "end", false, "start"],
   ] as const)("%s", (_what, text, zone, whenClosed, dryRun, wanted) => {
     const window = { text, hours: parseOpenHours(text) ?? [], zone, whenClosed };
     openTo7()
@@ -96,7 +97,7 @@ describe("whether a run starts", () => {
       .thenAnswers(wanted);
   });
 
-  test("the places of one day do not count on another, and are never fewer than none", () => {
+  test("has a remaining quota for each day, never below zero", () => {
     const left = (day: string) => (state: OutreachState) => remaining(state, RULES, at(day));
     given(...messages(30))
       .when(left(DAY))
@@ -110,7 +111,7 @@ describe("whether a run starts", () => {
   });
 });
 
-describe("stopping a run", () => {
+describe("a stop request", () => {
   const stop = (runId?: string) => (state: OutreachState) => decideStop(state, runId);
   const asked: NewEvent = { type: "RunStopRequested", data: { run_id: "r" } };
   const ended: NewEvent = {
@@ -119,11 +120,11 @@ describe("stopping a run", () => {
   };
   const next: NewEvent = { type: "RunStarted", data: { run_id: "r2", dry_run: true } };
 
-  test.each([undefined, "r"])("the run in progress, named as %s", (runId) => {
+  test.each([undefined, "r"])("is recorded for the run in progress, named as %s", (runId) => {
     given(RUNNING).when(stop(runId)).thenEvents(asked);
   });
 
-  test("a dry run too, and one that follows on a stopped one", () => {
+  test("is recorded for a dry run after a stopped run", () => {
     given(RUNNING, asked, ended, next)
       .when(stop())
       .thenEvents({ type: "RunStopRequested", data: { run_id: "r2" } });
@@ -133,7 +134,7 @@ describe("stopping a run", () => {
     given(RUNNING, asked).when(stop(runId)).thenEvents();
   });
 
-  test("is refused where none is in progress, or another one", () => {
+  test("is refused if no run or another one is in progress", () => {
     given().when(stop()).thenAnswers({ refusal: "not_in_progress" });
     given(RUNNING, ended).when(stop("r")).thenAnswers({ refusal: "not_in_progress" });
     given(RUNNING, ended, next).when(stop("r")).thenAnswers({ refusal: "not_in_progress" });
@@ -142,7 +143,7 @@ describe("stopping a run", () => {
 
 type Write = Extract<Verdict, { verdict: "write" }>;
 
-describe("whether a person gets a message", () => {
+describe("a recipient", () => {
   const rules = (template: string, more: Partial<OutreachRules> = {}) => ({
     ...RULES,
     template: parseTemplate(template),
@@ -159,28 +160,44 @@ describe("whether a person gets a message", () => {
       return verdict;
     };
   const skip = (reason: string, detail?: string) => ({ verdict: "skip", reason, ...(detail && { detail }) });
+  const passed = { verdict: "pass", reason: "failed_before" };
   const write = (text: string) => ({ verdict: "write", text, variant: "A" });
   const long = { fields: { x: "y".repeat(10_001) } };
 
   test.each([
-    ["open, and consented", openTo7(), judge({}), write("Hi Name 7")],
-    ["does not say whether DMs are open", openTo7(), judge({ receivesOurDm: undefined }), write("Hi Name 7")],
-    ["ourselves", openTo7(), judge({ id: "1", username: "renamed" }), skip("self")],
-    ["suppressed", openTo7(SUPPRESSED), judge({}), skip("suppressed")],
-    ["sent already", openTo7(ATTEMPTED, SENT), judge({}), skip("already_contacted")],
-    ["attempted just now", openTo7(ATTEMPTED), judge({}), skip("already_contacted")],
-    ["in doubt", openTo7(ATTEMPTED, IN_DOUBT), judge({}), skip("already_contacted")],
-    ["failed for good, which the log has", openTo7(ATTEMPTED, FAILED), judge({}), { verdict: "pass" }],
-    ["no consent", given(AUTHORIZED, listed({ basis: "none" })), judge({}), skip("no_consent")],
-    ["a person we do not know", openTo7(), judge({ id: "8", username: "user_8" }), skip("no_consent")],
-    ["protected", openTo7(), judge({ protected: true, receivesOurDm: undefined }), skip("protected")],
-    ["protected and closed", openTo7(), judge({ protected: true, receivesOurDm: false }), skip("protected")],
-    ["protected, but open to us", openTo7(), judge({ protected: true }), write("Hi Name 7")],
-    ["closed", openTo7(), judge({ receivesOurDm: false }), skip("cannot_receive_dm")],
-    ["lacks a field", openTo7(), judge({}, rules("{{company}} {{city}}")), skip("missing_field", "city, company")],
-    ["has no visible name", openTo7(), judge({ name: " " }), skip("missing_field", "name")],
+    ["gets a message with open DMs and consent", openTo7(), judge({}), write("Hi Name 7")],
     [
-      "would get too long a message",
+      "gets a message if the network does not say whether DMs are open",
+      openTo7(),
+      judge({ receivesOurDm: undefined }),
+      write("Hi Name 7"),
+    ],
+    ["is skipped if it is the account itself", openTo7(), judge({ id: "1", username: "renamed" }), skip("self")],
+    ["is skipped if suppressed", openTo7(SUPPRESSED), judge({}), skip("suppressed")],
+    ["is skipped after a sent message", openTo7(ATTEMPTED, SENT), judge({}), skip("already_contacted")],
+    ["is skipped after an attempt without an outcome", openTo7(ATTEMPTED), judge({}), skip("already_contacted")],
+    ["is skipped after a message in doubt", openTo7(ATTEMPTED, IN_DOUBT), judge({}), skip("already_contacted")],
+    ["is passed over after a final failure", openTo7(ATTEMPTED, FAILED), judge({}), passed],
+    ["is skipped without consent", given(AUTHORIZED, listed({ basis: "none" })), judge({}), skip("no_consent")],
+    ["is skipped if unknown", openTo7(), judge({ id: "8", username: "user_8" }), skip("no_consent")],
+    ["is skipped if protected", openTo7(), judge({ protected: true, receivesOurDm: undefined }), skip("protected")],
+    [
+      "is skipped if protected and closed",
+      openTo7(),
+      judge({ protected: true, receivesOurDm: false }),
+      skip("protected"),
+    ],
+    ["gets a message if protected, but open to us", openTo7(), judge({ protected: true }), write("Hi Name 7")],
+    ["is skipped with closed DMs", openTo7(), judge({ receivesOurDm: false }), skip("cannot_receive_dm")],
+    [
+      "is skipped without a field of the template",
+      openTo7(),
+      judge({}, rules("{{company}} {{city}}")),
+      skip("missing_field", "city, company"),
+    ],
+    ["is skipped without a visible name", openTo7(), judge({ name: " " }), skip("missing_field", "name")],
+    [
+      "is skipped if the message would be too long",
       given(AUTHORIZED, listed(long)),
       judge({}, rules("{{x}}")),
       skip("missing_field", "the message would be 10001 characters long"),
@@ -189,13 +206,13 @@ describe("whether a person gets a message", () => {
     log.when(judged).thenAnswers(wanted);
   });
 
-  test("an imported name beats the network's, and fields are those of the import", () => {
+  test("gets a message with the name and fields of the import", () => {
     given(AUTHORIZED, listed({ name: "Ann", fields: { company: "Acme" } }))
       .when(judge({}, rules("{{name}} of {{company}}")))
       .thenAnswers(write("Ann of Acme"));
   });
 
-  test("without REQUIRE_CONSENT an unknown person is written to", () => {
+  test("gets a message if unknown, without REQUIRE_CONSENT", () => {
     openTo7()
       .when(judge({ id: "8" }, rules("Hi", { requireConsent: false })))
       .thenAnswers(write("Hi"));
@@ -226,21 +243,21 @@ describe("whether a person gets a message", () => {
     const [NO_DATE, NO_SOURCE] = ["consent_at is missing", "consent_source is missing"];
 
     test.each([
-      ["nothing is known of the recipient", [], NONE],
+      ["nothing is known of them", [], NONE],
       ["the list has no basis", [listed({ basis: "none" })], NONE],
       ["the consent was withdrawn, with evidence", [listed({ basis: "none", ...at, ...source })], NONE],
-      ["the list has a basis alone", [listed()], BOTH],
-      ["the list says that they wrote first, and no message is known", [listed({ basis: "dm_first" })], BOTH],
+      ["the list has only a basis", [listed()], BOTH],
+      ["the list says dm_first, but no message is known", [listed({ basis: "dm_first" })], BOTH],
       ["the date is missing", [listed(source)], NO_DATE],
       ["the source is missing", [listed(at)], NO_SOURCE],
-      ["there is a wording alone", [listed({ consent_text: "Yes" })], BOTH],
-      ["there is a wording with a date", [listed({ consent_text: "Yes", ...at })], NO_SOURCE],
-      ["there is evidence of tracking alone", [listed({ tracking: "granted", tracking_at: "2026-02-01" })], BOTH],
-      ["date and source are of two records", [listed(at), consented({ basis: "opt_in", ...source })], NO_DATE],
-      ["the evidence was of another basis", [listed({ ...at, ...source }), consented({ basis: "dm_first" })], BOTH],
+      ["only a wording is known", [listed({ consent_text: "Yes" })], BOTH],
+      ["only a wording and a date are known", [listed({ consent_text: "Yes", ...at })], NO_SOURCE],
+      ["only tracking has evidence", [listed({ tracking: "granted", tracking_at: "2026-02-01" })], BOTH],
+      ["date and source are from two records", [listed(at), consented({ basis: "opt_in", ...source })], NO_DATE],
+      ["the evidence belongs to another basis", [listed({ ...at, ...source }), consented({ basis: "dm_first" })], BOTH],
       ["a later import has no basis", [listed({ ...at, ...source }), listed({ basis: "none" })], NONE],
-      ["they answered us only", [listed(), ...answered], BOTH],
-    ] as const)("a recipient is skipped: %s", (_what, before, detail) => {
+      ["they only answered a message", [listed(), ...answered], BOTH],
+    ] as const)("is skipped if %s", (_what, before, detail) => {
       given(AUTHORIZED, ...before)
         .when(judge({}, wanted))
         .thenAnswers(skip("no_consent", detail));
@@ -253,16 +270,16 @@ describe("whether a person gets a message", () => {
       ["an import has date and source", [listed({ ...at, ...source })]],
       ["a record has date and source", [listed(), consented({ basis: "opt_in", ...at, ...source })]],
       ["a later import without the columns keeps them", [listed({ ...at, ...source }), listed()]],
-      ["they wrote first: the message is the evidence", [received]],
-      ["they wrote first, whatever the list says", [received, listed({ basis: "none" })]],
-    ] as const)("a recipient is written to: %s", (_what, before) => {
+      ["they wrote first", [received]],
+      ["they wrote first, although the list has no basis", [received, listed({ basis: "none" })]],
+    ] as const)("gets a message if %s", (_what, before) => {
       given(AUTHORIZED, ...before)
         .when(judge({}, wanted))
         .thenAnswers(write("Hi"));
     });
   });
 
-  test("what stands in the log is refused before anything is asked of the network", () => {
+  test("is judged by the log before the network is asked", () => {
     const known =
       (who: Recipient, wanted: OutreachRules = RULES) =>
       (state: OutreachState) =>
@@ -284,7 +301,7 @@ describe("whether a person gets a message", () => {
       .thenAnswers({ verdict: "ask" });
   });
 
-  test("the hash of a name that only the log knows suppresses, by whatever name they are met", () => {
+  test("is suppressed under every name by the hash of one of them", () => {
     const hashes = [...RULES.hashes({ username: SEVEN.username })];
     const byHash: NewEvent = { type: "RecipientSuppressed", data: { reason: "list", hashes } };
     const judgeAs = (who: Recipient) => (state: OutreachState) => judgeKnown(state, RULES, who);
@@ -295,7 +312,7 @@ describe("whether a person gets a message", () => {
     given(AUTHORIZED, listed(), byHash).when(renamed).thenAnswers(skip("suppressed"));
   });
 
-  test("a skip is recorded once for each reason", () => {
+  test("has a recorded skip for each reason", () => {
     const skipped: NewEvent = {
       type: "DirectMessageSkipped",
       data: { run_id: "r", recipient: SEVEN, reason: "protected" },

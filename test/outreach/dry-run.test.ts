@@ -9,15 +9,16 @@ import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { OWN, person, type Answer } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-const WORLDS = 150;
+const WORLDS = countCases(150);
 
 const DAY_MS = 24 * 3_600_000;
 
 const PEOPLE = ["10", "11", "12", "13", "14", "15"];
 const anyId = fc.constantFrom(...PEOPLE, OWN.id);
 
-/** The network's view of a person, if it knows them. */
+/** fast-check generator of the profile that the network shows of a person, or of no profile. */
 const look = fc.record({
   known: fc.constantFrom(true, true, true, false),
   receivesOurDm: fc.constantFrom(true, true, false),
@@ -31,7 +32,10 @@ const imported = fc.record({
   hasTown: fc.boolean(),
 });
 
-/** The changes before the next run. */
+/**
+ * fast-check generator of the changes that happen before a run: profiles, imports, suppressions, received messages,
+ * allowed retries.
+ */
 const phase = fc.record({
   looks: fc.array(look, { minLength: PEOPLE.length, maxLength: PEOPLE.length }),
   imports: fc.array(imported, { maxLength: 6 }),
@@ -44,7 +48,7 @@ type Phase = typeof phase extends fc.Arbitrary<infer T> ? T : never;
 
 const answer = fc.constantFrom<(Answer | undefined)[]>(undefined, "recipient_closed", "not_permitted", "unreachable");
 
-/** Sources in the order in which they are merged. */
+/** Sources of recipients, in the order in which a run reads them. */
 const SOURCES = [
   openSource("list"),
   openSource("inbound"),
@@ -94,12 +98,12 @@ async function rehearse({ events }: OutreachHarness, run: Run): Promise<RunRepor
   }
 }
 
-/** Ignores case, because an import and the network may write a handle differently. */
+/** Describes a skip, with the handle in lower case: an import and the network may write it differently. */
 function named({ recipient, reason }: { recipient: Recipient; reason: SkipReason }): string {
   return `${recipient.id} ${recipient.username?.toLowerCase()} ${reason}`;
 }
 
-test("a dry run says what the run after it does: which recipients get which text, which are skipped and why, and why it ends", async () => {
+test("a dry run predicts the messages, skips and end of the next run", async () => {
   await fc.assert(
     fc.asyncProperty(
       given,

@@ -13,22 +13,22 @@ const dm = (more: Partial<{ senderId: string; text: string; afterMs: number }> =
 });
 
 test.each([
-  ["our text", dm(), true],
-  ["our text, committed 2 minutes late", dm({ afterMs: 120_000 }), true],
-  ["our text on a clock that is a day behind", dm({ afterMs: -86_400_000 }), true],
-  ["our text, trimmed", dm({ text: " Hi Ann\n" }), true],
-  ["their echo of it", dm({ senderId: "2" }), false],
-  ["another text", dm({ text: "Hi Anna" }), false],
+  ["our text is found", dm(), true],
+  ["our text is found if it is committed 2 minutes late", dm({ afterMs: 120_000 }), true],
+  ["our text is found on a clock that is a day behind", dm({ afterMs: -86_400_000 }), true],
+  ["our text is found with other white space around it", dm({ text: " Hi Ann\n" }), true],
+  ["the recipient's echo of our text is not found", dm({ senderId: "2" }), false],
+  ["another text is not found", dm({ text: "Hi Anna" }), false],
 ])("%s", (_what, message, isOurs) => {
   expect(findSent([dm({ text: "Hello?" }), message], attempt, "1")).toEqual(isOurs ? message : undefined);
 });
 
-test("characters composed in another way are the same text", () => {
+test("our text is found with differently composed characters", () => {
   const found = findSent([dm({ text: "Cafe\u0301" })], { ...attempt, text: "Caf\u00e9" }, "1");
   expect(found).toBeDefined();
 });
 
-test("a full page of newer messages does not show whether an older one is there", () => {
+test("a full page of newer messages does not reach back to the attempt", () => {
   const newer = [dm({ senderId: "2" }), dm({ senderId: "2" })];
   expect(reachesBack(newer, attempt, 3)).toBe(true);
   expect(reachesBack(newer, attempt, 2)).toBe(false);
@@ -36,7 +36,7 @@ test("a full page of newer messages does not show whether an older one is there"
   expect(reachesBack([...newer, dm({ afterMs: -TWO_DAYS_MS })], attempt, 3)).toBe(false);
 });
 
-test("a bare domain that the network made a link of is the same text", () => {
+test("our text is found if the network turned a bare domain into a link", () => {
   const written = { ...attempt, text: "Hi Ann, see example.com/a" };
   expect(findSent([dm({ text: "Hi Ann, see http://example.com/a" })], written, "1")).toBeDefined();
   expect(findSent([dm({ text: "Hi Ann, see http://example.com/b" })], written, "1")).toBeUndefined();

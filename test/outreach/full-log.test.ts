@@ -1,13 +1,14 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { StoreFull, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { Event } from "../../events/catalog.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
 
 const PEOPLE = ["10", "11", "12"];
 
-/** Makes the log refuse all writes; the returned function makes it accept them again. */
+/** Makes the log refuse all appends and leases, as on a full disk. The returned function makes it accept them again. */
 function fill(store: EventStore<Event>): () => void {
   const { append, leases } = store;
   const full = (): Promise<never> => Promise.reject(new StoreFull());
@@ -15,7 +16,7 @@ function fill(store: EventStore<Event>): () => void {
   return () => Object.assign(store, { append, leases });
 }
 
-test("a run that a full log stopped is closed by itself once there is room, and no recipient gets two messages", async () => {
+test("a run stopped by a full log is closed later, without a second message", async () => {
   await using world = await openOutreach(...PEOPLE);
   const { context, runner, projector, run } = await world.start();
   let free = (): unknown => undefined;
@@ -41,7 +42,7 @@ test("a run that a full log stopped is closed by itself once there is room, and 
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(PEOPLE);
 });
 
-test("a trigger that waits for the lease while another run uses up the day is refused, and starts nothing", async () => {
+test("a trigger that waits for the lease is refused if another run uses up the quota", async () => {
   await using world = await openOutreach(...PEOPLE);
   const limited = { rules: { ...RULES, dailyLimit: 2 } };
   const [one, other] = [await world.start(limited), await world.start(limited)];

@@ -7,7 +7,7 @@ import { openOutreach } from "../harness/memory/outreach.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Times at which each conversation was read, in ms since the start of the test. */
+/** Records when a run reads a conversation from now on. The returned list grows; its times are ms from now. */
 function readTimes(world: Awaited<ReturnType<typeof openOutreach>>) {
   const from = world.time.now();
   const times: number[] = [];
@@ -19,7 +19,7 @@ function readTimes(world: Awaited<ReturnType<typeof openOutreach>>) {
   return times;
 }
 
-test("a message without an answer that arrived is found in the conversation, and counts as sent", async () => {
+test("a delivered message without an answer is found in the conversation, and counts as sent", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const { run, projector } = await world.start();
@@ -33,7 +33,7 @@ test("a message without an answer that arrived is found in the conversation, and
   expect(projector.state("stats")).toEqual({ sent: 2, skipped: 0, failed: 0 });
 });
 
-test("a message that did not arrive fails after two reads a settle time apart, keeps its place, and is never repeated", async () => {
+test("an undelivered message fails after two reads, keeps its quota, and is not repeated", async () => {
   await using world = await openOutreach("10", "11");
   const reads = readTimes(world);
   world.network.answers.push({ doubt: "lost" });
@@ -52,7 +52,7 @@ test("a message that did not arrive fails after two reads a settle time apart, k
   expect(await run()).toMatchObject({ sent: 1 });
 });
 
-test("nothing is read before the settle time has passed, so a message that is committed late is found", async () => {
+test("the conversation is not read before the settle time, so a late message is found", async () => {
   await using world = await openOutreach("10", "11");
   const reads = readTimes(world);
   world.network.answers.push({ doubt: "delivered", lateMs: 55_000 });
@@ -61,7 +61,7 @@ test("nothing is read before the settle time has passed, so a message that is co
   expect(reads).toEqual([MINUTE_MS]);
 });
 
-test("a message is found though our clock, and with it the log, is hours ahead of the network's", async () => {
+test("a message is found although the service's clock is hours ahead of the network's", async () => {
   await using world = await openOutreach("10", "11");
   const { conversation } = world.network;
   world.network.conversation = async (...asked) =>
@@ -71,7 +71,7 @@ test("a message is found though our clock, and with it the log, is hours ahead o
   expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
 });
 
-test("a clock that was set back does not put the settling off until the log's time comes again", async () => {
+test("a clock that was set back does not delay the settling", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "lost" });
   let behind = 0;
@@ -91,8 +91,8 @@ test("a clock that was set back does not put the settling off until the log's ti
   expect(world.time.now() - from).toBeLessThan(5 * MINUTE_MS);
 });
 
-describe("what reading cannot settle stays in doubt", () => {
-  test("since X no longer shows it", async () => {
+describe("a message stays in doubt", () => {
+  test("if X no longer shows it", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const first = await world.start({ settleMs: 90 * 24 * 60 * MINUTE_MS, runMaxMs: 10 * MINUTE_MS });
@@ -103,7 +103,7 @@ describe("what reading cannot settle stays in doubt", () => {
     expect(await world.events("DirectMessageFailed")).toEqual([]);
   });
 
-  test("since the person was erased, and neither they nor the text are known any more", async () => {
+  test("if the recipient and the text were erased", async () => {
     await using world = await openOutreach();
     const recipient = { id: "erased:0badcafe0123", username: "erased:0badcafe0123" };
     const attempt = { attempt_id: "a1", run_id: "r1", recipient };
@@ -121,7 +121,7 @@ describe("what reading cannot settle stays in doubt", () => {
     ]);
   });
 
-  test("since another account is linked, whose conversations are others", async () => {
+  test("if another account is linked", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const first = await world.start({ settleMs: 90 * 24 * 60 * MINUTE_MS, runMaxMs: 10 * MINUTE_MS });
@@ -137,7 +137,7 @@ describe("what reading cannot settle stays in doubt", () => {
     expect(world.network.reads.filter((read) => read.startsWith("conversation 10"))).toEqual([]);
   });
 
-  test("since a message of ours is there whose text the network changed", async () => {
+  test("if the network changed its text", async () => {
     await using world = await openOutreach("10", "11");
     const { conversation } = world.network;
     world.network.conversation = async (...asked) =>
@@ -147,14 +147,14 @@ describe("what reading cannot settle stays in doubt", () => {
   });
 });
 
-test("a message whose request left long after its intent is given the same time to show up", async () => {
+test("the settle time starts at the request, not at the intent", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push({ waitMs: 10 * MINUTE_MS }, { doubt: "delivered", lateMs: 55_000 });
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, failed: 0, in_doubt: 0 });
 });
 
-test("a 429 on the conversation is waited for, and then the message is settled", async () => {
+test("a message is settled after the wait of a 429 on the conversation", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const retryAt = world.time.now() + 30 * MINUTE_MS;
@@ -164,14 +164,14 @@ test("a 429 on the conversation is waited for, and then the message is settled",
   expect(world.time.now()).toBeGreaterThanOrEqual(retryAt);
 });
 
-test("a message that shows up between the two reads is sent", async () => {
+test("a message that appears between the two reads counts as sent", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered", lateMs: 90_000 });
   const { run } = await world.start();
   expect(await run()).toMatchObject({ sent: 2, failed: 0 });
 });
 
-test("the two reads of each are a settle time apart, even where the first round took long", async () => {
+test("the two reads of a conversation are a settle time apart, also after a slow round", async () => {
   await using world = await openOutreach("10", "11");
   const { conversation } = world.network;
   const reads: [string, number][] = [];
@@ -191,8 +191,8 @@ test("the two reads of each are a settle time apart, even where the first round 
   expect(Math.min(apart("10"), apart("11"))).toBeGreaterThanOrEqual(MINUTE_MS);
 });
 
-describe("what cannot be read", () => {
-  test("stays in doubt, counts against the day, and is settled by the next run", async () => {
+describe("an unreadable conversation", () => {
+  test("leaves the message in doubt and counted until the next run settles it", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const down = new SocialError("unavailable", "told so");
@@ -212,7 +212,7 @@ describe("what cannot be read", () => {
     expect(told.map(({ data }) => data.recipient.id)).toEqual(["11", "10", "12"]);
   });
 
-  test("on the second read stays in doubt too", async () => {
+  test("leaves the message in doubt on the second read", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "lost" });
     world.network.faults.push(undefined, undefined, new SocialError("rate_limited", "wait"));
@@ -220,7 +220,7 @@ describe("what cannot be read", () => {
     expect(await run()).toMatchObject({ in_doubt: 1, failed: 0 });
   });
 
-  test("without a linked account", async () => {
+  test("leaves the message open without a linked account", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push({ doubt: "delivered" });
     const { run, projector } = await world.start({
@@ -256,7 +256,7 @@ test("a message under many newer ones is still found", async () => {
   expect(world.network.reads.slice(-2)).toEqual(["conversation 10 5", "conversation 10 25"]);
 });
 
-test("a stop does not wait for the settle time: what is in doubt stays so until the next start", async () => {
+test("a stop does not wait for the settle time; the next start settles the message", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push({ doubt: "delivered" });
   const first = await world.start({

@@ -18,14 +18,14 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
   return world;
 }
 
-const depsOf = ({ context: { eventLog, projector } }: Awaited<ReturnType<OutreachHarness["start"]>>) => {
-  return { eventLog, projector, sleep: async () => {}, random: () => 0 };
+const depsOf = ({ context }: Awaited<ReturnType<OutreachHarness["start"]>>) => {
+  return { ...context, sleep: async () => {}, random: () => 0 };
 };
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
-describe("a person who asks to be left alone", () => {
-  test("is suppressed before the run judges any recipient, with the message that says so, and for ever", async () => {
+describe("a recipient who asks to stop", () => {
+  test("is suppressed before the run judges any recipient, permanently, with the message's id", async () => {
     await using world = await worldOf("10", "11");
     await world.list("10", "11");
     const asked = world.network.receive("11", "STOP please");
@@ -51,7 +51,7 @@ describe("a person who asks to be left alone", () => {
     expect(await world.events("RecipientSuppressed")).toHaveLength(1);
   });
 
-  test("is suppressed by a dry run too, and shown as that", async () => {
+  test("is suppressed by a dry run, and shown as skipped", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     world.network.receive("10", "unsubscribe");
@@ -63,7 +63,7 @@ describe("a person who asks to be left alone", () => {
     expect(await world.events("RecipientSuppressed")).toHaveLength(1);
   });
 
-  test("is not overlooked when the message shows up behind newer ones that were read before", async () => {
+  test("is found although the message appears behind newer ones that were read before", async () => {
     await using world = await worldOf("10", "11", "12");
     await world.list("10");
     const { run } = await world.start();
@@ -78,7 +78,7 @@ describe("a person who asks to be left alone", () => {
     expect(reached(world)).toEqual(["10"]);
   });
 
-  test("is suppressed though the process died between two pages", async () => {
+  test("is suppressed by the next run after an outage between two pages", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     await world.list("10");
     expect(await (await world.start()).run()).toMatchObject({ sent: 1 });
@@ -96,7 +96,7 @@ describe("a person who asks to be left alone", () => {
     expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "11" } } }]);
   });
 
-  test("stays so when all else about them is gone: the marks are enough", async () => {
+  test("stays suppressed by hashes alone", async () => {
     await using world = await worldOf("10");
     const hashes = [...RULES.hashes({ id: "10" })];
     await world.append([{ type: "RecipientSuppressed", data: { recipient: {}, reason: "opt_out", hashes } }]);
@@ -107,7 +107,7 @@ describe("a person who asks to be left alone", () => {
   });
 });
 
-describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing, in a log %s", (engine) => {
+describe.each(LOG_ENGINES)("a reply with an ambiguous stop word, in a log %s", (engine) => {
   const TALK = "Can we talk at the end of the week?";
 
   async function heldWorld() {
@@ -117,7 +117,7 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
     return { world, message_id, settings: { readWish } };
   }
 
-  test("suppresses no recipient, and no run contacts them until an operator decides", async () => {
+  test("holds its sender, who gets no message until an operator releases them", async () => {
     const { world, message_id, settings } = await heldWorld();
     await using _world = world;
     const instance = await world.start(settings);
@@ -138,7 +138,7 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
     expect(await world.events("RecipientHeld")).toHaveLength(1);
   });
 
-  test("is counted as no plan of a dry run, and a later doubt holds again", async () => {
+  test("excludes its sender from a dry run, and a later one holds them again", async () => {
     const { world, settings } = await heldWorld();
     await using _world = world;
     const instance = await world.start(settings);
@@ -153,7 +153,7 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
     expect(await world.events("RecipientHeld")).toHaveLength(2);
   });
 
-  test("holds until the recipient says stop alone, or an operator suppresses them", async () => {
+  test("holds its sender until a clear stop suppresses them", async () => {
     const { world, settings } = await heldWorld();
     await using _world = world;
     const instance = await world.start(settings);
@@ -169,8 +169,8 @@ describe.each(LOG_ENGINES)("a reply with a stop word that may mean another thing
   });
 });
 
-describe("messages that cannot be read", () => {
-  test("keep all recipients from being written to", async () => {
+describe("an unreadable inbox", () => {
+  test("keeps the run from sending any message", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     world.network.inboxFaults.push(new SocialError("stopped", "told so", { stop: "missing_scope" }));
@@ -180,7 +180,7 @@ describe("messages that cannot be read", () => {
     expect(world.network.asked).toEqual([]);
   });
 
-  test("are waited for after a 429", async () => {
+  test("is read after the wait of a 429", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     const retryAt = world.time.now() + 15 * MINUTE_MS;
@@ -191,10 +191,10 @@ describe("messages that cannot be read", () => {
   });
 });
 
-describe("who wrote first", () => {
+describe("a recipient who wrote first", () => {
   const inbound = { sources: [openSource("inbound")] };
 
-  test("has consented by that, whatever an import says, and is a source of its own", async () => {
+  test("has the basis dm_first despite an import, and is found by the source inbound", async () => {
     await using world = await worldOf("10", "11", "12");
     const message_id = world.network.receive("11", "Do you have a guide?");
     world.network.receive("11", "Hello?");
@@ -209,7 +209,7 @@ describe("who wrote first", () => {
     expect(projector.state("contacts").people.get("11")).toMatchObject({ basis: "dm_first", inbound: true });
   });
 
-  test("is not who wrote to a group that we are in; a wish counts there too", async () => {
+  test("is not the sender of a group message, in which an opt-out still counts", async () => {
     await using world = await worldOf("10", "11");
     world.network.receive("10", "lunch?");
     world.network.receive("11", "Stop, please");
@@ -229,7 +229,7 @@ describe("who wrote first", () => {
     expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { recipient: { id: "11" } } }]);
   });
 
-  test("is not who answered our message, and the answer is recorded once", async () => {
+  test("is not the sender of a reply, which is recorded once", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     const { run, projector } = await world.start();
@@ -245,7 +245,7 @@ describe("who wrote first", () => {
     expect(contact).toMatchObject({ inbound: false, replied: true, basis: "opt_in", status: "sent" });
   });
 
-  test("after a message to them that certainly did not go out, wrote first all the same", async () => {
+  test("counts as such also after a message that certainly was not sent", async () => {
     await using world = await worldOf("10");
     await world.append([addedOf({ id: "10" })]);
     world.network.answers.push({ stop: "credits_depleted" });
@@ -257,7 +257,7 @@ describe("who wrote first", () => {
     expect(projector.state("contacts").people.get("10")).toMatchObject({ inbound: true, replied: false });
   });
 
-  test("is read from older pages only while the day has places", async () => {
+  test("is read from older inbox pages only while the quota lasts", async () => {
     const ids = ["10", "11", "12", "13", "14", "15"];
     await using world = await worldOf(...ids);
     for (const id of ids) {
@@ -279,7 +279,7 @@ describe("who wrote first", () => {
     expect(world.network.inboxReads.length - before).toBeLessThanOrEqual(4);
   });
 
-  test("is found though the network no longer takes the cursor of the older pages", async () => {
+  test("is found although the network rejects the cursor of older pages", async () => {
     const ids = ["10", "11", "12", "13"];
     await using world = await worldOf(...ids);
     for (const id of ids) {
@@ -292,7 +292,7 @@ describe("who wrote first", () => {
   });
 });
 
-test("a network that refuses even the cursors it just gave is not asked for older pages for ever", async () => {
+test("a network that rejects all its cursors is asked for a bounded number of older pages", async () => {
   const ids = ["10", "11", "12", "13", "14"];
   await using world = await worldOf(...ids);
   for (const id of ids) {
@@ -310,7 +310,7 @@ test("a network that refuses even the cursors it just gave is not asked for olde
   expect((await world.events("InboxRead")).at(-1)?.data).not.toHaveProperty("backlog");
 });
 
-test("a page is judged again when an operator suppressed a recipient meanwhile", async () => {
+test("an inbox page is judged again after a concurrent suppression by an operator", async () => {
   await using world = await worldOf("10", "11");
   await world.list("10");
   world.network.receive("10", "stop");
@@ -337,7 +337,7 @@ test("a page is judged again when an operator suppressed a recipient meanwhile",
   expect(await world.events("DirectMessageReceived")).toHaveLength(1);
 });
 
-test("a stop that shows up late behind the few messages of the first reading is read by the next one", async () => {
+test("a late stop behind the messages of the first read is found by the next run", async () => {
   await using world = await worldOf("10", "11", "12");
   world.network.receive("11", "stop", MINUTE_MS);
   world.network.receive("12", "hello");
@@ -349,7 +349,7 @@ test("a stop that shows up late behind the few messages of the first reading is 
   expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
 });
 
-test("a stop that shows up late is read though our clock is far ahead of the network's", async () => {
+test("a late stop is found although the service's clock is far ahead of the network's", async () => {
   await using world = await worldOf("10", "11", "12");
   const { run } = await world.start({ clock: () => world.time.now() + 10 * 60 * MINUTE_MS });
   await run();
@@ -361,7 +361,7 @@ test("a stop that shows up late is read though our clock is far ahead of the net
   expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
 });
 
-test("a log in which an older version wrote to people is read back to its first message", async () => {
+test("an inbox that counts as unread is read back to the log's first message", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14", "15");
   await world.list("10");
   const { run } = await world.start();
@@ -380,7 +380,7 @@ test("a log in which an older version wrote to people is read back to its first 
   expect(await world.events("DirectMessageReceived")).toHaveLength(6);
 });
 
-test("an inbox that was read is read again only down to what is known", async () => {
+test("an inbox is read again only down to the known messages", async () => {
   await using world = await worldOf("10", "11");
   for (let message = 0; message < 9; message++) {
     world.network.receive("10", "hello");
@@ -394,7 +394,7 @@ test("an inbox that was read is read again only down to what is known", async ()
   expect(world.network.inboxReads.length).toBe(first + 1);
 });
 
-test("a recipient with an allowed retry is written to again, though no source gives them any more", async () => {
+test("a recipient with an allowed retry gets one more message, although no source lists them", async () => {
   await using world = await worldOf("10");
   world.network.receive("10", "hello");
   world.network.answers.push("recipient_closed");

@@ -5,8 +5,8 @@ import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
 import { openOutreachOn, type OutreachHarness } from "../harness/memory/outreach.ts";
 
 /**
- * A log and a run whose process sees only events that it catches up with. `act` runs once, inside the first such call
- * after an intent.
+ * Opens a run whose process sees only events that it catches up with. `act` happens once: when the run renews its lease
+ * or reads the log's head after its first intent.
  */
 async function worldWith(
   call: "renewal" | "look",
@@ -37,7 +37,7 @@ async function worldWith(
   return { world, run };
 }
 
-/** A projector on a busy machine: it shows no new events until a caller waits for them. */
+/** Makes a projector lag: it shows new events only after a caller has waited for them, as on a busy machine. */
 function lagging(projector: Projector): Projector {
   let contacts = structuredClone(projector.state("contacts"));
   return {
@@ -50,7 +50,7 @@ function lagging(projector: Projector): Projector {
   };
 }
 
-test("a suppression that becomes durable while the lease is renewed keeps the message back", async () => {
+test("a suppression that is recorded while the lease is renewed withholds the message", async () => {
   const { world: opened, run } = await worldWith("renewal", (world) =>
     world.append([{ type: "RecipientSuppressed", data: { recipient: { id: "10" }, reason: "by_hand" } }]),
   );
@@ -63,7 +63,7 @@ test("a suppression that becomes durable while the lease is renewed keeps the me
 });
 
 test.each(LOG_ENGINES)(
-  "a reply that is held while the lease is renewed keeps the message back, until an operator releases them: in a log %s",
+  "a hold during the lease's renewal withholds the message until its release: in a log %s",
   async (engine) => {
     const held = { recipient: { id: "10" }, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
     const { world: opened, run } = await worldWith(
@@ -83,7 +83,7 @@ test.each(LOG_ENGINES)(
   },
 );
 
-test("a second account that is linked while the lease is renewed keeps the message back", async () => {
+test("another account that is linked while the lease is renewed withholds the message", async () => {
   const user = { id: "2", username: "others", name: "Others" };
   const { world: opened, run } = await worldWith("renewal", (world) =>
     world.append([
@@ -98,7 +98,7 @@ test("a second account that is linked while the lease is renewed keeps the messa
   ]);
 });
 
-test("a look at the log that takes longer than the renewed lease is sure to last keeps the message back", async () => {
+test("a last read of the log beyond the lease's safe time withholds the message", async () => {
   const { world: opened, run } = await worldWith("look", (world) => world.time.jump(15_000));
   await using world = opened;
   expect(await run()).toMatchObject({ sent: 1, failed: 1 });

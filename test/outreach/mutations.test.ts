@@ -6,7 +6,10 @@ import { MUTATIONS, type Mutation } from "./model/mutation-list.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Edits whose text occurs never or more than once in its file: they would break nothing, or something else. */
+/**
+ * Returns the mutations with an edit whose text does not occur exactly once in its file. Such an edit would break
+ * nothing, or the wrong place.
+ */
 function misplaced(mutations: readonly Mutation[]): readonly string[] {
   return mutations.flatMap(({ name, edits }) => {
     const texts = new Map<string, string>();
@@ -18,12 +21,12 @@ function misplaced(mutations: readonly Mutation[]): readonly string[] {
   });
 }
 
-test("each rule that the mutations break stands in the sources as they have it, once", () => {
+test("the text of each mutation occurs exactly once in the sources", () => {
   expect(MUTATIONS.length).toBeGreaterThan(40);
   expect(misplaced(MUTATIONS)).toEqual([]);
 });
 
-test("a text that is not there is found out", () => {
+test("a mutation of a missing text is reported", () => {
   const edits = [{ file: "src/main.ts", from: "no such text", to: "" }];
   expect(misplaced([{ name: "gone", edits }])).toEqual(["gone: src/main.ts"]);
 });

@@ -23,7 +23,7 @@ const message = (id: string, senderId: string): InboxMessage => ({
   createdAt: 0,
 });
 
-/** Gives the configured answers; all other calls fail. */
+/** Creates a meter of costs around a fake network that gives the configured answers. All its other calls fail. */
 function meterOf(answers: Partial<SocialNetwork>) {
   const refuse = () => Promise.reject(new SocialError("unavailable", "down"));
   return createMeter(
@@ -44,7 +44,7 @@ function meterOf(answers: Partial<SocialNetwork>) {
   );
 }
 
-describe("reads are counted by what came back", () => {
+describe("the cost of reads", () => {
   const two = [user("1"), user("2")];
   const page = { limit: 100 };
 
@@ -58,7 +58,7 @@ describe("reads are counted by what came back", () => {
     ],
     ["a look-up by id", { usersById: async () => two }, (x) => x.usersById("t", ["1"]), { users: 2, usd: 0.02 }],
     [
-      "followers of our own",
+      "own followers",
       { followers: async () => ({ users: two, next: "n" }) },
       (x) => x.followers("t", "9", page),
       { followers: 2, usd: 0.02 },
@@ -76,29 +76,29 @@ describe("reads are counted by what came back", () => {
       { posts: 5, users: 2, usd: 0.045 },
     ],
     [
-      "messages of a person, with their authors",
+      "messages of a conversation, with their authors",
       { conversation: async () => [message("1", "7"), message("2", "8"), message("3", "7")] },
       (x) => x.conversation("t", "7", 5),
       { messages: 3, users: 2, usd: 0.05 },
     ],
     [
-      "messages of all, with their authors",
+      "messages of the inbox, with their authors",
       { inbox: async () => ({ messages: [message("1", "7"), message("2", "7")] }) },
       (x) => x.inbox("t", page),
       { messages: 2, users: 1, usd: 0.03 },
     ],
-  ])("%s", async (_name, answers, ask, counted) => {
+  ])("counts the returned objects: %s", async (_name, answers, ask, counted) => {
     const meter = meterOf(answers);
     await ask(meter.network);
     expect(meter.usage()).toEqual({ ...NOTHING, ...counted });
   });
 
-  test("followers of an account that owns the developer app cost a tenth, and nothing else costs less", async () => {
+  test("is a tenth for the followers of an account that owns the developer app", async () => {
     expect(xPrices({ accountOwnsApp: true })).toEqual({ ...X_PRICES, follower: 1_000 });
     expect(xPrices({ accountOwnsApp: false })).toEqual(X_PRICES);
   });
 
-  test("the answer and the question are passed on as they are", async () => {
+  test("is measured without changing request or response", async () => {
     const asked: unknown[] = [];
     const followers: SocialNetwork["followers"] = async (...question) => {
       asked.push(question);
@@ -109,7 +109,7 @@ describe("reads are counted by what came back", () => {
     expect(asked).toEqual([["t", "9", { limit: 5, cursor: "c" }]]);
   });
 
-  test("what fails is thrown on and costs nothing", async () => {
+  test("is zero for a failed read, which is rethrown", async () => {
     const meter = meterOf({});
     const thrown: unknown = await meter.network.inbox("t", page).catch((fault: unknown) => fault);
     expect(thrown).toBeInstanceOf(SocialError);
@@ -117,7 +117,7 @@ describe("reads are counted by what came back", () => {
   });
 });
 
-describe("sends", () => {
+describe("the cost of sends", () => {
   const detail = "words";
   test.each<[SendDmResult["outcome"], object, number]>([
     ["sent", { messageId: "1" }, 1],
@@ -128,13 +128,13 @@ describe("sends", () => {
     ["unreachable", { detail }, 0],
     ["unauthorized", {}, 0],
     ["stopped", { reason: "credits_depleted", detail }, 0],
-  ])("that end as %s", async (outcome, more, sends) => {
+  ])("follows from the outcome %s", async (outcome, more, sends) => {
     const meter = meterOf({ sendDm: async () => ({ outcome, rate: undefined, ...more }) as SendDmResult });
     await meter.network.sendDm("t", "7", "Hi");
     expect(meter.usage()).toEqual({ ...NOTHING, sends, usd: sends * 0.015 });
   });
 
-  test("that are still to come are estimated, and not counted", async () => {
+  test("includes future sends only in the estimate", async () => {
     const meter = meterOf({ usersById: async () => [user("1")] });
     await meter.network.usersById("t", ["1"]);
     expect(meter.estimate(99)).toEqual({ ...NOTHING, sends: 99, users: 1, usd: 1.495 });
@@ -142,7 +142,7 @@ describe("sends", () => {
   });
 });
 
-test("many small amounts add up without drift, also of calls under way at once", async () => {
+test("many small amounts of concurrent calls add up without drift", async () => {
   const meter = meterOf({ followers: async () => ({ users: [user("1")] }), usersById: async () => [user("1")] });
   const asked = Array.from({ length: 1_000 }, (_, index) =>
     index % 2 === 0 ? meter.network.followers("t", "9", { limit: 1 }) : meter.network.usersById("t", ["1"]),

@@ -1,13 +1,16 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { StoreClosed, StoreFull } from "eventstore-lite";
+import { StoreClosed } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { Runner, Triggered } from "../../src/outreach/start-run.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
 
 const trigger = (runner: Runner): Promise<Triggered> =>
   runner.trigger({ dryRun: false, metadata: { caller: "tests" } });
 
-/** Checks that one of several simultaneous triggers starts a run, and the others name it. */
+/**
+ * Checks that one of several simultaneous requests for a run starts it, and that the other answers name the same run.
+ */
 async function expectOneRun(triggered: readonly Triggered[]): Promise<void> {
   const started = triggered.filter((one) => one.kind === "started");
   expect(started).toHaveLength(1);
@@ -40,7 +43,7 @@ test("triggers of two processes at the same moment start one run", async () => {
   expect(world.network.accepted).toHaveLength(3);
 });
 
-test("a trigger whose start the log refuses leaves the way free for the next one", async () => {
+test("a trigger that the log refuses does not block the next one", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { context, runner } = await world.start();
   const { store } = context.eventLog;
@@ -51,7 +54,7 @@ test("a trigger whose start the log refuses leaves the way free for the next one
   await expectOneRun([await trigger(runner)]);
 });
 
-test("a stop ends the run between two messages, and the next run takes up the rest", async () => {
+test("a stop ends the run between two messages, and the next run sends the rest", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start({
     network: {
@@ -73,7 +76,7 @@ test("a stop ends the run between two messages, and the next run takes up the re
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
 });
 
-test("a stop waits for a trigger that is under way", async () => {
+test("a stop waits for a trigger in progress", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start();
   let isAnswered = false;
@@ -88,13 +91,13 @@ test("a stop waits for a trigger that is under way", async () => {
   expect(triggered.kind === "started" && (await triggered.done)).toMatchObject({ reason: "stopped", sent: 0 });
 });
 
-test("a run that takes too long ends, and says so", async () => {
+test("a run that takes too long ends with time_limit", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ runMaxMs: 30 * 60_000, spacingMs: 20 * 60_000 });
   expect(await run()).toMatchObject({ reason: "time_limit", sent: 2 });
 });
 
-test("a renewal of the lease that fails once ends no run", async () => {
+test("a single failed renewal of the lease does not end the run", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { leases } = world.store;
   let asked = 0;

@@ -4,10 +4,11 @@ import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { allowRetry, decideRetry } from "../../src/recipients/allow-retry.ts";
 import { recipientAmong } from "../../src/recipients/resolve-recipient.ts";
-import { decideSuppression, suppress, createSuppressionHashes } from "../../src/recipients/suppress.ts";
+import { decideSuppression, suppress } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { given } from "../harness/memory/decider.ts";
-import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "101", username: "ann" };
@@ -36,13 +37,13 @@ describe("a suppression", () => {
     ({ contacts }: { readonly contacts: ReturnType<typeof contactsProjection.initial> }) =>
       decideSuppression(contacts, { recipient: recipientAmong(contacts, subject), reason: "by_hand" }, hashesOf);
 
-  test.each(["@Ann", "ann", "https://x.com/ann"])("of %s hashes every name that is known of the person", (subject) => {
+  test.each(["@Ann", "ann", "https://x.com/ann"])("holds the hashes of all names known for %s", (subject) => {
     given(LISTED)
       .when(suppressing(subject))
       .thenEvents({ type: "RecipientSuppressed", data: { reason: "by_hand", hashes: expect.arrayContaining(ofAnn) } });
   });
 
-  test("by the id of a known recipient means them, however short it is", () => {
+  test("treats a short number as the id of a known recipient, otherwise as a handle", () => {
     given(LISTED)
       .when(suppressing("101"))
       .thenEvents({ data: { recipient: { id: "101" } } });
@@ -51,11 +52,11 @@ describe("a suppression", () => {
       .thenEvents({ data: { recipient: { username: "101" } } });
   });
 
-  test("that the log holds with all names is not recorded again", () => {
+  test("is not repeated for a recipient suppressed by all names", () => {
     given(LISTED, BY_HAND).when(suppressing("ann")).thenEvents();
   });
 
-  test("of a recipient who opted out by one name is recorded for the others", () => {
+  test("is recorded for the other names of a recipient who opted out by one", () => {
     given(LISTED, OPTED_OUT)
       .when(suppressing("ann"))
       .thenEvents({ data: { hashes: expect.arrayContaining(ofAnn) } });
@@ -74,14 +75,14 @@ describe("a retry", () => {
     given(LISTED, ATTEMPTED, FAILED, allowed).when(retrying("ann")).thenRefused("nothing_to_retry");
   });
 
-  test("is refused of a stranger, of a recipient whose message did not fail, and of one who is suppressed", () => {
+  test("is refused for an unknown or suppressed recipient, or without a failure", () => {
     given(LISTED).when(retrying("bob")).thenRefused("unknown_recipient");
     given(LISTED).when(retrying("ann")).thenRefused("nothing_to_retry");
     given(LISTED, ATTEMPTED, FAILED, OPTED_OUT).when(retrying("ann")).thenRefused("suppressed");
   });
 });
 
-describe("on the log", () => {
+describe("concurrent decisions", () => {
   let log: MemoryLog;
   let projector: Projector;
   beforeEach(async () => {
@@ -91,26 +92,27 @@ describe("on the log", () => {
   });
   afterEach(() => log[Symbol.asyncDispose]());
 
-  test("a retry of a recipient who is suppressed while it is decided is refused", async () => {
+  test("refuse a retry if the recipient is suppressed before its append", async () => {
+    const context = { ...toStateContext({ ...log, projector }), hashesOf };
     let isFirst = true;
     const eventLog: typeof log.eventLog = {
       ...log.eventLog,
       async append(...args) {
         if (isFirst) {
           isFirst = false;
-          await suppress({ ...log, projector, hashesOf }, "ann", { caller: "another" });
+          await suppress(context, "ann", { caller: "another" });
         }
         return log.eventLog.append(...args);
       },
     };
-    const deps = { eventLog, projector, sleep: async () => {}, random: () => 0 };
+    const deps = { ...context, eventLog, sleep: async () => {} };
     expect(await allowRetry(deps, "ann", METADATA)).toBe("suppressed");
     expect(await log.events("RecipientRetryAllowed")).toEqual([]);
     expect(await log.events("RecipientSuppressed")).toMatchObject([{ meta: { caller: "another" } }]);
   });
 
-  test("two suppressions of one person at the same time both stand, and a third finds nothing left to do", async () => {
-    const deps = { ...log, projector, hashesOf };
+  test("accept two suppressions of one recipient, and report a third as repeated", async () => {
+    const deps = { ...toStateContext({ ...log, projector }), hashesOf };
     const both = await Promise.all([suppress(deps, "ann", METADATA), suppress(deps, "101", METADATA)]);
     expect(both.map(({ isKnown }) => isKnown)).toEqual([true, true]);
     expect(await suppress(deps, "ann", METADATA)).toEqual({ isKnown: true, repeated: true });

@@ -7,21 +7,21 @@ const NOW = 1_000_000;
 const window = (remaining: number, inMs: number) => ({ limit: 15, remaining, resetAt: NOW + inMs });
 
 test.each([
-  ["no header seen: one message a minute", undefined, undefined, 60_000],
-  ["a fixed spacing where one is set", undefined, 5_000, 5_000],
-  ["a fixed spacing beats what is left of the window", window(3, 90_000), 5_000, 5_000],
-  ["no spacing at all, where that is set", window(3, 90_000), 0, 0],
-  ["what is left of the window is spread", window(3, 90_000), undefined, 30_000],
-  ["the last place of a window", window(1, 90_000), undefined, 90_000],
-  ["an exhausted window is waited out", window(0, 90_000), undefined, 90_000],
-  ["an exhausted window beats a fixed spacing", window(0, 90_000), 5_000, 90_000],
-  ["a window that is over already", window(0, -1), undefined, 0],
-  ["a window that is over already, with places left", window(7, -60_000), undefined, 0],
-])("%s", (_what, rate, fixedMs, wanted) => {
+  ["a minute without rate headers", undefined, undefined, 60_000],
+  ["the configured one without rate headers", undefined, 5_000, 5_000],
+  ["the configured one rather than a share of the window", window(3, 90_000), 5_000, 5_000],
+  ["zero if configured", window(3, 90_000), 0, 0],
+  ["an equal share of the remaining window", window(3, 90_000), undefined, 30_000],
+  ["the whole remaining window for its last message", window(1, 90_000), undefined, 90_000],
+  ["the rest of an exhausted window", window(0, 90_000), undefined, 90_000],
+  ["the rest of an exhausted window rather than the configured one", window(0, 90_000), 5_000, 90_000],
+  ["zero after an exhausted window in the past", window(0, -1), undefined, 0],
+  ["zero after a window in the past with messages left", window(7, -60_000), undefined, 0],
+])("the spacing is %s", (_what, rate, fixedMs, wanted) => {
   expect(spacingMs(rate, NOW, fixedMs, rate === undefined ? 0 : 0.5)).toBe(wanted);
 });
 
-test("the places of a window last for it, whatever chance says, and are all used", () => {
+test("the messages of a window are spread over it and all used, with any jitter", () => {
   const chance = fc.double({ min: 0, max: 1, noNaN: true });
   fc.assert(
     fc.property(
@@ -42,7 +42,7 @@ test("the places of a window last for it, whatever chance says, and are all used
   );
 });
 
-test("chance makes a spacing shorter or longer by a fifth at the most, and never shorter where no header evens it out", () => {
+test("jitter changes a spacing by at most a fifth, and never shortens one without headers", () => {
   expect(spacingMs(window(3, 90_000), NOW, undefined, 0)).toBe(24_000);
   expect(spacingMs(window(3, 90_000), NOW, undefined, 1)).toBe(36_000);
   expect(spacingMs(undefined, NOW, undefined, 1)).toBe(72_000);

@@ -8,11 +8,12 @@ import { momentIn, nextDayAt, resetsAt } from "../../src/outreach/quota-day.ts";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** The maximum number of messages in any 24 hours that begin with a message. */
+/** Returns the largest number of messages in any 24 hours that begin with a message. */
 function mostInADay(times: readonly number[]): number {
   return Math.max(0, ...times.map((from) => times.filter((time) => time >= from && time < from + DAY_MS).length));
 }
@@ -20,7 +21,10 @@ function mostInADay(times: readonly number[]): number {
 describe("a run after a change of QUOTA_TIMEZONE", () => {
   const limited = { ...RULES, dailyLimit: 10 };
 
-  /** Sends ten messages at eight in the morning UTC, which is the evening before in Pago Pago. */
+  /**
+   * Opens a world where ten messages were sent at 08:00 UTC, then moves the quota to the zone Pacific/Pago_Pago, where
+   * it was still the day before.
+   */
   async function worldWithTenSent() {
     const world = await openOutreach();
     const ids = Array.from({ length: 25 }, (_, number) => String(100 + number));
@@ -31,7 +35,7 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
     return { world, ...changed };
   }
 
-  test("finds no second day's quota at once", async () => {
+  test("gets no second daily quota at once", async () => {
     const { world: opened, runner } = await worldWithTenSent();
     await using world = opened;
     expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
@@ -39,7 +43,7 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
     expect(await world.events("RunRefused")).toMatchObject([{ data: { day: "2026-02-28", used: 10 } }]);
   });
 
-  test("finds each place again 24 hours after it was taken", async () => {
+  test("regains each message of the quota 24 hours after it was used", async () => {
     const { world: opened, run, projector } = await worldWithTenSent();
     await using world = opened;
     world.time.jump(Date.parse("2026-03-02T08:00:04.500Z") - world.time.now());
@@ -50,11 +54,11 @@ describe("a run after a change of QUOTA_TIMEZONE", () => {
   });
 });
 
-/** Time passes, the setting may change, and a run tries to send a message. */
+/** Step of a generated history: time passes, QUOTA_TIMEZONE may change, and a run tries to send a message. */
 interface Step {
   readonly afterMs: number;
   readonly timezone: string;
-  /** Time between the intent and the outcome. */
+  /** Time between the intent and the outcome of the message, in ms. */
   readonly waitMs: number;
   readonly outcome: "sent" | "freed" | "in_doubt" | "lost" | "refused";
 }
@@ -73,10 +77,10 @@ const step = (zones: readonly string[]): fc.Arbitrary<Step> =>
     outcome: fc.constantFrom("sent", "sent", "sent", "freed", "in_doubt", "lost", "refused"),
   });
 
-/** The range includes a day near the start when clocks change in Berlin. */
+/** fast-check generator of a history's start. The clocks in Berlin change on 2026-03-29. */
 const start = fc.integer({ min: Date.parse("2026-03-27T00:00:00Z"), max: Date.parse("2026-03-29T00:00:00Z") });
 
-/** A message that took a place and kept it. */
+/** A message of the history that counts toward the daily quota for good. */
 interface Taken {
   /** Time of the request to the network. */
   readonly sentAt: number;
@@ -84,8 +88,8 @@ interface Taken {
 }
 
 /**
- * Plays a history by the quota rule that runs use, and calls `look` before each decision. In the result, `changes`
- * holds the times of the first intent in each new zone.
+ * Plays a history by the rule that runs use for the quota, and calls `look` before each decision. In the result,
+ * `changes` are the times of the first intent in each new time zone.
  */
 function play(
   from: number,
@@ -134,9 +138,9 @@ function play(
 }
 
 const LIMIT = fc.integer({ min: 1, max: 4 });
-const RUNS = { numRuns: 250 };
+const RUNS = { numRuns: countCases(250) };
 
-test("no 24 hours that a change of the time zone touches hold more than the limit", () => {
+test("no 24 hours around a change of the time zone hold more messages than the limit", () => {
   let touched = 0;
   const steps = fc.array(step(ZONES), { maxLength: 40, size: "max" });
   fc.assert(
@@ -155,7 +159,7 @@ test("no 24 hours that a change of the time zone touches hold more than the limi
   expect(touched).toBeGreaterThan(RUNS.numRuns);
 });
 
-test("without a change the places of the calendar day count, and nothing else", () => {
+test("without a change of the time zone only the calendar day counts", () => {
   const steps = fc.constantFrom(...ZONES).chain((zone) => fc.array(step([zone]), { maxLength: 40, size: "max" }));
   fc.assert(
     fc.property(start, steps, LIMIT, (from, happening, limit) => {
@@ -171,7 +175,7 @@ test("without a change the places of the calendar day count, and nothing else", 
   );
 });
 
-test("the quota resets at the first moment at which it has more places", () => {
+test("the quota resets at the first moment with a higher remainder", () => {
   const steps = fc.array(step(ZONES), { maxLength: 30, size: "max" });
   fc.assert(
     fc.property(start, steps, LIMIT, fc.double({ min: 0, max: 1, noNaN: true }), (from, happening, limit, share) => {
@@ -190,7 +194,7 @@ test("the quota resets at the first moment at which it has more places", () => {
   );
 });
 
-test("what is kept for a change is bounded by two days' messages", () => {
+test("the state for a change of the time zone is bounded by two days' messages", () => {
   const steps = fc.array(step(["UTC"]), { minLength: 30, maxLength: 60, size: "max" });
   fc.assert(
     fc.property(start, steps, LIMIT, (from, happening, limit) => {

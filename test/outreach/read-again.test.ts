@@ -8,7 +8,7 @@ import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 const down = new SocialError("unavailable", "X answered 503");
 
 describe("a 5xx on a read", () => {
-  test.each(["faults", "inboxFaults"] as const)("of the %s is waited for, and the run goes on", async (which) => {
+  test.each(["faults", "inboxFaults"] as const)("is retried, and the run continues: %s", async (which) => {
     await using world = await openOutreach("10", "11");
     world.network[which].push(down, down);
     const { run } = await world.start();
@@ -17,7 +17,7 @@ describe("a 5xx on a read", () => {
     expect(pauses.map(({ data }) => data.reason)).toContain("network_unavailable");
   });
 
-  test("of a source is waited for too", async () => {
+  test("is retried on a later page of a source", async () => {
     await using world = await openOutreach("10", "11");
     world.network.faults.push(undefined, down);
     world.network.pageMax = 1;
@@ -27,7 +27,7 @@ describe("a 5xx on a read", () => {
     expect(world.network.reads).toEqual(["followers ", "followers 1", "followers 1"]);
   });
 
-  test("that lasts ends the run after a bounded number of requests, each wait up to chance", async () => {
+  test("ends the run after a bounded number of retries with growing waits", async () => {
     await using world = await openOutreach("10", "11");
     for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
     const asked: number[] = [];
@@ -44,7 +44,7 @@ describe("a 5xx on a read", () => {
     expect(announced).toEqual([]);
   });
 
-  test("does not outlast the run's limit", async () => {
+  test("is not retried beyond the run's time limit", async () => {
     await using world = await openOutreach("10", "11");
     for (let fault = 0; fault < 100; fault++) world.network.faults.push(down);
     const { run } = await world.start({ runMaxMs: 60_000 });
@@ -53,7 +53,7 @@ describe("a 5xx on a read", () => {
     expect(world.time.now() - from).toBe(60_000);
   });
 
-  test("is asked again by a dry run too, but not for minutes: its caller waits", async () => {
+  test("is retried by a dry run for at most ten seconds", async () => {
     await using world = await openOutreach("10", "11");
     world.network.faults.push(down);
     world.network.inboxFaults.push(down);
@@ -77,7 +77,7 @@ describe("a 5xx on a read", () => {
   });
 });
 
-test("a run that spreads its messages says by each message when the next one may go out, and pauses without an event", async () => {
+test("a run with spacing records the time of the next message, without RunPaused", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ spacingMs: 90_000 });
   expect(await run()).toMatchObject({ reason: "completed", sent: 3 });

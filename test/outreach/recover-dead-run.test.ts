@@ -1,11 +1,14 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import { openOutreach, type OutreachHarness } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
 
-/** A process dies while it sends its second message; `taken` if the network accepted that message nevertheless. */
+/**
+ * Starts a run whose process dies during its second request to send; `taken` if the network accepted that message
+ * nevertheless. Returns the run's id.
+ */
 async function dieDuringSecond(world: OutreachHarness, taken: boolean): Promise<string | undefined> {
   const { sendDm } = world.network;
   const victim = await world.start();
@@ -21,9 +24,9 @@ async function dieDuringSecond(world: OutreachHarness, taken: boolean): Promise<
 }
 
 test.each([
-  ["was taken by the network, counts as sent", true, { sent: 2, failed: 0, in_doubt: 0 }],
-  ["was not taken, counts as failed", false, { sent: 1, failed: 1, in_doubt: 0 }],
-] as const)("the message of a run that died %s; then the run is closed", async (_what, taken, counts) => {
+  ["counts as sent if the network accepted it", true, { sent: 2, failed: 0, in_doubt: 0 }],
+  ["counts as failed if the network did not accept it", false, { sent: 1, failed: 1, in_doubt: 0 }],
+] as const)("the message in flight of a dead run %s, and the run is closed", async (_what, taken, counts) => {
   await using world = await openOutreach("10", "11", "12");
   const runId = await dieDuringSecond(world, taken);
   const { runner, projector, run } = await world.start();
@@ -42,7 +45,7 @@ test.each([
   expect(projector.state("stats").sent).toBe(world.network.accepted.length);
 });
 
-test("while the lease of a dead run lasts its id is answered; then the next trigger closes it", async () => {
+test("a trigger returns a dead run's id while its lease lasts, and closes it afterwards", async () => {
   await using world = await openOutreach("10", "11", "12");
   const runId = await dieDuringSecond(world, true);
   const { runner, projector, run } = await world.start();
@@ -57,7 +60,7 @@ test("while the lease of a dead run lasts its id is answered; then the next trig
   expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
 });
 
-test("a process that has not yet seen the dead run starts none on top of it", async () => {
+test("a process with lagging projections starts no second run over a dead one", async () => {
   await using world = await openOutreach("10", "11", "12");
   const runId = await dieDuringSecond(world, true);
   world.time.jump(31_000);
@@ -77,7 +80,7 @@ test("a process that has not yet seen the dead run starts none on top of it", as
   expect(await world.events("RunStarted")).toHaveLength(1);
 });
 
-test("a start whose first try failed leaves alone the run that a trigger has started since", async () => {
+test("a delayed recovery does not abandon a run that has started since", async () => {
   await using world = await openOutreach("10", "11", "12");
   await world.append([{ type: "RunStarted", data: { run_id: "dead", dry_run: false } }]);
   const { context, runner, projector, run } = await world.start({ spacingMs: 20_000 });
@@ -99,7 +102,7 @@ test("a start whose first try failed leaves alone the run that a trigger has sta
   expect(await world.events("RunAbandoned")).toMatchObject([{ data: { run_id: "dead" } }]);
 });
 
-test("without a dead run or a doubt there is nothing to recover", async () => {
+test("a recovery without a dead run or a doubt reads and records nothing", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { runner } = await world.start();
   await runner.recover({ steal: true });
@@ -107,7 +110,10 @@ test("without a dead run or a doubt there is nothing to recover", async () => {
   expect(await world.events("RunAbandoned")).toEqual([]);
 });
 
-/** Suspends the machine for an hour during the first request, while other processes run `meanwhile`. */
+/**
+ * Lets an hour pass during the first request to send, as if the machine were suspended. Other processes do `meanwhile`
+ * at the end of it.
+ */
 function suspendIn(world: OutreachHarness, meanwhile: () => Promise<void>): void {
   const { sendDm } = world.network;
   world.network.sendDm = async (...message) => {
@@ -118,7 +124,7 @@ function suspendIn(world: OutreachHarness, meanwhile: () => Promise<void>): void
   };
 }
 
-test("a process that lost its lease to another ends its run at once, and the log says that it was abandoned", async () => {
+test("a process that loses its lease to another ends its run, recorded as abandoned", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { leases } = world.store;
   suspendIn(world, async () => {
@@ -134,7 +140,7 @@ test("a process that lost its lease to another ends its run at once, and the log
   expect(world.network.accepted).toHaveLength(3);
 });
 
-test("a process that stood still for longer than its lease goes on with its run where no other took that over", async () => {
+test("a process continues its run after a long suspension if no other took the lease", async () => {
   await using world = await openOutreach("10", "11", "12");
   suspendIn(world, async () => {});
   const { run } = await world.start();
@@ -142,7 +148,7 @@ test("a process that stood still for longer than its lease goes on with its run 
   expect(await world.events("RunAbandoned")).toEqual([]);
 });
 
-test("an outcome that a slow process learns after another settled is not recorded twice", async () => {
+test("an outcome that another process has settled is not recorded again by a slow one", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { sendDm } = world.network;
   const answer = Promise.withResolvers<void>();

@@ -11,7 +11,7 @@ const reached = ({ network }: OutreachHarness): string[] => network.accepted.map
 const retry = (id: string) => ({ type: "RecipientRetryAllowed", data: { recipient: { id } } }) as const;
 
 test.each(["not_permitted", "recipient_closed"] as const)(
-  "one person's %s ends neither the run nor the next ones",
+  "one recipient's %s ends neither this run nor the next",
   async (answer) => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push(answer);
@@ -26,8 +26,8 @@ test.each(["not_permitted", "recipient_closed"] as const)(
   },
 );
 
-describe("several different people in a row", () => {
-  test("are the account's: the run ends, it is announced, and none of them is lost", async () => {
+describe("a series of not_permitted", () => {
+  test("ends the run as sender_restricted, is announced, and loses no recipient", async () => {
     await using world = await openOutreach(...ids);
     for (const _ of row) world.network.answers.push("not_permitted");
     const { run, announced } = await world.start();
@@ -48,7 +48,7 @@ describe("several different people in a row", () => {
     expect(reached(world)).toEqual([...ids.slice(row.length), ...row]);
   });
 
-  test("are no row where the network names their own setting, and they do not lengthen one", async () => {
+  test("does not include recipient_closed", async () => {
     await using world = await openOutreach(...ids, "90");
     const { run } = await world.start();
     for (const _ of ids) world.network.answers.push("recipient_closed");
@@ -56,7 +56,7 @@ describe("several different people in a row", () => {
     expect(await run()).toMatchObject({ reason: "completed", sent: 0, failed: ids.length + 1 });
   });
 
-  test("are counted over runs: a person a day is lost to a restricted account otherwise", async () => {
+  test("is counted across runs", async () => {
     await using world = await openOutreach();
     const { run } = await world.start();
     for (const id of row) {
@@ -68,14 +68,14 @@ describe("several different people in a row", () => {
     expect(await run()).toMatchObject({ sent: row.length });
   });
 
-  test("are no row where a message between them was taken", async () => {
+  test("is interrupted by an accepted message", async () => {
     await using world = await openOutreach(...ids);
     for (const [at] of ids.entries()) world.network.answers.push(at === 2 ? undefined : "not_permitted");
     const { run } = await world.start();
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: ids.length - 1 });
   });
 
-  test("are no row where it is one person, tried again and again", async () => {
+  test("does not include repeated refusals of one recipient", async () => {
     await using world = await openOutreach("10");
     const { run } = await world.start();
     for (const _ of ids) {
@@ -85,7 +85,7 @@ describe("several different people in a row", () => {
     }
   });
 
-  test("who are refused again after others were taken are refused for themselves", async () => {
+  test("closes the recipients if they are refused again after an accepted message", async () => {
     await using world = await openOutreach(...row);
     for (const _ of row) world.network.answers.push("not_permitted");
     const { run, announced } = await world.start();
@@ -99,8 +99,8 @@ describe("several different people in a row", () => {
   });
 });
 
-describe("who was refused once", () => {
-  test("is tried last when an operator allows it", async () => {
+describe("a recipient who was refused once", () => {
+  test("is tried last after an allowed retry", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push("not_permitted", { stop: "credits_depleted" });
     const { run } = await world.start();
@@ -110,7 +110,7 @@ describe("who was refused once", () => {
     expect(reached(world)).toEqual(["11", "10"]);
   });
 
-  test("is shown last by a dry run too", async () => {
+  test("is listed last by a dry run", async () => {
     await using world = await openOutreach("10", "11");
     world.network.answers.push({ stop: "sender_restricted" });
     const { run } = await world.start();

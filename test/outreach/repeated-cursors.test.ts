@@ -10,7 +10,7 @@ import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/out
 const MINUTE_MS = 60_000;
 const rules = { ...RULES, requireConsent: false };
 
-/** Limit of calls: without it, a defect would make the test loop for ever. */
+/** Limit of reads from the network. Without it, a defect would make the test loop for ever. */
 const ASKED_MAX = 200;
 
 async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
@@ -19,7 +19,7 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
   return world;
 }
 
-/** Replaces the method's answer; `asked` counts the calls. */
+/** Replaces the answer of one of the network's methods. In the result, `asked` counts its calls. */
 function replaced<M extends "inbox" | "followers">(world: OutreachHarness, method: M, answer: SocialNetwork[M]) {
   const counter = { asked: 0 };
   const bounded = (...asked: Parameters<SocialNetwork[M]>): unknown => {
@@ -30,11 +30,11 @@ function replaced<M extends "inbox" | "followers">(world: OutreachHarness, metho
   return counter;
 }
 
-describe("an inbox whose cursors lead nowhere", () => {
+describe("an inbox with endless cursors", () => {
   test.each([
     ["stays the same", () => "again"],
     ["repeats", (nth: number) => String(nth % 3)],
-  ])("is read to its end where nothing was read before: its cursor %s", async (_how, next) => {
+  ])("is read a bounded number of times if its cursor %s", async (_how, next) => {
     await using world = await worldOf("10");
     await world.list("10");
     let nth = 0;
@@ -44,7 +44,7 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(inbox.asked).toBeLessThanOrEqual(EMPTY_PAGES_MAX);
   });
 
-  test("has few empty pages in a row, also where each cursor is another", async () => {
+  test("is read for a bounded number of empty pages with new cursors", async () => {
     await using world = await worldOf("10");
     await world.list("10");
     let nth = 0;
@@ -54,7 +54,7 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(inbox.asked).toBe(EMPTY_PAGES_MAX);
   });
 
-  test("that shows the same messages again keeps all recipients from being written to: one of the others may be a stop", async () => {
+  test("blocks all sends if it repeats messages, because a stop may be missing", async () => {
     await using world = await worldOf("10", "11");
     world.network.receive("11", "hello");
     const { run, projector } = await world.start();
@@ -74,7 +74,7 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(projector.state("inbox").newest_id).toBe(known);
   });
 
-  test("that goes on with empty pages only keeps all recipients from being written to: a stop may be behind them", async () => {
+  test("blocks all sends if it has only empty pages, because a stop may follow", async () => {
     await using world = await worldOf("10", "11");
     world.network.receive("11", "hello");
     const { run } = await world.start();
@@ -90,7 +90,7 @@ describe("an inbox whose cursors lead nowhere", () => {
     expect(await run()).toMatchObject({ reason: "completed", sent: 0, skipped: 1 });
   });
 
-  test("is not read for older pages for ever", async () => {
+  test("is read for a bounded number of older pages", async () => {
     const ids = ["10", "11", "12"];
     await using world = await worldOf(...ids);
     for (const id of ids) world.network.receive(id, "hello");
@@ -106,13 +106,13 @@ describe("an inbox whose cursors lead nowhere", () => {
   });
 });
 
-describe("a source whose cursors lead nowhere", () => {
+describe("a source with endless cursors", () => {
   const sources = [openSource("followers")];
 
   test.each([
     ["stays the same", () => "again"],
     ["repeats", (nth: number) => String(nth % 3)],
-  ])("comes to its end: its cursor %s", async (_how, next) => {
+  ])("ends if its cursor %s", async (_how, next) => {
     await using world = await worldOf("10");
     let nth = 0;
     const asked = replaced(world, "followers", async () => ({ users: [person("10")], next: next(nth++) }));
@@ -122,7 +122,7 @@ describe("a source whose cursors lead nowhere", () => {
     expect((await world.events("SourceRead")).at(-1)?.data).not.toHaveProperty("next");
   });
 
-  test("has few empty pages in a row", async () => {
+  test("ends after a bounded number of empty pages", async () => {
     await using world = await worldOf();
     let nth = 0;
     const asked = replaced(world, "followers", async () => ({ users: [], next: String(nth++) }));
@@ -131,7 +131,7 @@ describe("a source whose cursors lead nowhere", () => {
     expect(asked.asked).toBe(EMPTY_PAGES_MAX);
   });
 
-  test("that refuses each cursor which it just gave is restarted once", async () => {
+  test("is restarted once if it rejects each of its cursors", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     const { followers } = world.network;
     const asked = replaced(world, "followers", async (token, id, page) => {
@@ -145,7 +145,7 @@ describe("a source whose cursors lead nowhere", () => {
 });
 
 test.each(["inbox", "followers"] as const)(
-  "the run's limit ends the reading of the %s between two pages",
+  "the run's time limit ends the read of the %s between two pages",
   async (method) => {
     await using world = await worldOf("10");
     const limit = Promise.withResolvers<void>();

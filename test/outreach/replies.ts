@@ -1,4 +1,4 @@
-/** Replies to a message of ours, as people write them: `stop` contains opt-outs, `other` the rest. */
+/** Sample replies to our messages in one language: `stop` are opt-outs, `other` are not. */
 interface Replies {
   /** STOP_WORDS of an operator who writes in this language. */
   readonly words: readonly string[];

@@ -6,10 +6,10 @@ import { person } from "../harness/memory/social-network.ts";
 import { SILENT } from "../harness/memory/log.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
-describe("a message that the network does not take", () => {
+describe("a message that the network refuses", () => {
   const stops = ["credits_depleted", "usage_capped", "sender_restricted", "missing_scope"] as const;
 
-  test.each(stops)("%s ends the run, it is announced, and the person is open to a later run", async (stop) => {
+  test.each(stops)("with %s ends the run, is announced, and is sent by a later run", async (stop) => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ stop });
     const { run, announced, projector } = await world.start();
@@ -24,7 +24,7 @@ describe("a message that the network does not take", () => {
     // The grant itself still works; only X rejects it, and no other part of the service notices.
     ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
     ["unreachable", "network_unavailable", []],
-  ] as const)("%s ends the run as %s, and the person is open to a later run", async (answer, reason, told) => {
+  ] as const)("with %s ends the run as %s, and is sent by a later run", async (answer, reason, told) => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push(answer);
     const { run, announced } = await world.start();
@@ -33,20 +33,23 @@ describe("a message that the network does not take", () => {
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
   });
 
-  test.each(["recipient_closed", "rejected"] as const)("%s is that person's end, not the run's", async (answer) => {
-    await using world = await openOutreach("10", "11", "12");
-    world.network.answers.push(answer);
-    const { run, projector } = await world.start();
-    expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
-    expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
-    // The log already contains it, so it is neither tried nor recorded again.
-    expect(await run()).toMatchObject({ sent: 0, skipped: 2, failed: 0 });
-    expect(world.network.asked).toEqual(["10", "11", "12"]);
-  });
+  test.each(["recipient_closed", "rejected"] as const)(
+    "with %s closes the recipient, and the run continues",
+    async (answer) => {
+      await using world = await openOutreach("10", "11", "12");
+      world.network.answers.push(answer);
+      const { run, projector } = await world.start();
+      expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
+      expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
+      // The log already contains it, so it is neither tried nor recorded again.
+      expect(await run()).toMatchObject({ sent: 0, skipped: 2, failed: 0 });
+      expect(world.network.asked).toEqual(["10", "11", "12"]);
+    },
+  );
 });
 
 describe("a 429", () => {
-  test("pauses the run, and then the same person gets the same message", async () => {
+  test("pauses the run, which then repeats the same message", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 15 * 60_000 }, { waitMs: 60_000 });
     const { run } = await world.start();
@@ -57,7 +60,7 @@ describe("a 429", () => {
     expect(world.network.accepted[0]?.createdAt).toBe(from + 16 * 60_000);
   });
 
-  test("whose wait is over already does not make a busy loop", async () => {
+  test("with a wait in the past delays the retry by a second", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: -5_000 }, { waitMs: 0 });
     const from = world.time.now();
@@ -66,7 +69,7 @@ describe("a 429", () => {
     expect(world.network.accepted[0]?.createdAt).toBe(from + 2_000);
   });
 
-  test("over midnight moves the message to the new day's quota", async () => {
+  test("beyond midnight moves the message to the next day's quota", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.time.jump(Date.parse("2026-03-01T23:50:00Z") - world.time.now());
     world.network.answers.push({ waitMs: 900_000 });
@@ -80,7 +83,7 @@ describe("a 429", () => {
     ]);
   });
 
-  test("at the time limit: the message is given up, and the person is open to a later run", async () => {
+  test("beyond the time limit withdraws the message, which a later run sends", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 900_000 });
     const { run, projector } = await world.start({ runMaxMs: 600_000 });
@@ -90,7 +93,7 @@ describe("a 429", () => {
   });
 });
 
-describe("a question that the network does not answer", () => {
+describe("a failed read", () => {
   test.each([
     [
       "unauthorized",
@@ -106,7 +109,7 @@ describe("a question that the network does not answer", () => {
       "credits_depleted",
       ["outreach stopped: credits_depleted"],
     ],
-  ] as const)("%s ends the run", async (_kind, fault, reason, told) => {
+  ] as const)("with the error %s ends the run", async (_kind, fault, reason, told) => {
     await using world = await openOutreach("10", "11", "12");
     const times = fault.kind === "unavailable" ? READ_ATTEMPTS_MAX : 1;
     world.network.faults.push(...Array.from({ length: times }, () => fault));
@@ -116,7 +119,7 @@ describe("a question that the network does not answer", () => {
     expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
   });
 
-  test("a 429 is waited for", async () => {
+  test("with a 429 is retried after the wait", async () => {
     await using world = await openOutreach("10", "11", "12");
     const from = world.time.now();
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: from + 900_000 }));
@@ -125,7 +128,7 @@ describe("a question that the network does not answer", () => {
     expect(world.network.accepted[0]?.createdAt).toBe(from + 900_000);
   });
 
-  test("a 429 longer than the run may take ends it by its time limit", async () => {
+  test("with a 429 beyond the time limit ends the run", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
     const { run } = await world.start({ runMaxMs: 600_000 });
@@ -133,7 +136,7 @@ describe("a question that the network does not answer", () => {
     expect(world.network.reads).toHaveLength(1);
   });
 
-  test("a dry run does not wait for a 429, since its caller waits for it", async () => {
+  test("with a 429 ends a dry run without a wait", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
     const { run } = await world.start();
@@ -141,7 +144,7 @@ describe("a question that the network does not answer", () => {
   });
 });
 
-test("a text that the network refuses for each recipient ends the run before it has used the list up", async () => {
+test("a text that the network rejects for three recipients ends the run", async () => {
   await using world = await openOutreach();
   const ids = Array.from({ length: 10 }, (_, number) => String(10 + number));
   for (const id of ids) world.network.people.set(id, person(id));
@@ -152,7 +155,7 @@ test("a text that the network refuses for each recipient ends the run before it 
   expect(announced).toEqual(["outreach stopped: request_rejected"]);
 });
 
-test("after the last message nothing is waited for", async () => {
+test("a run does not wait after its last message", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ spacingMs: 60 * 60_000 });
   const from = world.time.now();
@@ -160,7 +163,7 @@ test("after the last message nothing is waited for", async () => {
   expect(world.time.now() - from).toBeLessThan(121 * 60_000);
 });
 
-test("who is closed to us is asked about once, and again after a new import", async () => {
+test("a recipient with closed DMs is looked up once, and again after a new import", async () => {
   await using world = await openOutreach("10", "11", "12");
   world.network.people.set("11", person("11", { receivesOurDm: false }));
   const { run } = await world.start();
@@ -174,7 +177,7 @@ test("who is closed to us is asked about once, and again after a new import", as
   ]);
 });
 
-test("another account that is linked meanwhile gets nothing of the run", async () => {
+test("a run ends when another account is linked", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({
     network: {
@@ -194,7 +197,7 @@ test("another account that is linked meanwhile gets nothing of the run", async (
   expect(world.network.asked).toHaveLength(1);
 });
 
-test("a fault of ours ends the run as one, and the next trigger starts another", async () => {
+test("an internal fault ends the run, and the next trigger starts another", async () => {
   await using world = await openOutreach("10", "11", "12");
   let broken = true;
   const { run } = await world.start({
@@ -208,7 +211,7 @@ test("a fault of ours ends the run as one, and the next trigger starts another",
   expect(await run()).toMatchObject({ reason: "completed", sent: 3 });
 });
 
-test("what a run leaves for the operator names the request that asked for it, and its trace", async () => {
+test("a run's log lines name the request that started it, and its trace", async () => {
   await using world = await openOutreach("10");
   const lines: object[] = [];
   const warn = (message: string, fields: object = {}): void => void lines.push({ message, ...fields });

@@ -6,9 +6,16 @@ import { RUN_STATES } from "../../src/outreach/context.ts";
 
 const SRC = join(import.meta.dirname, "../../src");
 
+/**
+ * Files that read for pages, people and signals, and not for a run. A report whose figures cannot be read has its
+ * counts alone.
+ */
+const READINGS = /attention\/|report\/|signals\/|run-status|list-dry-run/;
+
 test("a run waits for all states that outreach and account read", async () => {
   const read = new Set<string>();
   for await (const file of new Glob("{outreach,account}/**/*.ts").scan(SRC)) {
+    if (READINGS.test(file)) continue;
     const source = await Bun.file(join(SRC, file)).text();
     for (const [, name] of source.matchAll(/\.state\("([a-z]+)"\)/g)) read.add(name!);
   }

@@ -12,14 +12,14 @@ const reached = ({ network }: OutreachHarness): string[] => network.accepted.map
 
 const HOUR_MS = 3_600_000;
 
-/** The harness begins on a Sunday, 2026-03-01, at 08:00 UTC. */
+/** Builds a sending window from its text. The simulated clock begins on a Sunday, 2026-03-01, at 08:00 UTC. */
 const windowOf = (text: string, more: Partial<SendWindow> = {}): SendWindow => {
   const hours = text.split(", ").flatMap((entry) => parseOpenHours(entry) ?? []);
   return { text, hours, zone: "quota", whenClosed: "end", ...more };
 };
 
 describe("a run with a limit", () => {
-  test("sends exactly so many, whatever fails or is skipped in between", async () => {
+  test("sends exactly that many messages, despite failures and skips", async () => {
     await using world = await openOutreach("10", "11", "12", "13", "14", "15");
     world.network.people.set("10", person("10", { receivesOurDm: false }));
     world.network.answers.push("recipient_closed", undefined, "recipient_closed");
@@ -29,7 +29,7 @@ describe("a run with a limit", () => {
     expect(await world.events("RunStarted")).toMatchObject([{ data: { limit: 2 } }]);
   });
 
-  test("counts a message in doubt, of which the recipient may have one", async () => {
+  test("counts a message in doubt", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ doubt: "delivered" });
     const { run } = await world.start();
@@ -37,27 +37,27 @@ describe("a run with a limit", () => {
     expect(reached(world)).toEqual(["10", "11"]);
   });
 
-  test("asks the network about no more recipients than it may write to", async () => {
+  test("looks up no more recipients than its limit", async () => {
     await using world = await openOutreach("10", "11", "12");
     const { run } = await world.start();
     await run({ selection: { limit: 1 } });
     expect(world.network.reads).toEqual(["usersById 10"]);
   });
 
-  test("ends with the day's quota where that is smaller", async () => {
+  test("ends with the day's quota if that is smaller", async () => {
     await using world = await openOutreach("10", "11", "12");
     const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 } });
     expect(await run({ selection: { limit: 2 } })).toMatchObject({ reason: "daily_limit_reached", sent: 1 });
   });
 
-  test("is rehearsed as it is made", async () => {
+  test("has a dry run with the same limit", async () => {
     await using world = await openOutreach("10", "11", "12");
     const { run } = await world.start();
     const { preview } = await run({ dryRun: true, selection: { limit: 2 } });
     expect(preview).toMatchObject({ reason: "limit_reached", would_send: [{}, {}] });
   });
 
-  test("leaves to a repeat of its request what it could not send, and no more", async () => {
+  test("leaves only the unsent messages to a repeat of its request", async () => {
     await using world = await openOutreach("10", "11", "12", "13", "14");
     const { run } = await world.start();
     const repeated = { key: { key: "one", digest: "d" }, selection: { limit: 3 } };
@@ -72,7 +72,7 @@ describe("a run with a limit", () => {
   });
 });
 
-test("a message in doubt that was not delivered takes a place of the limit, in a repeat of the request too", async () => {
+test("an undelivered message in doubt counts toward the limit, also in a repeat", async () => {
   await using world = await openOutreach("10", "11", "12", "13");
   const { run } = await world.start();
   const repeated = { key: { key: "one", digest: "d" }, selection: { limit: 2 } };
@@ -82,8 +82,8 @@ test("a message in doubt that was not delivered takes a place of the limit, in a
   expect((await world.events("RunStarted")).map(({ data }) => data.limit)).toEqual([2, 1]);
 });
 
-describe("a run for some recipients", () => {
-  test("skips none of those that it leaves out", async () => {
+describe("a run with a selection", () => {
+  test("records no skips of recipients outside the selection", async () => {
     await using world = await openOutreach("10", "11");
     world.network.people.set("12", person("12"));
     await world.append([addedOf({ id: "12" }, { basis: "none" })]);
@@ -93,7 +93,7 @@ describe("a run for some recipients", () => {
     expect(await world.events("DirectMessageSkipped")).toEqual([]);
   });
 
-  test("of one variant asks the network about no recipient of another", async () => {
+  test("by variant looks up no recipient of another variant", async () => {
     const template = parseTemplate("Hi {{name}}\n---\nHello {{name}}", undefined, "Autumn invite");
     const ids = ["10", "11", "12", "13", "14", "15"];
     const wanted = ids.filter((id) => chooseVariant(template, id).label === "B");
@@ -106,7 +106,7 @@ describe("a run for some recipients", () => {
     expect(await world.events("RunStarted")).toMatchObject([{ data: { rules: named } }]);
   });
 
-  test("of one source reads no other one", async () => {
+  test("by source reads no other source", async () => {
     await using world = await openOutreach("10");
     world.network.people.set("11", person("11"));
     const sources = [openSource("list"), openSource("followers")];
@@ -117,7 +117,7 @@ describe("a run for some recipients", () => {
     expect(reached(world)).toEqual(["10", "11"]);
   });
 
-  test("leaves a page of followers to be read again if it passed some of them over", async () => {
+  test("leaves a page of followers for another read if it passed over some", async () => {
     const template = parseTemplate("Hi {{name}}\n---\nHello {{name}}");
     await using world = await openOutreach();
     const ids = ["10", "11", "12", "13", "14"];
@@ -131,8 +131,8 @@ describe("a run for some recipients", () => {
   });
 });
 
-describe("a run outside of the sending window", () => {
-  test("is refused where it ends there, and says until when; a dry run says the same", async () => {
+describe("a run outside the sending window", () => {
+  test("is refused with the opening time if runs end there, as in a dry run", async () => {
     await using world = await openOutreach("10");
     const { run, runner } = await world.start({ rules: { ...RULES, window: windowOf("Mon-Fri 09:00-17:00") } });
     const opensAt = Date.parse("2026-03-02T09:00:00Z");
@@ -145,7 +145,7 @@ describe("a run outside of the sending window", () => {
     expect(world.network.reads).toEqual([]);
   });
 
-  test("is refused if the window closes while the process stands still before the start is appended", async () => {
+  test("is refused if the window closes before its start is appended", async () => {
     await using world = await openOutreach("10");
     const window = windowOf("Sun 00:00-08:01");
     const { context, runner } = await world.start({ rules: { ...RULES, window } });
@@ -162,7 +162,7 @@ describe("a run outside of the sending window", () => {
     expect(await world.events("RunStarted")).toEqual([]);
   });
 
-  test("waits where it pauses there, and then sends within the quota of that day", async () => {
+  test("waits if runs pause there, then sends within that day's quota", async () => {
     await using world = await openOutreach("10", "11", "12", "13");
     const window = windowOf("Sun 00:00-08:01, Mon 00:01-09:00", { whenClosed: "pause" });
     const rules = { ...RULES, dailyLimit: 2, window };
@@ -176,14 +176,14 @@ describe("a run outside of the sending window", () => {
     expect(attempts.map(({ data }) => data.day)).toEqual(["2026-03-01", "2026-03-02", "2026-03-02"]);
   });
 
-  test("ends with its time limit where that comes first", async () => {
+  test("ends with its time limit if that is earlier than the opening", async () => {
     await using world = await openOutreach("10");
     const rules = { ...RULES, window: windowOf("Mon 09:00-17:00", { whenClosed: "pause" }) };
     const { run } = await world.start({ rules });
     expect(await run()).toMatchObject({ reason: "time_limit", sent: 0 });
   });
 
-  test("knows of an opt-out that came while it waited", async () => {
+  test("skips a recipient who opted out during the wait", async () => {
     await using world = await openOutreach("10", "11");
     const rules = { ...RULES, window: windowOf("Sun 09:00-17:00", { whenClosed: "pause" }) };
     const { run } = await world.start({ rules });
@@ -192,7 +192,7 @@ describe("a run outside of the sending window", () => {
     expect(reached(world)).toEqual(["11"]);
   });
 
-  test("gives up a message whose window closes while it waits, and sends it when that opens", async () => {
+  test("withdraws a message if the window closes during its wait, and sends it after the opening", async () => {
     await using world = await openOutreach("10");
     world.network.answers.push({ waitMs: HOUR_MS });
     const window = windowOf("Sun 08:00-08:30, Sun 10:00-11:00", { whenClosed: "pause" });
@@ -207,7 +207,7 @@ describe("a run outside of the sending window", () => {
     expect(time).toBe("2026-03-01T10:00:01.000Z");
   });
 
-  test("writes first to the recipients in whose zone it is open, where each zone has its own", async () => {
+  test("sends first to recipients with an open window in their zone", async () => {
     await using world = await openOutreach();
     const zones = { "10": "America/New_York", "11": "Asia/Tokyo", "12": undefined };
     for (const [id, timezone] of Object.entries(zones)) {
@@ -230,7 +230,7 @@ describe("a run outside of the sending window", () => {
     ]);
   });
 
-  test("goes on with those whose window opens while it writes to the others", async () => {
+  test("continues with recipients after their window opens during the run", async () => {
     await using world = await openOutreach("10");
     world.network.people.set("11", person("11"));
     await world.append([addedOf({ id: "11" }, { timezone: "Europe/Berlin" })]);
@@ -241,7 +241,7 @@ describe("a run outside of the sending window", () => {
     expect(reached(world)).toEqual(["11", "10"]);
   });
 
-  test("reads no followers, which costs money, and reads them when it opens", async () => {
+  test("reads no followers until the window opens", async () => {
     await using world = await openOutreach();
     world.network.people.set("10", person("10"));
     const window = windowOf("Sun 09:00-19:00", { zone: "recipient" });
@@ -252,7 +252,7 @@ describe("a run outside of the sending window", () => {
     expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
   });
 
-  test("asks once about a handle that the network does not know, however often it waits", async () => {
+  test("looks up an unknown handle once, despite several waits", async () => {
     await using world = await openOutreach("10");
     await world.append([addedOf({ username: "unknown" }), addedOf({ id: "11" }, { timezone: "America/New_York" })]);
     world.network.people.set("11", person("11"));
@@ -262,7 +262,7 @@ describe("a run outside of the sending window", () => {
     expect(world.network.reads.filter((read) => read.startsWith("usersByUsername"))).toHaveLength(1);
   });
 
-  test("can be stopped while it waits", async () => {
+  test("can be stopped during the wait", async () => {
     await using world = await openOutreach("10");
     const rules = { ...RULES, window: windowOf("Mon 09:00-17:00", { whenClosed: "pause" }) };
     const { runner, run, projector } = await world.start({ rules, runMaxMs: 48 * HOUR_MS });

@@ -12,16 +12,16 @@ const WEEK = hoursOf("Mon-Fri 09:00-17:00, Sat 10:00-12:00");
 describe("the window is open", () => {
   test.each([
     ["from its first minute on", "2026-11-23T09:00:00Z", true],
-    ["not before", "2026-11-23T08:59:59.999Z", false],
+    ["not before its first minute", "2026-11-23T08:59:59.999Z", false],
     ["up to its last moment", "2026-11-27T16:59:59.999Z", true],
     ["not at its end", "2026-11-27T17:00:00Z", false],
-    ["on a day with hours of its own", "2026-11-28T10:00:00Z", true],
-    ["not on a day without any", "2026-11-29T10:00:00Z", false],
+    ["on a day with separate hours", "2026-11-28T10:00:00Z", true],
+    ["not on a day without hours", "2026-11-29T10:00:00Z", false],
   ])("%s", (_what, time, wanted) => {
     expect(isOpen(WEEK, "UTC", Date.parse(time))).toBe(wanted);
   });
 
-  test("by the clock of the zone", () => {
+  test("according to the clock of the zone", () => {
     const at = Date.parse("2026-11-23T08:30:00Z");
     expect(["UTC", "Europe/Berlin", "America/New_York"].map((zone) => isOpen(WEEK, zone, at))).toEqual([
       false,
@@ -31,7 +31,7 @@ describe("the window is open", () => {
   });
 });
 
-/** The next opening or closing as ISO 8601; undefined if there is none. */
+/** Returns the time when the sending window next opens or closes, as ISO 8601; undefined if it never does. */
 const changes = (text: string, zone: string, time: string): string | undefined => {
   const at = changesAt(hoursOf(text), zone, Date.parse(time));
   return at === undefined ? undefined : new Date(at).toISOString();
@@ -50,24 +50,24 @@ describe("the window changes next", () => {
       "2026-11-25T00:00:00.000Z",
     ],
     ["on the next morning", "Fri 22:00-02:00", "UTC", "2026-11-27T23:00:00Z", "2026-11-28T02:00:00.000Z"],
-    ["never, where it is always open", "Mon-Sun 00:00-24:00", "UTC", "2026-11-23T12:00:00Z", undefined],
+    ["never if it is always open", "Mon-Sun 00:00-24:00", "UTC", "2026-11-23T12:00:00Z", undefined],
     // Clocks jump from 02:00 to 03:00 at 01:00 UTC.
     [
-      "where a start is skipped, with the first time after it",
+      "at the first time after a skipped start",
       "Mon-Sun 02:30-04:00",
       "Europe/Berlin",
       "2026-03-28T23:30:00Z",
       "2026-03-29T01:00:00.000Z",
     ],
     [
-      "where all of it is skipped, a week later",
+      "a week later if all of it is skipped",
       "Sun 02:10-02:50",
       "Europe/Berlin",
       "2026-03-29T00:00:00Z",
       "2026-04-05T00:10:00.000Z",
     ],
     [
-      "where an end is skipped, at the change",
+      "at the clock change if its end is skipped",
       "Mon-Sun 01:00-02:30",
       "Europe/Berlin",
       "2026-03-29T00:30:00Z",
@@ -75,28 +75,28 @@ describe("the window changes next", () => {
     ],
     // Clocks are set from 03:00 back to 02:00 at 01:00 UTC.
     [
-      "where its hour comes twice, at the first end",
+      "at the first end if its hour occurs twice",
       "Mon-Sun 02:00-02:30",
       "Europe/Berlin",
       "2026-10-25T00:10:00Z",
       "2026-10-25T00:30:00.000Z",
     ],
     [
-      "where its hour comes twice, at the second start",
+      "at the second start if its hour occurs twice",
       "Mon-Sun 02:00-02:30",
       "Europe/Berlin",
       "2026-10-25T00:30:00Z",
       "2026-10-25T01:00:00.000Z",
     ],
     [
-      "where clocks go back by half an hour",
+      "at the second start if clocks go back by half an hour",
       "Mon-Sun 01:45-02:00",
       "Australia/Lord_Howe",
       "2026-04-04T15:00:00Z",
       "2026-04-04T15:15:00.000Z",
     ],
     [
-      "where a zone skips its only day, a week later",
+      "a week later if the zone skips its only day",
       "Fri 09:00-10:00",
       "Pacific/Apia",
       "2011-12-29T12:00:00Z",
@@ -106,7 +106,7 @@ describe("the window changes next", () => {
     expect(changes(text, zone, time)).toBe(wanted);
   });
 
-  test("as a clock on the wall shows it, minute by minute", () => {
+  test("as a wall clock shows it, minute by minute", () => {
     const zone = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu");
     const minute = fc.integer({ min: 0, max: 24 * 60 - 1 });
     const clock = (at: number): string =>
@@ -132,7 +132,7 @@ describe("with a clock that was set back behind the newest event", () => {
   const [open, closed] = [Date.parse("2026-11-23T10:00:00Z"), Date.parse("2026-11-23T18:00:00Z")];
   const at = (ms: number, clockMs: number) => ({ ms, clockMs, day: "", timezone: "UTC" });
 
-  test("the window is open where both show it so", () => {
+  test("the window is open only if it is open at both times", () => {
     const shown = [at(open, open), at(closed, open), at(closed, closed)].map((now) =>
       isClosedFor(window, undefined, now),
     );
@@ -140,7 +140,7 @@ describe("with a clock that was set back behind the newest event", () => {
     expect(isClosedFor(undefined, undefined, at(closed, closed))).toBe(false);
   });
 
-  test("it opens when the later of the two says so", () => {
+  test("the window opens according to the later time", () => {
     expect(new Date(opensAt(window, "UTC", at(closed, open))).toISOString()).toBe("2026-11-24T09:00:00.000Z");
     expect(opensAt(window, "UTC", at(open, open))).toBe(open);
   });

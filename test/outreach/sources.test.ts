@@ -18,14 +18,14 @@ async function worldOf(...ids: readonly string[]): Promise<OutreachHarness> {
 
 const reached = ({ network }: OutreachHarness): string[] => network.accepted.map(({ recipientId }) => recipientId);
 
-test("every page of followers is read, and no follower is asked about again", async () => {
+test("every page of followers is read, without another look-up of a follower", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14");
   const { run } = await world.start({ sources: [followers], rules });
   expect(await run()).toMatchObject({ reason: "completed", sent: 5 });
   expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 4"]);
 });
 
-test("no more people are read than the day has places for: each costs money", async () => {
+test("no more followers are read than the quota allows", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14");
   world.network.pageMax = 100;
   const { run } = await world.start({ sources: [followers], rules: { ...rules, dailyLimit: 3 } });
@@ -33,7 +33,7 @@ test("no more people are read than the day has places for: each costs money", as
   expect(world.network.reads).toEqual(["followers "]);
 });
 
-test("no more people of a list are looked up than the day has places for", async () => {
+test("no more listed recipients are looked up than the quota allows", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14");
   world.network.people.set("10", person("10", { receivesOurDm: false }));
   await world.list("10", "11", "12", "13", "14");
@@ -47,7 +47,7 @@ test("no more people of a list are looked up than the day has places for", async
   expect(world.network.reads).toEqual(["usersById 10,11", "usersById 12"]);
 });
 
-test("a dry run reads no more than a run would, and does not move on", async () => {
+test("a dry run reads no more than a run, and stores no cursor", async () => {
   await using world = await worldOf("10", "11", "12", "13", "14");
   const { run } = await world.start({ sources: [followers], rules: { ...rules, dailyLimit: 2 } });
   const rehearsed = await run({ dryRun: true });
@@ -62,7 +62,7 @@ test("a dry run reads no more than a run would, and does not move on", async () 
   expect(rehearsed.preview?.estimate.usd).toBe(real.usage.usd);
 });
 
-test("a 429 on a later page is waited for, and the run goes on from there", async () => {
+test("a run waits for a 429 on a later page, and continues there", async () => {
   await using world = await worldOf("10", "11", "12");
   const retryAt = world.time.now() + 900_000;
   world.network.faults.push(undefined, new SocialError("rate_limited", "wait", { retryAt }));
@@ -73,7 +73,7 @@ test("a 429 on a later page is waited for, and the run goes on from there", asyn
   expect(await world.events("RunPaused")).toMatchObject([{ data: { reason: "rate_limited", until } }]);
 });
 
-test("a dry run does not wait for a 429, and does not ask again at once either", async () => {
+test("a dry run ends at a 429 without a retry", async () => {
   await using world = await worldOf("10");
   world.network.faults.push(new SocialError("rate_limited", "wait", { retryAt: world.time.now() + 900_000 }));
   const { run } = await world.start({ sources: [followers], rules });
@@ -81,7 +81,7 @@ test("a dry run does not wait for a 429, and does not ask again at once either",
   expect(world.network.reads).toEqual(["followers "]);
 });
 
-test("a question that the network refuses ends the run with that reason, and it is announced", async () => {
+test("a rejected read ends the run as request_rejected, and is announced", async () => {
   await using world = await worldOf("10");
   world.network.faults.push(new SocialError("rejected", "told so"));
   const { run, announced } = await world.start({ sources: [openSource("list_members", { listId: "7" })], rules });
@@ -89,7 +89,7 @@ test("a question that the network refuses ends the run with that reason, and it 
   expect(announced).toEqual(["outreach stopped: request_rejected"]);
 });
 
-test("sources are merged in order, and who is in two of them gets one message and no skip in that run", async () => {
+test("sources are merged in order, and a recipient of two gets one message and no skip", async () => {
   await using world = await worldOf("10", "11", "12");
   world.network.lists.set("7", ["12", "10"]);
   await world.append([addedOf({ username: "user_11" })]);
@@ -108,10 +108,10 @@ test("followers without consent are skipped, once", async () => {
   expect(await run()).toMatchObject({ sent: 0, skipped: 0 });
 });
 
-describe("what one run left", () => {
+describe("a run after an earlier one", () => {
   const limited = { sources: [followers], rules: { ...rules, dailyLimit: 2 } };
 
-  test("is read by the next one where it stopped, also in another process", async () => {
+  test("continues at the stored cursor, also in another process", async () => {
     await using world = await worldOf("10", "11", "12", "13", "14");
     expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });
     world.time.jump(86_400_000);
@@ -121,7 +121,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 4"]);
   });
 
-  test("a page that was not worked off is read again", async () => {
+  test("reads an unfinished page again", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     world.network.answers.push(undefined, undefined, undefined, { stop: "credits_depleted" });
     const { run } = await world.start({ sources: [followers], rules });
@@ -130,7 +130,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers ", "followers 2", "followers 2"]);
   });
 
-  test("once all were read, only those are who came since", async () => {
+  test("reads only new followers once all were read", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     const { run } = await world.start({ sources: [followers], rules });
     expect(await run()).toMatchObject({ sent: 4 });
@@ -142,7 +142,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers "]);
   });
 
-  test("they are not all read again though the newest of them has left", async () => {
+  test("does not read all followers again if the newest has left", async () => {
     await using world = await worldOf("10", "11", "12", "13", "14", "15");
     const { run } = await world.start({ sources: [followers], rules });
     expect(await run()).toMatchObject({ sent: 6 });
@@ -152,7 +152,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers "]);
   });
 
-  test("new followers are met behind pages of people who were known before they followed", async () => {
+  test("finds new followers behind pages of known recipients", async () => {
     await using world = await worldOf("10", "11", "12");
     const daily = { sources: [followers], rules: { ...rules, dailyLimit: 10, requireConsent: true } };
     const nextRun = async () => {
@@ -178,7 +178,7 @@ describe("what one run left", () => {
     expect(reached(world)).toEqual(wanted);
   });
 
-  test("they are not all read again though whole pages of the newest have left", async () => {
+  test("does not read all followers again if whole pages of the newest have left", async () => {
     await using world = await worldOf("10", "11", "12", "13", "14", "15");
     const { run } = await world.start({ sources: [followers], rules });
     expect(await run()).toMatchObject({ sent: 6 });
@@ -188,7 +188,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers "]);
   });
 
-  test("a cursor that the network no longer takes restarts the pass", async () => {
+  test("restarts the pass if the network rejects the cursor", async () => {
     await using world = await worldOf("10", "11", "12", "13");
     expect(await (await world.start(limited)).run()).toMatchObject({ sent: 2 });
     world.time.jump(86_400_000);
@@ -198,7 +198,7 @@ describe("what one run left", () => {
     expect(world.network.reads).toEqual(["followers ", "followers 2", "followers ", "followers 2"]);
   });
 
-  test("a search goes on from the newest post of the last one", async () => {
+  test("continues a search after the newest known post", async () => {
     await using world = await worldOf("10", "11", "12");
     world.network.post("10", "tracking links");
     world.network.post("11", "links, links");

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { KeyReused } from "eventstore-lite";
+import { KeyReused } from "eventstore-lite/testing";
 import { person } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 import { METADATA } from "../harness/memory/log.ts";
@@ -8,7 +8,7 @@ import { METADATA } from "../harness/memory/log.ts";
 const numbers = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, index) => String(from + index));
 
-test("each recipient who consented gets one message, and each is recorded as intent and outcome", async () => {
+test("each recipient who consented gets one message, recorded as intent and outcome", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start();
 
@@ -48,7 +48,7 @@ test("a second run sends nothing, and records each skip once", async () => {
   expect(projector.state("stats")).toEqual({ sent: 1, skipped: 4, failed: 0 });
 });
 
-test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
+test("exactly 100 of 130 recipients get a message today, 30 tomorrow", async () => {
   await using world = await openOutreach(...numbers(101, 230));
   const { run, runner } = await world.start();
 
@@ -67,7 +67,7 @@ test("of 130 people exactly 100 get a message today, 30 tomorrow", async () => {
   expect(new Set(world.network.accepted.map(({ recipientId }) => recipientId)).size).toBe(130);
 });
 
-test("a clock set back to yesterday brings back no quota", async () => {
+test("a clock set back to yesterday does not restore the quota", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run, runner } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
   expect(await run()).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
@@ -75,7 +75,7 @@ test("a clock set back to yesterday brings back no quota", async () => {
   expect(await runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
 });
 
-test("the day is the calendar day of the quota's time zone", async () => {
+test("the quota day is the calendar day in the quota's time zone", async () => {
   await using world = await openOutreach("10", "11");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
   await run();
@@ -86,7 +86,7 @@ test("the day is the calendar day of the quota's time zone", async () => {
   expect(attempts.map(({ data }) => data.day)).toEqual(["2026-03-01", "2026-03-02"]);
 });
 
-test("a dry run says what a run would do, sends nothing, records no skip, and counts nowhere", async () => {
+test("a dry run predicts a run, sends nothing, and records no skip", async () => {
   await using world = await openOutreach();
   world.network.people.set("10", person("10"));
   world.network.people.set("11", person("11", { receivesOurDm: false }));
@@ -113,7 +113,7 @@ test("a dry run says what a run would do, sends nothing, records no skip, and co
   expect(projector.state("run").current).toBeNull();
 });
 
-test("a dry run stops at the day's quota, and runs when that is used up", async () => {
+test("a dry run stops at the day's quota, and also starts if that is used up", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 2 } });
   const before = await run({ dryRun: true });
@@ -124,7 +124,7 @@ test("a dry run stops at the day's quota, and runs when that is used up", async 
   expect(world.network.reads).toHaveLength(asked);
 });
 
-test("a person in the list by handle and again by id gets one message, and no skip in the run that wrote to them", async () => {
+test("a recipient listed by handle and by id gets one message and no skip", async () => {
   await using world = await openOutreach("10");
   const row = { recipient: { username: "USER_10" }, basis: "opt_in", fields: {}, source: "list" } as const;
   await world.append([{ type: "RecipientAdded", data: row }]);
@@ -148,7 +148,7 @@ test("a trigger repeated with its key answers with the first run and sends nothi
   expect(await world.events("RunStarted")).toHaveLength(1);
 });
 
-test("a trigger repeated with its key after a run that an outage ended starts another one, and no third", async () => {
+test("a trigger repeated with its key after an outage starts a second run, but no third", async () => {
   await using world = await openOutreach("10", "11");
   world.network.answers.push("unreachable");
   const { runner } = await world.start();
@@ -167,7 +167,7 @@ test("a trigger repeated with its key after a run that an outage ended starts an
   expect(await world.events("RunStarted")).toHaveLength(2);
 });
 
-test("a dry run repeated with its key is executed again: it has nothing to repeat", async () => {
+test("a dry run repeated with its key is executed again", async () => {
   await using world = await openOutreach();
   const { runner } = await world.start();
   for (const _ of [1, 2]) {
@@ -176,7 +176,7 @@ test("a dry run repeated with its key is executed again: it has nothing to repea
   }
 });
 
-test("a key of a dry run starts no run, also when its answer was lost, nor the other way round", async () => {
+test("a dry run's key starts no run, and a run's key starts no dry run", async () => {
   await using world = await openOutreach("10");
   const { runner } = await world.start();
   const trigger = async (dryRun: boolean, key: string) => {
@@ -190,7 +190,7 @@ test("a key of a dry run starts no run, also when its answer was lost, nor the o
   expect(await trigger(true, "monday").catch((fault: unknown) => fault)).toBeInstanceOf(KeyReused);
 });
 
-test("a suppression that comes between the look-up and the intent is obeyed", async () => {
+test("a suppression between the look-up and the intent prevents the message", async () => {
   await using world = await openOutreach("10", "11");
   const { network } = world;
   const suppressing = {
@@ -208,7 +208,7 @@ test("a suppression that comes between the look-up and the intent is obeyed", as
   expect(network.asked).toEqual(["10"]);
 });
 
-test("a suppression that comes between the last look and the intent is obeyed too", async () => {
+test("a suppression during the append of the intent prevents the message", async () => {
   await using world = await openOutreach("10", "11");
   const { context, run } = await world.start();
   const { store } = context.eventLog;
@@ -226,7 +226,7 @@ test("a suppression that comes between the last look and the intent is obeyed to
   expect(world.network.asked).toEqual(["11"]);
 });
 
-test("without an account nothing starts", async () => {
+test("no run starts without an account", async () => {
   await using world = await openOutreach();
   await world.append([{ type: "AccountUnlinked", data: { user_id: "1", revoked: true } }]);
   const { runner } = await world.start();
@@ -236,18 +236,21 @@ test("without an account nothing starts", async () => {
 
 const HOUR_MS = 3_600_000;
 
-test.each([2 * HOUR_MS, -HOUR_MS])("on a machine whose clock is %d ms from the log's no run starts", async (skewMs) => {
-  await using world = await openOutreach("10");
-  const { runner } = await world.start({ skewMs: () => skewMs });
-  for (const dryRun of [false, true])
-    expect(await runner.trigger({ dryRun, metadata: METADATA })).toEqual({ kind: "clock_skewed", skewMs });
-  expect(world.network.accepted).toEqual([]);
-  expect((await world.events("RunRefused")).map(({ data }) => data.reason)).toEqual(["clock_skewed", "clock_skewed"]);
-  const { run } = await world.start({ skewMs: () => 4 * 60_000 });
-  expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
-});
+test.each([2 * HOUR_MS, -HOUR_MS])(
+  "no run starts if the machine's clock differs by %d ms from the log's",
+  async (skewMs) => {
+    await using world = await openOutreach("10");
+    const { runner } = await world.start({ skewMs: () => skewMs });
+    for (const dryRun of [false, true])
+      expect(await runner.trigger({ dryRun, metadata: METADATA })).toEqual({ kind: "clock_skewed", skewMs });
+    expect(world.network.accepted).toEqual([]);
+    expect((await world.events("RunRefused")).map(({ data }) => data.reason)).toEqual(["clock_skewed", "clock_skewed"]);
+    const { run } = await world.start({ skewMs: () => 4 * 60_000 });
+    expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
+  },
+);
 
-test("a clock that is moved during a run ends it, and the operator is told", async () => {
+test("a clock change during a run ends it, and is announced", async () => {
   await using world = await openOutreach("10", "11");
   const { run, announced } = await world.start({
     skewMs: () => (world.network.accepted.length === 0 ? 0 : -26 * HOUR_MS),
@@ -256,7 +259,7 @@ test("a clock that is moved during a run ends it, and the operator is told", asy
   expect(announced).toEqual(["outreach stopped: clock_skewed"]);
 });
 
-test("a clock that is moved between intent and request costs no message: it is withdrawn, and sent by a later run", async () => {
+test("a clock change between intent and request withdraws the message, which a later run sends", async () => {
   await using world = await openOutreach("10");
   let isMoved = true;
   const first = await world.start();

@@ -9,7 +9,7 @@ const METADATA = { caller: "ann" };
 
 type Instance = Awaited<ReturnType<OutreachHarness["start"]>>;
 
-/** Requests a stop on one instance as soon as another sees an event of the type. */
+/** Asks one instance to stop the run as soon as another instance sees an event of this type. */
 function stopAt(type: EventType, seenBy: Instance, asked: Instance): Promise<StopRequested> {
   return new Promise((resolve, reject) => {
     const unlisten = seenBy.projector.listen((event) => {
@@ -20,8 +20,8 @@ function stopAt(type: EventType, seenBy: Instance, asked: Instance): Promise<Sto
   });
 }
 
-describe("a run that is asked to stop", () => {
-  test("ends in the middle of a wait of 15 minutes, also when another instance is asked", async () => {
+describe("a run with a stop request", () => {
+  test("ends during a wait of 15 minutes, also if another instance receives the request", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 15 * 60_000 });
     const [one, other] = [await world.start(), await world.start()];
@@ -40,7 +40,7 @@ describe("a run that is asked to stop", () => {
     ]);
   });
 
-  test("lets the message in flight go, records that it was sent, and sends no other", async () => {
+  test("completes the message in flight, and sends no other", async () => {
     await using world = await openOutreach("10", "11", "12");
     const instance: Instance = await world.start({
       network: {
@@ -55,7 +55,7 @@ describe("a run that is asked to stop", () => {
     expect(world.network.asked).toEqual(["10"]);
   });
 
-  test("sends nothing where the request came before the last look", async () => {
+  test("withdraws a message if the request arrives before the last check", async () => {
     await using world = await openOutreach("10", "11", "12");
     const [one, other] = [await world.start(), await world.start()];
     const stopping = stopAt("DirectMessageAttempted", one, other);
@@ -64,7 +64,7 @@ describe("a run that is asked to stop", () => {
     expect(world.network.asked).toEqual([]);
   });
 
-  test("leaves the rest to the next run, which the request does not stop, and frees its idempotency key", async () => {
+  test("leaves the rest to the next run, and releases its idempotency key", async () => {
     await using world = await openOutreach("10", "11", "12");
     world.network.answers.push({ waitMs: 15 * 60_000 });
     const instance = await world.start();
@@ -75,7 +75,7 @@ describe("a run that is asked to stop", () => {
     expect(await instance.run()).toMatchObject({ reason: "completed", sent: 3 });
   });
 
-  test("may be a dry run, which then says what it had found", async () => {
+  test("can be a dry run, which reports its preview", async () => {
     await using world = await openOutreach("10", "11", "12");
     const [one, other] = [await world.start(), await world.start()];
     void stopAt("RunStarted", one, other);
@@ -84,7 +84,7 @@ describe("a run that is asked to stop", () => {
   });
 });
 
-test("without a run in progress there is nothing to stop, and nothing is recorded", async () => {
+test("a stop request without a run in progress is refused and not recorded", async () => {
   await using world = await openOutreach("10", "11", "12");
   const { context } = await world.start();
   expect(await requestStop(context, undefined, METADATA)).toEqual({ kind: "not_in_progress" });

@@ -7,7 +7,7 @@ import { REPLIES } from "./replies.ts";
 const DEFAULTS = ["stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "opt out", "opt-out"];
 const isOptOut = createStopWords(DEFAULTS);
 
-describe("asks to be left alone", () => {
+describe("a text with a stop word", () => {
   test.each([
     "STOP",
     "Stop!!",
@@ -26,12 +26,12 @@ describe("asks to be left alone", () => {
     "STOP\ufe0f\u{1f64f}\u{1f3fd}",
     "\u{1d412}\u{1d413}\u{1d40e}\u{1d40f}",
     "_stop_",
-  ])("%p", (text) => {
+  ])("is recognized: %p", (text) => {
     expect(isOptOut(text)).toBe(true);
   });
 });
 
-describe("does not", () => {
+describe("a text without a stop word", () => {
   test.each([
     "Where is my stopwatch?",
     "nonstop",
@@ -42,12 +42,12 @@ describe("does not", () => {
     "opto ut",
     "stöp",
     "stop\u0308",
-  ])("%p", (text) => {
+  ])("is no opt-out: %p", (text) => {
     expect(isOptOut(text)).toBe(false);
   });
 });
 
-test("words of other scripts, apostrophes of any kind, and characters with a meaning in patterns", () => {
+test("a stop word may have another script, an apostrophe or a pattern's characters", () => {
   const other = createStopWords(["停止", "don’t write", "nein danke", "c++", " ", "หยุด"]);
   expect(
     ["停止してください", "please don't  WRITE again", "Nein, danke", "NEIN DANKE!", "no c++", "ได้โปรดหยุดเถอะ"].map(
@@ -58,14 +58,14 @@ test("words of other scripts, apostrophes of any kind, and characters with a mea
 });
 
 test.each(["don't write", "don’t write", "don`t write", "don´t write", "don‛t write", "don′t write", "don＇t write"])(
-  "an apostrophe is one however it is typed: %p",
+  "all kinds of apostrophes are equal: %p",
   (text) => {
     expect(createStopWords(["don't write"])(text)).toBe(true);
     expect(createStopWords([text])("Please DON'T write")).toBe(true);
   },
 );
 
-test("Turkish capitals and Korean endings hide no word", () => {
+test("Turkish capitals and Korean endings do not hide a stop word", () => {
   const other = createStopWords(["iptal", "수신거부", "그만"]);
   expect(["İPTAL", "İptal et", "iptal", "수신거부합니다", "그만 보내세요", "iptali"].map(other)).toEqual([
     true,
@@ -77,7 +77,7 @@ test("Turkish capitals and Korean endings hide no word", () => {
   ]);
 });
 
-test("a stop word is found whatever stands around it, but letters and digits", () => {
+test("a stop word is found between any characters but letters and digits", () => {
   const around = fc
     .string({ unit: "grapheme", maxLength: 12 })
     .filter((text) => !/[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}]/u.test(text.normalize("NFKC")));
@@ -89,7 +89,7 @@ test("a stop word is found whatever stands around it, but letters and digits", (
   );
 });
 
-test("no text makes it fail or takes it long", () => {
+test("arbitrary and long texts cause no exception", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 2_000 }), (text) => {
       expect(typeof isOptOut(text)).toBe("boolean");
@@ -108,14 +108,14 @@ test.each([
   ["nonstop tracking", false, false],
   ["opt stop tracking out", false, true],
   ["stop", true, false],
-])("of two wishes, %j", (text, isLeavingAlone, isTracking) => {
+])("opt-out and tracking opt-out are distinguished in %j", (text, isLeavingAlone, isTracking) => {
   const tracking = ["stop tracking", "don't track"];
   expect(createStopWords(DEFAULTS, tracking)(text)).toBe(isLeavingAlone);
   const isTrackingOptOut = createStopWords(tracking);
   expect(isTrackingOptOut(text)).toBe(isTracking);
 });
 
-describe("what a reply asks for", () => {
+describe("the wish in a reply", () => {
   const readWish = createWishReader(DEFAULTS, ["stop tracking", "don't track"]);
 
   test.each([
@@ -135,14 +135,14 @@ describe("what a reply asks for", () => {
     ["weekend", undefined],
     ["please", undefined],
     ["", undefined],
-  ] as const)("%j: %p", (text, wish) => {
+  ] as const)("%j is read as %p", (text, wish) => {
     expect(readWish(text)).toBe(wish);
   });
 
   const all = Object.values(REPLIES);
   const merged = [...new Set(all.flatMap(({ words }) => words))];
 
-  test("of 200 replies that mean stop none is missed that has a stop word, and of 100 others none is taken", () => {
+  test("is found in 200 opt-outs with a stop word, and suppresses none of 100 other replies", () => {
     const figures = { stop: 0, other: 0, suppressed: 0, held: 0, taken: 0 };
     for (const { words, stop, other } of all) {
       figures.stop += stop.length;
@@ -161,7 +161,7 @@ describe("what a reply asks for", () => {
     expect(figures).toEqual({ stop: 200, other: 100, suppressed: 157, held: 29, taken: 64 });
   });
 
-  test("whatever has a stop word is a wish or a doubt, and nothing else is", () => {
+  test("is stop or doubt exactly if the text has a stop word", () => {
     const parts = fc.constantFrom(...merged, ...all.flatMap(({ stop, other }) => [...stop, ...other]));
     const [read, hasWord] = [createWishReader(merged), createStopWords(merged)];
     fc.assert(

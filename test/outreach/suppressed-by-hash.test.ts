@@ -17,22 +17,24 @@ const OPTIONS = { chunkRows: 10, signal: new AbortController().signal };
 
 type Started = Awaited<ReturnType<OutreachHarness["start"]>>;
 
-const depsOf = ({ context: { eventLog, projector } }: Started) => ({
-  eventLog,
-  projector,
+const depsOf = ({ context }: Started) => ({
+  ...context,
   hashesOf: RULES.hashes,
   findLinkKeys: RULES.findLinkKeys,
   sleep: async () => {},
   random: () => 0,
 });
 
-/** Imports a list that contains only the hash of one name. */
+/** Imports a suppression list that contains only the hash of one id or handle. */
 function suppressByHash(instance: Started, name: Recipient): Promise<unknown> {
   const rows = RULES.hashes(name).map((hash): SuppressionRow => ({ line: 1, suppression: { hash, reason: "list" } }));
   return importSuppressions(depsOf(instance), rows, METADATA, OPTIONS);
 }
 
-/** An import shows the person's new handle; then a run finds them. */
+/**
+ * Renames Ann, imports her under the new handle and makes two runs. Returns the number of messages that the network
+ * accepted.
+ */
 async function renameAndRun({ network, time, append }: OutreachHarness, { run }: Started) {
   network.people.set(ANN.id, person(ANN.id, { username: "ann_new" }));
   await append([addedOf({ id: ANN.id, username: "ann_new" })]);
@@ -45,11 +47,11 @@ async function renameAndRun({ network, time, append }: OutreachHarness, { run }:
 
 const handle = { username: ANN.username };
 
-describe("a list has the hash of a handle, and its recipient gets no message under another handle", () => {
+describe("a recipient with a suppressed hash of their handle gets no message under a new handle", () => {
   test.each([
-    ["known before the list by both names", [addedOf(ANN)], false],
-    ["whose handle a message has shown", [addedOf({ id: ANN.id }), received("10")], false],
-    ["known by the handle alone, until they write", [addedOf(handle)], true],
+    ["if both names were known before", [addedOf(ANN)], false],
+    ["if a message has shown the handle", [addedOf({ id: ANN.id }), received("10")], false],
+    ["if only the handle was known until they wrote", [addedOf(handle)], true],
   ])("%s", async (_how, before, writes) => {
     await using world = await openOutreach();
     world.network.people.set(ANN.id, person(ANN.id));
@@ -64,7 +66,7 @@ describe("a list has the hash of a handle, and its recipient gets no message und
     expect(hashes).toEqual(expect.arrayContaining([...RULES.hashes(ANN)]));
   });
 
-  test("imported after it", async () => {
+  test("if they are imported afterwards", async () => {
     await using world = await openOutreach();
     world.network.people.set(ANN.id, person(ANN.id));
     const instance = await world.start();
@@ -80,7 +82,7 @@ describe("a list has the hash of a handle, and its recipient gets no message und
     expect(await renameAndRun(world, instance)).toBe(0);
   });
 
-  test("met by a run, which skips them: also where the log has that skip of an older version", async () => {
+  test("if a run skips them, also with a recorded skip", async () => {
     await using world = await openOutreach("10");
     const instance = await world.start({ sources: [openSource("list")] });
     await suppressByHash(instance, handle);
@@ -91,7 +93,7 @@ describe("a list has the hash of a handle, and its recipient gets no message und
     expect(await world.events("DirectMessageSkipped")).toHaveLength(1);
   });
 
-  test("met by a dry run, which records nothing, and then by a message", async () => {
+  test("if a dry run and then a message names them", async () => {
     await using world = await openOutreach("10");
     const instance = await world.start();
     await suppressByHash(instance, handle);
@@ -102,7 +104,7 @@ describe("a list has the hash of a handle, and its recipient gets no message und
     expect(await renameAndRun(world, instance)).toBe(0);
   });
 
-  test("who answers with a stop word: that is recorded, although the hash suppressed them before", async () => {
+  test("if they reply with a stop word, which is recorded as opt_out", async () => {
     await using world = await openOutreach();
     world.network.people.set(ANN.id, person(ANN.id));
     const instance = await world.start();
@@ -118,13 +120,13 @@ describe("a list has the hash of a handle, and its recipient gets no message und
   });
 });
 
-describe("a suppression by a handle that the log does not know", () => {
+describe("a suppression by an unknown handle", () => {
   const asking = (network: Pick<SocialNetwork, "usersByUsername">) => ({
     network,
     tokens: { use: <T>(call: (token: string) => Promise<T>) => call("token") },
   });
 
-  test("asks the network whose it is, and holds for the id", async () => {
+  test("looks the handle up at the network, and applies to the id", async () => {
     await using world = await openOutreach("10");
     const instance = await world.start();
     const deps = { ...depsOf(instance), account: asking(world.network) };
@@ -138,7 +140,7 @@ describe("a suppression by a handle that the log does not know", () => {
     expect(world.network.reads).toEqual(["usersByUsername user_10"]);
   });
 
-  test("holds for the handle where the network cannot be asked", async () => {
+  test("applies to the handle if the network is unavailable", async () => {
     await using world = await openOutreach("10");
     const instance = await world.start();
     const failing = [new SocialError("unavailable", "down"), new Error("no vault")];

@@ -10,10 +10,16 @@ import { startXServer, type Answer } from "./x-server.ts";
 const MINUTE_MS = 60_000;
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
-/** Timeout for a silent server, shorter than the client's, to keep the test fast. */
+/**
+ * Time-out of requests that the server leaves unanswered, in ms. It is shorter than the client's own, to keep the test
+ * fast.
+ */
 const SILENCE_MS = 1_000;
 
-/** A log of two people, 10 and 11, and X over HTTP, which gives these answers to the first sends. */
+/**
+ * Opens a log with two recipients, 10 and 11, and a fake X over HTTP that gives these answers to the first requests to
+ * send.
+ */
 function openWithX(...answers: Answer[]) {
   return openWithXOn("in a file", ...answers);
 }
@@ -62,14 +68,14 @@ const CREDITS = "Your enrolled account [1] does not have any credits to fulfill 
 const CAPPED = "Usage cap exceeded: Monthly product cap";
 const NO_DM = "You do not have permission to DM one or more participants.";
 
-/** Rate-limit headers of an endpoint; `inMs` is the time until the reset. */
+/** Builds the rate-limit headers of an answer; `inMs` is the time until the limit resets. */
 const windowOf = (remaining: number, inMs: number, prefix = "x-rate-limit") => ({
   [`${prefix}-limit`]: "40000",
   [`${prefix}-remaining`]: String(remaining),
   [`${prefix}-reset`]: String((START + inMs) / 1000),
 });
 
-describe("the account may not send: the run ends, it is announced to the operator, and all recipients are open to a later run", () => {
+describe("an answer that the account may not send", () => {
   const STOPS = {
     credits_depleted: [
       named("402 of api.twitter.com", problem(402, "CreditsDepleted", CREDITS, `${TWITTER}credits`)),
@@ -108,7 +114,7 @@ describe("the account may not send: the run ends, it is announced to the operato
   const table = Object.entries(STOPS).flatMap(([reason, answers]) =>
     answers.map(([name, answer]) => [reason, name, answer] as const),
   );
-  test.each(table)("%s: %s", async (reason, _name, answer) => {
+  test.each(table)("ends the run as %s, is announced, and loses no recipient: %s", async (reason, _name, answer) => {
     await using outreach = await openWithX(answer);
     const { run, world, asked, announced, used, projector } = outreach;
     expect(await run()).toMatchObject({ reason, sent: 0, failed: 1, in_doubt: 0, usage: { sends: 0 } });
@@ -127,7 +133,7 @@ describe("the account may not send: the run ends, it is announced to the operato
   });
 });
 
-describe("the grant is dead: the run ends, and all recipients are open to a later run", () => {
+describe("an answer that the grant is dead", () => {
   test.each([
     named("401", problem(401, "Unauthorized", "Unauthorized")),
     named("401 without a word", { status: 401 }),
@@ -135,7 +141,7 @@ describe("the grant is dead: the run ends, and all recipients are open to a late
     named("code 89", legacy(401, 89, "Invalid or expired token.")),
     named("code 32 with 403", legacy(403, 32, "Could not authenticate you.")),
     named("code 215 with 400", legacy(400, 215, "Bad authentication data.")),
-  ])("%s", async (_name, answer) => {
+  ])("ends the run, and loses no recipient: %s", async (_name, answer) => {
     await using outreach = await openWithX(answer);
     const { run, world, asked, used } = outreach;
     expect(await run()).toMatchObject({ reason: "not_authorized", sent: 0, failed: 1, in_doubt: 0 });
@@ -148,7 +154,7 @@ describe("the grant is dead: the run ends, and all recipients are open to a late
   });
 });
 
-describe("it is about this person: the run goes on, and the person is never tried again", () => {
+describe("an answer about the recipient", () => {
   test.each([
     ["recipient_closed", ...named("403", problem(403, "Forbidden", NO_DM))],
     ["recipient_closed", ...named("403 with another type", problem(403, "Forbidden", NO_DM, `${X}forbidden`))],
@@ -171,7 +177,7 @@ describe("it is about this person: the run goes on, and the person is never trie
       ...named("404", problem(404, "Not Found Error", "Could not find user", `${TWITTER}resource-not-found`)),
     ],
     ["rejected", ...named("403 for a resource", problem(403, "No", "No", `${X}not-authorized-for-resource`))],
-  ] as const)("%s: %s", async (reason, _name, answer) => {
+  ] as const)("closes the recipient as %s, and the run continues: %s", async (reason, _name, answer) => {
     await using outreach = await openWithX(answer);
     const { run, world, asked, announced, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0, usage: { sends: 1 } });
@@ -186,7 +192,7 @@ describe("it is about this person: the run goes on, and the person is never trie
 });
 
 test.each([349, 476, 151, 9999].flatMap((code) => LOG_ENGINES.map((engine) => [code, engine] as const)))(
-  "code %i for as many people in a row as there are is theirs, and ends no run: in a log %s",
+  "code %i closes any number of recipients, and the run continues: in a log %s",
   async (code, engine) => {
     const refusals = Array.from({ length: REFUSED_IN_A_ROW_MAX + 2 }, () => legacy(403, code));
     await using outreach = await openWithXOn(engine, ...refusals);
@@ -203,7 +209,7 @@ test.each([349, 476, 151, 9999].flatMap((code) => LOG_ENGINES.map((engine) => [c
   },
 );
 
-describe("X asks to wait: the run does, and then the same message goes to the same person", () => {
+describe("an answer that asks to wait", () => {
   const limited = problem(429, "Too Many Requests", "Too Many Requests");
   test.each([
     [10, ...named("429 with an exhausted window", { ...limited, headers: windowOf(0, 10 * MINUTE_MS) })],
@@ -222,7 +228,7 @@ describe("X asks to wait: the run does, and then the same message goes to the sa
     [15, ...named("code 88", legacy(429, 88, "Rate limit exceeded"))],
     [15, ...named("code 88 with 400", legacy(400, 88, "Rate limit exceeded"))],
     [15, ...named("429 with a code", coded(429, 429, "Too Many Requests"))],
-  ] as const)("%i minutes: %s", async (minutes, _name, answer) => {
+  ] as const)("pauses the run for %i minutes, which then repeats the message: %s", async (minutes, _name, answer) => {
     await using outreach = await openWithX(answer);
     const { run, world, asked, announced, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0, usage: { sends: 2 } });
@@ -237,7 +243,7 @@ describe("X asks to wait: the run does, and then the same message goes to the sa
   });
 });
 
-describe("the outcome is unknown: the run goes on, and the conversation shows what happened", () => {
+describe("an answer with an unknown outcome", () => {
   const DOUBTS = [
     named("500", problem(500, "Internal Server Error", "Something is broken.")),
     named("502 in HTML", { status: 502, headers: { "content-type": "text/html" }, body: "<html>Bad Gateway</html>" }),
@@ -259,7 +265,7 @@ describe("the outcome is unknown: the run goes on, and the conversation shows wh
     named("code 187", legacy(403, 187, "Status is a duplicate.")),
   ] as const;
 
-  test.each(DOUBTS)("%s of a message that arrived", async (_name, answer) => {
+  test.each(DOUBTS)("is settled as sent if the message arrived: %s", async (_name, answer) => {
     await using outreach = await openWithX({ ...answer, delivered: true });
     const { run, world, asked, announced, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0, usage: { sends: 2 } });
@@ -274,7 +280,7 @@ describe("the outcome is unknown: the run goes on, and the conversation shows wh
     expect(used()).toBe(2);
   });
 
-  test.each(DOUBTS)("%s of a message that did not arrive", async (_name, answer) => {
+  test.each(DOUBTS)("is settled as failed if the message did not arrive: %s", async (_name, answer) => {
     await using outreach = await openWithX(answer);
     const { run, world, asked, used } = outreach;
     expect(await run()).toMatchObject({ reason: "completed", sent: 1, failed: 1, in_doubt: 0 });
@@ -288,7 +294,7 @@ describe("the outcome is unknown: the run goes on, and the conversation shows wh
   });
 });
 
-test("201 with errors beside the message's id is sent", async () => {
+test("a 201 with errors and a message id counts as sent", async () => {
   const body = { data: { dm_event_id: "77" }, errors: [{ title: "Odd", detail: "odd", type: `${X}odd` }] };
   await using outreach = await openWithX({ status: 201, body, delivered: true });
   expect(await outreach.run()).toMatchObject({ reason: "completed", sent: 2, failed: 0, in_doubt: 0 });

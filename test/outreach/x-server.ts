@@ -3,23 +3,23 @@ import type { AddressInfo } from "node:net";
 import { text as bodyOf } from "node:stream/consumers";
 import { OWN } from "../harness/memory/social-network.ts";
 
-/** The answer to a send. */
+/** Answer of the fake X to a request to send. */
 export interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string is sent unchanged, anything else as JSON. */
+  /** Body of the answer: a string is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
-  /** No answer, a connection closed before the answer, or in its middle. */
+  /** Transport fault instead of a normal answer: none at all, a connection closed before it, or in the middle of it. */
   readonly fault?: "silence" | "reset" | "cut";
-  /** True if the message is in the conversation nevertheless. */
+  /** True if the message is in the conversation, although the answer may say otherwise. */
   readonly delivered?: boolean;
 }
 
 export interface XServer extends AsyncDisposable {
   readonly url: string;
-  /** Answers to the next sends, in this order; all later sends succeed. */
+  /** Answers to the next requests to send, in this order. All later requests succeed. */
   readonly answers: Answer[];
-  /** Recipients of the attempted sends, in order. */
+  /** Ids of the recipients in the requests to send, in order. */
   readonly asked: string[];
 }
 
@@ -31,7 +31,7 @@ interface Message {
 }
 
 /**
- * X over real HTTP for one run: all people exist and accept messages, and none of them writes. `clock` also dates its
+ * Starts a fake X over real HTTP. All people exist and accept messages, and none of them writes. `clock` also dates its
  * answers.
  */
 export async function startXServer(clock: () => number): Promise<XServer> {

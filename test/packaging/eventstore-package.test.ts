@@ -37,8 +37,8 @@ function succeed(...command: readonly string[]): string {
 
 const example = (): string => /```ts\n(.*?)```/s.exec(readFileSync(join(SOURCE, "README.md"), "utf8"))?.[1] ?? "";
 
-describe("the event store as a package", () => {
-  test("holds JavaScript and types alone, which name each other and nothing of a test runner", () => {
+describe("the event store's package", () => {
+  test("contains only JavaScript and types, without references to a test runner", () => {
     const files = [...new Bun.Glob("node_modules/eventstore-lite/**/*").scanSync(project.path)];
     const modules = files.filter((file) => /\.(?:js|d\.ts)$/.test(file));
     expect(files.filter((file) => /(?<!\.d)\.ts$|\/(?:test|bench)\//.test(file))).toEqual([]);
@@ -57,21 +57,23 @@ describe("the event store as a package", () => {
   test.each([
     ["bun", () => [process.execPath]],
     ["deno", () => [denoProgram(), "run", "--allow-all", "--no-prompt"]],
-  ])("runs its README's example on %s", (name, program) => {
+  ])("runs the README's example on %s", (name, program) => {
     writeFileSync(project.file(`${name}.js`), example().replace("./data/", `./${name}/`));
     expect(succeed(...program(), `${name}.js`)).toBe("1 ItemAdded true\ntrue\n");
   });
 
-  test("gives its types to programs that compile against it", () => {
+  test("provides types to a program that compiles against it", () => {
     writeFileSync(
       project.file("types.ts"),
       `${example()}
-import { storeContract } from "eventstore-lite/contract";
 import { migrate } from "eventstore-lite/postgres";
+import { openCheckpoint } from "eventstore-lite/proof";
+import { openSegment } from "eventstore-lite/segments";
+import { storeContract } from "eventstore-lite/testing";
 const position: number = (await store.head()).position;
 // @ts-expect-error -- a position is no text
 const text: string = (await store.head()).position;
-export { migrate, position, storeContract, text };
+export { migrate, openCheckpoint, openSegment, position, storeContract, text };
 `,
     );
     symlinkSync(
@@ -90,7 +92,7 @@ export { migrate, position, storeContract, text };
     succeed(process.execPath, "check", "--no-script", "-p", "tsconfig.json");
   });
 
-  test("is described to JSR as to npm", () => {
+  test("has the same description for JSR and npm", () => {
     const { exports, version, dependencies } = JSON.parse(readFileSync(join(SOURCE, "package.json"), "utf8"));
     const described = JSON.parse(readFileSync(join(SOURCE, "jsr.json"), "utf8"));
     const published = Object.entries(exports).filter(([, path]) => String(path).startsWith("./src/"));

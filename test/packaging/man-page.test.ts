@@ -12,7 +12,7 @@ const reachlog = await loadReachlog();
 
 const PAGE = manPage();
 
-/** The text as a reader sees it, without escapes. */
+/** Text of the manual page as a reader sees it, without escapes. */
 const TEXT = PAGE.replaceAll(String.raw`\-`, "-");
 
 function sections(title: string): readonly string[] {
@@ -20,7 +20,7 @@ function sections(title: string): readonly string[] {
   return (text.split("\n.SH ")[0] ?? "").split(/^\.(?:SS|TP\n\.B) /m).slice(1);
 }
 
-test("the manual page has each command with its options", () => {
+test("the manual page describes each command and its options", () => {
   const silent = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
   const commands = describeCommands(reachlog(silent));
   for (const { path, commands: below, options } of commands.filter((one) => one.path !== " help")) {
@@ -33,7 +33,7 @@ test("the manual page has each command with its options", () => {
   }
 });
 
-test("it has each exit code and each setting, once", () => {
+test("the manual page lists each exit code and each setting once", () => {
   const codes = sections("EXIT STATUS").map((text) => Number(text.split("\n")[0]));
   expect(codes).toEqual([...Object.values(EXIT), 130, 141]);
   const shown = sections("ENVIRONMENT").map((text) => text.split("=")[0] ?? "");
@@ -41,7 +41,7 @@ test("it has each exit code and each setting, once", () => {
   for (const file of secretFiles.keys()) expect(TEXT.split(new RegExp(`\\b${file}\\b`))).toHaveLength(2);
 });
 
-test("no text of ours is taken for a request", () => {
+test("no text of the manual page is read as a roff request", () => {
   const requests = new Set(PAGE.split("\n").flatMap((line) => /^[.'](\S*)/.exec(line)?.[1] ?? []));
   expect(requests).toEqual(new Set(["TH", "SH", "B", "I", "RI", "SS", "PP", "TP", "nf", "fi"]));
   expect(PAGE).toContain(

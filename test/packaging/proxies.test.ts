@@ -11,7 +11,7 @@ interface Document {
   >;
 }
 
-test("nginx keeps no list of people on its disk: it buffers no request that takes one", () => {
+test("nginx does not buffer requests that upload lists of recipients", () => {
   const { paths } = JSON.parse(readFileSync(join(ROOT, "openapi.json"), "utf8")) as Document;
   const taking = Object.entries(paths).flatMap(([path, { post }]) =>
     "text/csv" in (post?.requestBody?.content ?? {}) ? [path] : [],

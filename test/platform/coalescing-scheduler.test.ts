@@ -24,7 +24,7 @@ function heldTurns() {
   };
 }
 
-test("there is one turn at a time, and one more for whatever was asked meanwhile", async () => {
+test("one turn runs at a time, and requests during it cause one more", async () => {
   const { turns, ends, begun } = heldTurns();
   turns.ask();
   turns.ask();
@@ -39,7 +39,7 @@ test("there is one turn at a time, and one more for whatever was asked meanwhile
   expect(ends.length).toBe(2);
 });
 
-test("a turn asked for after all have ended begins too", async () => {
+test("a request after the last turn begins another turn", async () => {
   const { turns, ends, begun } = heldTurns();
   turns.ask();
   await begun(1);
@@ -51,7 +51,7 @@ test("a turn asked for after all have ended begins too", async () => {
   expect(ends.length).toBe(2);
 });
 
-test("whatever is asked for in one round of the event loop is one turn, which comes after it", async () => {
+test("requests in one round of the event loop cause one turn after it", async () => {
   const { turns, ends, begun } = heldTurns();
   turns.ask();
   expect(ends.length).toBe(0);
@@ -63,14 +63,14 @@ test("whatever is asked for in one round of the event loop is one turn, which co
   expect(ends.length).toBe(1);
 });
 
-test("a stop before the turn has begun keeps it from beginning", async () => {
+test("a stop before a turn prevents it", async () => {
   const { turns, ends } = heldTurns();
   turns.ask();
   await turns.stop();
   expect(ends.length).toBe(0);
 });
 
-test("a stop waits for the turn under way, and none begins after it", async () => {
+test("a stop waits for the current turn, and no turn begins after it", async () => {
   const { turns, ends, begun } = heldTurns();
   turns.ask();
   await begun(1);

@@ -14,7 +14,7 @@ const PROGRAM = `
   setTimeout(() => console.log("goes on"), 50);
 `;
 
-test("a fault that no code catches is one line without the fault's own members, and the process goes on", async () => {
+test("an uncaught error is logged in one line without its properties, and the process continues", async () => {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", PROGRAM]);
   expect([exitCode, stdout.toString()]).toEqual([0, "goes on\n"]);
   const text = stderr.toString();

@@ -24,7 +24,7 @@ test.each(Object.entries(HOSTILE))("a value that %s is one JSON record on one li
   });
 });
 
-test("a line that cannot be written, on a full disk, is no fault of the caller", () => {
+test("a failed write of a line does not throw", () => {
   const log = createLogger(
     "debug",
     () => {

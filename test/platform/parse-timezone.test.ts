@@ -10,6 +10,6 @@ test.each([
   ["Mars/Base", undefined],
   ["+02:00", undefined],
   ["", undefined],
-])("%p is the zone %p, at any time that it is asked for", (raw, wanted) => {
+])("%p is the zone %p, also when asked again", (raw, wanted) => {
   expect([parseTimezone(raw), parseTimezone(raw)]).toEqual([wanted, wanted]);
 });

@@ -18,7 +18,7 @@ function openProcess() {
 test.each([
   ["SIGINT", 130],
   ["SIGTERM", 143],
-] as const)("a command that watches no signal ends at once: %s", (signal, code) => {
+] as const)("%s ends a command at once that watches no signal", (signal, code) => {
   const { process, send } = openProcess();
   send(signal);
   expect(process.exited).toEqual([code]);
@@ -27,7 +27,7 @@ test.each([
 test.each([
   ["SIGINT", 130],
   ["SIGTERM", 143],
-] as const)("%s ends a command that watches it in order, and at once where it comes a second later", (signal, code) => {
+] as const)("%s aborts a command that watches it, and exits if repeated a second later", (signal, code) => {
   const { process, interruption, send } = openProcess();
   const { signal: watched } = interruption;
   send(signal);
@@ -42,7 +42,7 @@ test.each([
   expect(process.exited).toEqual([code]);
 });
 
-test("another signal within the second hurries no more than the same one", () => {
+test("a different signal within the second does not exit either", () => {
   const { process, interruption, send } = openProcess();
   expect(interruption.signal.aborted).toBe(false);
   send("SIGINT");

@@ -29,7 +29,7 @@ function addresses(count: number): readonly string[] {
   return Array.from({ length: count }, (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
 }
 
-test("no two addresses share a leaf, and one that comes often keeps its own", async () => {
+test("each address has its own leaf, and a repeated address keeps it for the day", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   const clicks = await prepared(keys);
@@ -45,7 +45,7 @@ test("no two addresses share a leaf, and one that comes often keeps its own", as
   expect(clicks.of("203.0.113.7", NOW + DAY_MS)?.ref).not.toBe(ref);
 });
 
-test("two processes never put two addresses on one leaf, and forgetting one leaves the other readable", async () => {
+test("two processes assign different leaves, and forgetting some leaves the others readable", async () => {
   await using world = openKeys();
   const [{ keys }, { keys: others }] = [await world.open(), await world.open()];
   const [here, there] = [await prepared(keys), await prepared(others)];
@@ -66,7 +66,7 @@ test("two processes never put two addresses on one leaf, and forgetting one leav
   for (const { ref, key } of [ofHere[50]!, ...ofThere.slice(0, 50)]) expect(await storedKey(keys, ref)).toEqual(key);
 });
 
-test("an address that comes again is encrypted with the key of the first time, as the store has it", async () => {
+test("a repeated address gets the same key, which the store can derive", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   const clicks = await prepared(keys);
@@ -75,7 +75,7 @@ test("an address that comes again is encrypted with the key of the first time, a
   expect(await storedKey(keys, first.ref)).toEqual(first.key);
 });
 
-test("many leaves of a day are punctured at once, and no others", async () => {
+test("many leaves of a day are punctured together, and no others", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   const clicks = await prepared(keys);
@@ -87,7 +87,7 @@ test("many leaves of a day are punctured at once, and no others", async () => {
   expect(await keys.change((within) => puncture(within, gone))).toBe(0);
 });
 
-test("where leaves were punctured, an address gets one of those that are left", async () => {
+test("an address with a punctured leaf gets an unused leaf with another key", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   const clicks = await prepared(keys);
@@ -101,7 +101,7 @@ test("where leaves were punctured, an address gets one of those that are left", 
   expect([again.ref, again.key.toHex() === key.toHex()]).toEqual([ref.replace(/000000$/, "000002"), false]);
 });
 
-test("a day whose keys another process deletes just then gets another tree", async () => {
+test("a day gets a new tree after another process deleted its keys", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   const clicks = await prepared(keys);
@@ -114,7 +114,7 @@ test("a day whose keys another process deletes just then gets another tree", asy
   expect(await storedKey(keys, again.ref)).toEqual(again.key);
 });
 
-test("keys that are deleted while what is left of a day is fetched are not handed out", async () => {
+test("keys deleted during a fetch are not handed out", async () => {
   await using world = openKeys();
   const { keys } = await world.open();
   let meanwhile: (() => Promise<void>) | undefined;

@@ -9,10 +9,11 @@ import { classifyError } from "../../src/log/error-kind.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { finished } from "./encrypted.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-const RUNS = { numRuns: 500 };
+const RUNS = { numRuns: countCases(500) };
 
-/** A text that occurs nowhere in the catalog itself. */
+/** Text in the personal data of the events, which occurs nowhere in the catalog itself. */
 const TRACE = "Trace4711";
 
 function stored(event: NewEvent): Stored<NewEvent> {
@@ -79,7 +80,7 @@ const PERSONAL: readonly Event[] = [
   makeEvent("SourceRead", "e8", { run_id: "r1", source: "followers", scope: "s", newest: TRACE, people: 1 }, {}),
 ];
 
-test("whatever an event holds, it opens as it was written, and a fold takes it", async () => {
+test("any event is decrypted as written, and can be folded", async () => {
   await using world = openKeys();
   const { codec, write } = await encrypting(world);
   await fc.assert(
@@ -93,28 +94,25 @@ test("whatever an event holds, it opens as it was written, and a fold takes it",
   );
 });
 
-test.each(PERSONAL)(
-  "$type is stored without what is personal, and reads as erased once its key is gone",
-  async (event) => {
-    await using world = openKeys();
-    const { codec, write, keyring } = await encrypting(world);
-    const kept = await write(event);
-    expect(JSON.stringify(kept)).not.toContain(TRACE);
-    expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
-    // A key of a day goes with the day, any other by its ref.
-    const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
-    if (/^[am]/.test(ref)) await keyring.keys.change((keys) => keys.remove(ref));
-    else await keyring.destroy([ref]);
-    keyring.refresh();
-    const read = await decoded(codec, kept);
-    expect(JSON.stringify(read)).not.toContain(TRACE);
-    expect(JSON.stringify(read.data)).toContain("erased");
-    expect(read.meta).toMatchObject({ erased: true });
-    await dataOf(codec, kept);
-  },
-);
+test.each(PERSONAL)("$type is stored without personal data, and reads as erased without its key", async (event) => {
+  await using world = openKeys();
+  const { codec, write, keyring } = await encrypting(world);
+  const kept = await write(event);
+  expect(JSON.stringify(kept)).not.toContain(TRACE);
+  expect(JSON.stringify(await decoded(codec, kept))).toContain(TRACE);
+  // A key of a day goes with the day, any other by its ref.
+  const ref = keyring.refOf(ciphertextOf(kept.data) ?? "");
+  if (/^[am]/.test(ref)) await keyring.keys.change((keys) => keys.remove(ref));
+  else await keyring.destroy([ref]);
+  keyring.refresh();
+  const read = await decoded(codec, kept);
+  expect(JSON.stringify(read)).not.toContain(TRACE);
+  expect(JSON.stringify(read.data)).toContain("erased");
+  expect(read.meta).toMatchObject({ erased: true });
+  await dataOf(codec, kept);
+});
 
-test("folds are spared the ciphertexts of clicks and messages", async () => {
+test("folds do not decrypt clicks and messages", async () => {
   await using world = openKeys();
   const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
@@ -126,7 +124,7 @@ test("folds are spared the ciphertexts of clicks and messages", async () => {
   }
 });
 
-test("a ciphertext does not open in another event", async () => {
+test("a ciphertext cannot be decrypted in another event", async () => {
   await using world = openKeys();
   const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
@@ -136,7 +134,7 @@ test("a ciphertext does not open in another event", async () => {
   }
 });
 
-test("what is stored in a fold's event is checked although its ciphertext stays closed", async () => {
+test("a fold validates the stored data although its ciphertext stays closed", async () => {
   await using world = openKeys();
   const { codec, write } = await encrypting(world);
   const kept = await write(makeEvent("LinkClicked", "e4", CLICK, {}));
@@ -144,14 +142,14 @@ test("what is stored in a fold's event is checked although its ciphertext stays 
   expect(await refusalOf(() => dataOf(codec, broken))).toBeInstanceOf(InvalidEvent);
 });
 
-test("a click that tells nothing of a person is stored as it is", async () => {
+test("a click without personal data is stored unchanged", async () => {
   await using world = openKeys();
   const { write } = await encrypting(world);
   const data = { ...link, original_url: "https://shop.example/tea" };
   expect((await write(makeEvent("LinkClicked", "e9", data, {}))).data).toEqual(data as never);
 });
 
-test("events of before encryption read as ever, and without keys everything encrypted reads as erased", async () => {
+test("unencrypted events are read unchanged, and without keys encrypted ones read as erased", async () => {
   await using world = openKeys();
   const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
@@ -161,10 +159,10 @@ test("events of before encryption read as ever, and without keys everything encr
   }
 });
 
-describe("an event that was written here is recalled", () => {
+describe("the recall of an event appended here", () => {
   const place = { position: 7, stream: "s", version: 3, time: "2026-11-20T10:00:00.000Z", hash: "0".repeat(64) };
 
-  test.each(PERSONAL)("once, as it was given: $type", async (event) => {
+  test.each(PERSONAL)("returns its data once: $type", async (event) => {
     await using world = openKeys();
     const { codec, write } = await encrypting(world);
     await write(event);
@@ -172,7 +170,7 @@ describe("an event that was written here is recalled", () => {
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
-  test.each(["PersonForgotten", "PersonalDataExpired"] as const)("but not behind %s", async (type) => {
+  test.each(["PersonForgotten", "PersonalDataExpired"] as const)("returns nothing after %s", async (type) => {
     await using world = openKeys();
     const { codec, write } = await encrypting(world);
     for (const event of PERSONAL) await write(event);
@@ -180,7 +178,7 @@ describe("an event that was written here is recalled", () => {
     expect(PERSONAL.map((event) => codec.recall?.(event, place))).toEqual(PERSONAL.map(() => undefined));
   });
 
-  test("but not of a person who was erased, whatever was written of them before", async () => {
+  test("returns nothing for an erased recipient", async () => {
     await using world = openKeys();
     const { codec, write, keyring } = await encrypting(world);
     const event = PERSONAL[0]!;
@@ -190,7 +188,7 @@ describe("an event that was written here is recalled", () => {
     expect(codec.recall?.(event, place)).toBeUndefined();
   });
 
-  test("but not what was encrypted while a deletion was read, with the keys of before it", async () => {
+  test("returns nothing if a deletion was read during the encryption", async () => {
     await using world = openKeys();
     const keyring = await world.open();
     const event = PERSONAL[0]!;
@@ -208,7 +206,7 @@ describe("an event that was written here is recalled", () => {
     expect(JSON.stringify(await decoded(codec, stored(finished(encoded!))))).not.toContain(TRACE);
   });
 
-  test("and a reader that comes to a deletion asks for the keys again", async () => {
+  test("revalidates the keys at a deletion", async () => {
     await using world = openKeys();
     const keyring = await world.open();
     let asked = 0;

@@ -4,7 +4,7 @@ import { type Owner, encodeRequest } from "../../events/encryption.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import writerTransform from "../../src/privacy/encrypt-on-writer.ts";
 
-/** The event in the form that the writer thread stores. */
+/** Returns an event in the form that the writer thread stores, with its personal data encrypted. */
 export function finished({ transformInput, ...event }: Encoded): NewEvent {
   const data = JSON.stringify(event.data);
   return {
@@ -13,14 +13,14 @@ export function finished({ transformInput, ...event }: Encoded): NewEvent {
   };
 }
 
-/** A ciphertext, made as the log does for a separate append. */
+/** Encrypts a text with the owner's key, as the log does for a separate append. Returns the ciphertext. */
 export async function encrypted(keyring: Keyring, owner: Owner, text: string, context = "here"): Promise<string> {
   const [{ prefix, key } = { prefix: "", key: undefined }] = await keyring.keysFor([owner]);
   if (key === undefined) return prefix;
   return ciphertextOf(JSON.parse(writerTransform("{}", encodeRequest({ prefix, key, context, text })))) ?? "";
 }
 
-/** The plaintext of each ciphertext; undefined if its key is gone. */
+/** Decrypts each ciphertext; undefined if its key is gone. */
 export async function openedBy(
   keyring: Keyring,
   ciphertexts: readonly (string | undefined)[],

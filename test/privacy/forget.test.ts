@@ -1,7 +1,7 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Snapshot } from "eventstore-lite";
-import { findContact, isHeldBy } from "../../projections/contacts.ts";
+import { findContact, isHeldBy } from "../../projections/contact-identity.ts";
 import { createStates } from "../../projections/states.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import type { Recipient } from "../../events/outreach.ts";
@@ -9,7 +9,7 @@ import { replay } from "../../src/commands/replay.ts";
 import { foldRange } from "../../src/projector/fold-range.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
-import { createSuppressionHashes } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { findEncrypted } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
@@ -59,7 +59,7 @@ beforeEach(async () => {
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
-/** The log as text, as a reader at its end reads it. */
+/** Returns the log as text, as a process reads it that has seen its end. */
 async function shown(): Promise<string> {
   await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
   const events = await Array.fromAsync(world.store.read());
@@ -73,7 +73,7 @@ describe("forget RECIPIENT", () => {
     ["", 1],
     ["y", 1],
     ["no", 1],
-  ])("asks on a terminal, and erases after yes alone: %j", async (typed, code) => {
+  ])("asks on a terminal, and erases only after yes: %j", async (typed, code) => {
     const asked: string[] = [];
     const ask = async (question: string) => (asked.push(question), typed);
     const answer = await capture(forget, ["ann_builds"], { env: world.env, ask });
@@ -82,15 +82,15 @@ describe("forget RECIPIENT", () => {
     expect((await shown()).includes("Ann Bell")).toBe(code === 1);
   });
 
-  test("without a terminal needs --yes, and erases nothing", async () => {
+  test("needs --yes without a terminal", async () => {
     expect(await world.run(forget, "ann_builds").catch((fault: unknown) => fault)).toMatchObject({
       kind: "usage",
-      message: "recipients forget asks first: without a terminal it needs --yes",
+      message: "recipients forget asks for confirmation: add --yes, or run it on a terminal",
     });
     expect(await shown()).toContain("Ann Bell");
   });
 
-  test("nothing that the log shows tells of them any more, and all of the others", async () => {
+  test("erases all data of the recipient, and none of the others", async () => {
     expect(await shown()).toMatch(/Ann Bell/);
     expect(await world.run(forget, "@Ann_Builds", "--yes")).toMatchObject({
       code: 0,
@@ -105,7 +105,25 @@ describe("forget RECIPIENT", () => {
     expect(await world.store.verify()).toMatchObject({ ok: true });
   });
 
-  test("an event of theirs that comes later keeps nothing of them", async () => {
+  test("erases the recipient from the list of a dry run, also if they were met nowhere else", async () => {
+    const [CAT, DAN] = [
+      { id: "1777000000000001003", username: "cat_sings" },
+      { id: "1777000000000001004", username: "dan_runs" },
+    ];
+    await world.append(STREAMS.outreach, [
+      { type: "DryRunRecipientListed", data: { run_id: "r2", recipient: ANN, variant: "A", name: "Ann Bell" } },
+      { type: "DryRunRecipientListed", data: { run_id: "r2", recipient: CAT, variant: "A", name: "Cat Lee" } },
+      { type: "DryRunRecipientListed", data: { run_id: "r2", recipient: DAN, reason: "protected" } },
+    ]);
+    await world.run(forget, "cat_sings", "--yes");
+    await world.run(forget, "ann_builds", "--yes");
+    const all = await shown();
+    for (const name of ["Cat Lee", "cat_sings", CAT.id, "Ann Bell", ANN.id]) expect(all).not.toContain(name);
+    expect(all).toContain("dan_runs");
+    expect(await world.run(replay)).toMatchObject({ code: 0, out: expect.not.stringContaining("differences,") });
+  });
+
+  test("erases events about the recipient that are appended later", async () => {
     await world.run(forget, "1777000000000001001", "--yes");
     await shown();
     // A run with a message to them in flight would record this.
@@ -113,7 +131,7 @@ describe("forget RECIPIENT", () => {
     expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
   });
 
-  test("who follows the log and writes of them, too, sees nothing of it", async () => {
+  test("keeps later events about the recipient out of the writer's states", async () => {
     await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     await world.run(forget, "1777000000000001001", "--yes");
     await projector.until((await world.store.head()).position);
@@ -122,7 +140,7 @@ describe("forget RECIPIENT", () => {
     expect(projector.state("contacts").people.size).toBe(1);
   });
 
-  test("suppresses them by their id, and replay finds no difference afterwards", async () => {
+  test("suppresses the recipient by id, and replay finds no difference afterwards", async () => {
     await world.run(forget, "ann_builds", "--yes");
     const [last] = await Array.fromAsync(world.store.read({ backwards: true, limit: 1 }));
     expect(last).toMatchObject({ type: "PersonForgotten", data: { hashes: [expect.any(String)] } });
@@ -131,7 +149,7 @@ describe("forget RECIPIENT", () => {
     expect(await world.run(forget, "ann_builds", "--yes").catch(String)).toContain("No recipient has that name");
   });
 
-  test("who follows the log has the states of a rebuild, and no trace of them", async () => {
+  test("gives a running projector the states of a rebuild, without the recipient", async () => {
     await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
     await world.run(forget, "ann_builds", "--yes");
@@ -146,14 +164,14 @@ describe("forget RECIPIENT", () => {
   });
 });
 
-describe("forget of a person whose handle is another's now", () => {
+describe("forget of a recipient with a handle that another recipient took over", () => {
   const TAKER = { id: "1777000000000001003", username: "ann_builds" };
   const written = (recipient: typeof ANN): NewEvent => ({
     type: "DirectMessageReceived",
     data: { recipient, message_id: `from ${recipient.id}`, received_at: "2025-11-20T12:00:00.000Z" },
   });
 
-  test("leaves all of theirs readable, what was told before and after, and does not suppress them", async () => {
+  test("keeps the other recipient readable and not suppressed", async () => {
     await world.append(STREAMS.outreach, [
       written({ ...ANN, username: "ann_anew" }),
       imported("ann_builds", "Tess Taker"),
@@ -171,7 +189,7 @@ describe("forget of a person whose handle is another's now", () => {
     expect(await isSuppressedNow({ id: ANN.id })).toBe(true);
   });
 
-  test("leaves who takes it later alone too, once the network has told their id", async () => {
+  test("keeps a later owner of the handle readable if their id is known", async () => {
     await world.run(forget, ANN.id, "--yes");
     await shown();
     await world.append(STREAMS.outreach, messaged("a6", TAKER, "Hi Tess Taker"));
@@ -198,10 +216,13 @@ async function isSuppressedNow(who: Recipient): Promise<boolean> {
   return isSuppressed(state, rules, who);
 }
 
-/** Enough calls to take longer than that moment on any machine. */
+/**
+ * Maximum number of encryptions. On any machine they take longer than the time within which a process stops using
+ * deleted keys.
+ */
 const ASKED_MAX = 5_000_000;
 
-test("who only writes notices within a moment that keys were deleted", async () => {
+test("a process that only writes soon stops using deleted keys", async () => {
   const { keyring } = world.store;
   const key = async (): Promise<string> =>
     keyring.refOf(await encrypted(keyring, { kind: "click", ip: "203.0.113.7" }, "x"));
@@ -211,8 +232,8 @@ test("who only writes notices within a moment that keys were deleted", async () 
   expect(await key()).not.toBe(before);
 });
 
-describe("forget IP", () => {
-  test("erases the clicks of that address and of no other", async () => {
+describe("clicks forget IP", () => {
+  test("erases the clicks of that address only", async () => {
     expect(await world.run(forgetClicks, "::ffff:203.0.113.7", "--yes")).toMatchObject({
       code: 0,
       out: expect.stringContaining("1 event can"),
@@ -225,7 +246,7 @@ describe("forget IP", () => {
     expect(await world.run(forgetClicks, "203.0.113.7", "--yes").catch(String)).toContain("No readable event has");
   });
 
-  test("an address that clicks again is recorded again, and can be erased again", async () => {
+  test("can be repeated after new clicks of the address", async () => {
     await world.run(forgetClicks, "203.0.113.7", "--yes");
     await shown();
     await world.append(STREAMS.link("go.example", "x"), [clicked("203.0.113.7", "ann/2")]);
@@ -238,7 +259,7 @@ describe("forget IP", () => {
 test.each([
   ["203.0.113.9", "203.0.113.9"],
   ["2001:db8:0:1::5", "2001:db8:0:1::/64"],
-])("forget %s erases also where %s tried wrong tokens", async (subject, address) => {
+])("clicks forget %s erases the wrong tokens recorded for %s", async (subject, address) => {
   const [since, until] = ["2025-11-20T10:00:00.000Z", "2025-11-20T10:00:01.000Z"];
   const data = { address, addresses: 1, failed: 3, turned_away: 0, since, until };
   await world.append(STREAMS.access, [{ type: "AuthenticationsFailed", data }]);
@@ -251,7 +272,7 @@ test.each([
   expect(await shown()).toContain("203.0.113.7");
 });
 
-test("forget RECIPIENT erases the answers that tell of them, and leaves those of other days", async () => {
+test("forget RECIPIENT erases stored responses about the recipient, and not those of other days", async () => {
   const answered = (username: string): NewEvent => {
     const body = JSON.stringify({ would_send: [{ username, text: `Hi ${username}` }] });
     return { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body } };
@@ -268,7 +289,7 @@ test("forget RECIPIENT erases the answers that tell of them, and leaves those of
   expect(await shown()).toContain("Hi cid_cooks");
 });
 
-/** Finds the keys as `forget` does. */
+/** Finds the keys of Ann's personal data, as `forget` does. */
 async function keysOfAnn(): Promise<string[]> {
   await using projector = await startProjector(world.store);
   const contacts = projector.state("contacts");
@@ -281,7 +302,7 @@ async function keysOfAnn(): Promise<string[]> {
   return [...keys];
 }
 
-test("what is written of them while a service comes to know does not stay in its states", async () => {
+test("an event about the recipient appended during the erasure does not stay in the states", async () => {
   const eventLog = createEventLog(world.store, () => crypto.randomUUID());
   const erase = createEraseHandler(world.store.keyring);
   await using projector = await startProjector(world.store, {
@@ -302,7 +323,7 @@ test("what is written of them while a service comes to know does not stay in its
 });
 
 test.each(["contacts", "results", undefined])(
-  "a person who is forgotten while a service starts is in none of its states (after it loaded %s)",
+  "a recipient forgotten during a start is not in its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
     // Leaves snapshots from a time when she was known.

@@ -8,7 +8,10 @@ const time = spyOn(performance, "now").mockImplementation(() => now);
 afterAll(() => time.mockRestore());
 beforeEach(() => (now = 1_000));
 
-/** A store that answers when the test says so, with its revision at the time of the request. */
+/**
+ * Opens the freshness check of keys on a fake store, which answers when the test says so, with its revision at the time
+ * of the request.
+ */
 async function openFreshness() {
   const asked: (() => void)[] = [];
   const world = { revision: 1, refreshed: 0 };
@@ -33,7 +36,7 @@ async function isDone(promise: Promise<void> | undefined): Promise<boolean> {
   return done;
 }
 
-test("what the store answered is fresh from when it was asked, and not from when the answer came", async () => {
+test("freshness is counted from the request, not from the answer", async () => {
   const { freshness, answer, asked } = await openFreshness();
   const renewed = freshness.revalidate();
   now += FRESH_MS - 1;
@@ -46,7 +49,7 @@ test("what the store answered is fresh from when it was asked, and not from when
   expect(await isDone(freshness.revalidate())).toBe(false);
 });
 
-test("who comes later waits for an answer of after they came, where the one on its way is too old", async () => {
+test("a later caller waits for another answer if the pending one is too old", async () => {
   const { world, freshness, answer, asked } = await openFreshness();
   const early = freshness.revalidate();
   world.revision = 2;
@@ -60,7 +63,7 @@ test("who comes later waits for an answer of after they came, where the one on i
   expect([await isDone(late), world.refreshed]).toEqual([true, 1]);
 });
 
-test("invalidated, what is cached is fresh again once the store was asked after that", async () => {
+test("after an invalidation the cache is fresh only after a later request", async () => {
   const { world, freshness, answer } = await openFreshness();
   const before = freshness.revalidate();
   answer();
@@ -79,7 +82,7 @@ test("invalidated, what is cached is fresh again once the store was asked after 
   expect(freshness.revalidate()).toBeUndefined();
 });
 
-test("a store that does not answer in time, or fails, is asked again by who needs it", async () => {
+test("a store that was slow or failed is asked again by the next caller", async () => {
   let calls = 0;
   const freshness = await trackFreshness(
     {

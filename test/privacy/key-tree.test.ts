@@ -20,7 +20,7 @@ function without(nodes: Tree, gone: string): Tree {
   return punctured(nodes, gone) ?? nodes;
 }
 
-test("whatever leaves are punctured, these and no others cannot be derived any more, and others keep their keys", () => {
+test("punctured leaves cannot be derived, and all others keep their keys", () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(leaf, { minLength: 1, maxLength: 6 }),
@@ -41,7 +41,7 @@ test("whatever leaves are punctured, these and no others cannot be derived any m
   );
 });
 
-test("a leaf that is gone is no work", () => {
+test("puncturing a leaf twice does nothing", () => {
   const once = without(ROOT, "abcdef");
   expect(once.size).toBe(15 * LEAF_DIGITS);
   expect(punctured(once, "abcdef")).toBeUndefined();

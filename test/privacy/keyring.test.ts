@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { EventStore, Snapshot } from "eventstore-lite";
+import { countLoopIterations } from "eventstore-lite/testing";
 import type { Event } from "../../events/catalog.ts";
 import type { Owner } from "../../events/encryption.ts";
 import { KeyMismatch } from "../../src/vault/derive-keys.ts";
@@ -15,7 +16,6 @@ import type { FoundKey, KeyStore } from "../../src/privacy/key-store.ts";
 import type { Keyring } from "../../src/privacy/keyring.ts";
 import { encryptSnapshots } from "../../src/privacy/encrypted-log.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
-import { turnsDuring } from "eventstore-lite/testing/turns";
 import { encrypted, openedBy } from "./encrypted.ts";
 
 const ANN: Owner = { kind: "person", id: "1001", username: "ann" };
@@ -37,7 +37,7 @@ async function faultOf(work: () => unknown): Promise<unknown> {
 }
 
 test.each(OWNERS)(
-  "what is encrypted for %j opens in its own context, also in another process and after a start",
+  "a ciphertext for %j is decrypted in its own context only, also by another process",
   async (owner) => {
     await using world = openKeys();
     const keyring = await world.open();
@@ -50,7 +50,7 @@ test.each(OWNERS)(
   },
 );
 
-test("work that has a turn while a key is destroyed is not given it any more once it is gone", async () => {
+test("a request during the destruction of a key does not get that key", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const owners: Owner[] = [{ kind: "answer" }];
@@ -69,12 +69,12 @@ test("work that has a turn while a key is destroyed is not given it any more onc
   expect(after!.prefix).not.toBe(before!.prefix);
 });
 
-test("others have a turn after keys were made or destroyed, and around the encryption of states", async () => {
+test("creating and destroying keys and encrypting states yield to the event loop", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const owners = Array.from({ length: 64 }, (_, at): Owner => ({ kind: "person", username: `ann_${at}` }));
-  expect(await turnsDuring(async () => keyring.keysFor(owners))).toBeGreaterThan(1);
-  expect(await turnsDuring(() => keyring.destroy(keyring.refsOf({ username: "ann_1" })))).toBeGreaterThan(0);
+  expect(await countLoopIterations(async () => keyring.keysFor(owners))).toBeGreaterThan(1);
+  expect(await countLoopIterations(() => keyring.destroy(keyring.refsOf({ username: "ann_1" })))).toBeGreaterThan(0);
   let kept: Snapshot | undefined;
   const snapshots = {
     save: async (_: string, snapshot: Snapshot) => void (kept = snapshot),
@@ -83,11 +83,11 @@ test("others have a turn after keys were made or destroyed, and around the encry
   const store = { snapshots, async *read() {} } as unknown as EventStore<Event>;
   const { save, load } = encryptSnapshots(store, keyring);
   const state = { version: 1, position: 1, state: "packed" };
-  expect(await turnsDuring(() => save("contacts", state))).toBeGreaterThan(1);
-  expect(await turnsDuring(async () => expect(await load("contacts")).toEqual(state))).toBeGreaterThan(1);
+  expect(await countLoopIterations(() => save("contacts", state))).toBeGreaterThan(1);
+  expect(await countLoopIterations(async () => expect(await load("contacts")).toEqual(state))).toBeGreaterThan(1);
 });
 
-test("no two ciphertexts of one text are alike", async () => {
+test("ciphertexts of the same text are different", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const ciphertexts = await Promise.all(
@@ -96,7 +96,7 @@ test("no two ciphertexts of one text are alike", async () => {
   expect(new Set(ciphertexts).size).toBe(ciphertexts.length);
 });
 
-test("a person's destroyed key opens nothing, and nothing is kept of them any more", async () => {
+test("after a recipient's key is destroyed, earlier and later texts read as erased", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   await keyring.keysFor([ANN]);
@@ -109,7 +109,7 @@ test("a person's destroyed key opens nothing, and nothing is kept of them any mo
   expect(keyring.markOf(later)).toBe(keyring.markOf(ciphertext));
 });
 
-test("the file holds no key or name in the clear, is its owner's alone, and a destroyed key leaves no bytes", async () => {
+test("the key file is private, contains no plain keys or names, and loses destroyed keys", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   await keyring.keysFor([ANN]);
@@ -135,7 +135,7 @@ test("the file holds no key or name in the clear, is its owner's alone, and a de
   expect(wrapped.map((bytes) => after.includes(bytes))).toEqual([false, false]);
 });
 
-test("a day's key is another one when the day comes again, and what was encrypted with the old one is gone for good", async () => {
+test("a day gets a new key after a deletion, and earlier texts stay erased", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const clicked: Owner = { kind: "click", ip: "203.0.113.7" };
@@ -146,7 +146,7 @@ test("a day's key is another one when the day comes again, and what was encrypte
   expect(await openedBy(keyring, [ciphertext, again])).toEqual([undefined, "more tea"]);
 });
 
-test("each day has keys of its own", async () => {
+test("each day has its own keys", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const first = await encrypted(keyring, { kind: "message" }, "one");
@@ -157,13 +157,13 @@ test("each day has keys of its own", async () => {
   expect(await openedBy(keyring, [first, second])).toEqual([undefined, "two"]);
 });
 
-/** Exchanges the master key as another process does. */
+/** Encrypts the key store with another master key, as another process does. */
 async function rewrap(file: string, { from, to }: { from: Uint8Array; to: Uint8Array }): Promise<void> {
   await using store = await openSecretStore({ place: sqliteSecrets(file), master: from });
   await store.rewrap([to]);
 }
 
-test("another master key opens nothing and changes nothing; exchanged, only the new one does, also beside a reader", async () => {
+test("another master key is refused, and after a rotation only the new one works", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   await keyring.keysFor([ANN]);
@@ -180,7 +180,7 @@ test("another master key opens nothing and changes nothing; exchanged, only the 
   expect(await faultOf(() => world.open())).toBeInstanceOf(KeyMismatch);
 });
 
-test("a key that is made while the master key was exchanged elsewhere is wrapped with the one in force", async () => {
+test("a new key is wrapped with the current master key after a rotation elsewhere", async () => {
   await using world = openKeys();
   const command = await world.open();
   const [from, to] = [world.master, new Uint8Array(32).fill(4)];
@@ -199,7 +199,7 @@ test("a key that is made while the master key was exchanged elsewhere is wrapped
   expect(await reader.openState("contacts", state)).toBe("{}");
 });
 
-test("beside a key file of before, who came since reads as erased, and what comes later opens", async () => {
+test("with an older key file newer texts read as erased, and later ones are readable", async () => {
   await using world = openKeys();
   await (await world.open()).keysFor([{ kind: "person", username: "Bea" }]);
   const older = readFileSync(world.file);
@@ -214,18 +214,18 @@ test("beside a key file of before, who came since reads as erased, and what come
   expect(restored.refOf(later)).toBe(restored.refOf(ciphertext));
 });
 
-test("a database of something else is no key file, and stays as it is", async () => {
+test("another program's database is refused as a key file, and left unchanged", async () => {
   await using world = openKeys();
   mkdirSync(dirname(world.file));
   const other = new DatabaseSync(world.file);
   other.exec("PRAGMA journal_mode=WAL; CREATE TABLE events (position INTEGER); INSERT INTO events VALUES (1)");
   other.close();
   const bytes = readFileSync(world.file);
-  expect(String(await faultOf(() => world.open()))).toContain("is no key file");
+  expect(String(await faultOf(() => world.open()))).toContain("is not a key file");
   expect(readFileSync(world.file).equals(bytes)).toBe(true);
 });
 
-test("a person who was erased while only their handle was known does not come back by their id", async () => {
+test("a recipient erased by handle stays erased once their id is known", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const [byHandle] = keyring.refsOf({ username: "Ann" });
@@ -238,7 +238,7 @@ test("a person who was erased while only their handle was known does not come ba
 
 const ALONE: Owner = { kind: "person", username: "ann" };
 
-test("what is told of a handle alone has a key of its own each time, and a destroyed one takes no other with it", async () => {
+test("each text about a handle alone has its own key, which is destroyed separately", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const [former, taker] = [await encrypted(keyring, ALONE, "tea"), await encrypted(keyring, ALONE, "coffee")];
@@ -248,7 +248,7 @@ test("what is told of a handle alone has a key of its own each time, and a destr
   expect(keyring.isForgotten({ username: "ann" })).toBe(false);
 });
 
-test("a person's id and handle destroyed spare the person who has the handle with another id, and what is told to be theirs", async () => {
+test("destroying an id and handle keeps the texts of another recipient with that handle", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   const [former, own, meanwhile] = await Promise.all(
@@ -280,7 +280,7 @@ test.each([
   ["made", { id: "1001", username: "ann" }],
   ["erased", { id: "1001", username: "ann" }],
   ["erased", { username: "ann" }],
-])("a key that another process has %s after it was found missing (%j) is not made a second time", async (what, who) => {
+])("a key that another process has just %s (%j) is not created again", async (what, who) => {
   await using world = openKeys();
   const [keyring, other] = [await world.open(), await world.open()];
   const [ref = ""] = keyring.refsOf(who);
@@ -303,7 +303,7 @@ test.each([
   expect([made?.key, await keyOf(keyring)]).toEqual([expected, expected]);
 });
 
-test("an append that is about no person asks the key file nothing", async () => {
+test("an append without recipients does not read the key file", async () => {
   await using world = openKeys();
   const keyring = await world.open();
   using _time = spyOn(performance, "now").mockReturnValue(performance.now());

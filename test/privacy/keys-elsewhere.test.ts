@@ -20,7 +20,7 @@ const PEOPLE = ["1001", "1002", "1003"];
 const clicked = (ip: string): Owner => ({ kind: "click", ip });
 const personOf = (id: string): Owner => ({ kind: "person", id, username: undefined });
 
-/** The same keys over a connection that reorders its answers. */
+/** Wraps a key store in a simulated connection that reorders its answers. */
 function overNetwork(keys: KeyStore, scheduler: fc.Scheduler): KeyStore {
   const delayed =
     <Args extends unknown[], Result>(what: string, work: (...args: Args) => Promise<Result>) =>
@@ -38,7 +38,7 @@ function overNetwork(keys: KeyStore, scheduler: fc.Scheduler): KeyStore {
   };
 }
 
-test("whatever is on its way, nothing of who is forgotten elsewhere opens once the cached keys are not fresh any more", async () => {
+test("texts of a recipient forgotten elsewhere are unreadable once the cached keys are stale", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("read" as const) }),
     fc.record({ kind: fc.constant("forget" as const), who: fc.nat(PEOPLE.length * 2 - 1) }),
@@ -58,7 +58,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
       const opening = openKeyring(overNetwork(keys, scheduler), () => world.now);
       await scheduler.waitFor(opening);
       const reader = await opening;
-      /** Times from which no process may open each ciphertext. */
+      /** Times in ms from which no process may decrypt the ciphertexts, one for each ciphertext. */
       const closedFrom = ciphertexts.map(() => Infinity);
       const reads: Promise<void>[] = [];
       const read = async (): Promise<void> => {
@@ -88,7 +88,7 @@ test("whatever is on its way, nothing of who is forgotten elsewhere opens once t
   );
 });
 
-test.each(ENGINES)("on %s, what two processes encrypt for two addresses is forgotten apart", async (_name, engine) => {
+test.each(ENGINES)("on %s, addresses encrypted by two processes are forgotten separately", async (_name, engine) => {
   await using made = await engine();
   await using world = openKeys(made.place);
   const keyrings = [await world.open(), await world.open()];
@@ -102,25 +102,22 @@ test.each(ENGINES)("on %s, what two processes encrypt for two addresses is forgo
   expect(left.map((text, at) => (text === undefined ? at : "tea")).filter((one) => one !== "tea")).toEqual([7]);
 });
 
-test.each(ENGINES)(
-  "on %s, two processes that make keys at once for the same people make the same",
-  async (_name, engine) => {
-    await using made = await engine();
-    await using world = openKeys(made.place);
-    const [here, there] = [await world.open(), await world.open()];
-    const people = PEOPLE.map((id) => ({ kind: "person", id, username: `name-${id}` }) as const);
-    const [ofHere, ofThere] = await Promise.all([here.keysFor(people), there.keysFor(people.toReversed())]);
-    expect(ofThere).toEqual(ofHere.toReversed());
+test.each(ENGINES)("on %s, two processes get the same keys for the same recipients", async (_name, engine) => {
+  await using made = await engine();
+  await using world = openKeys(made.place);
+  const [here, there] = [await world.open(), await world.open()];
+  const people = PEOPLE.map((id) => ({ kind: "person", id, username: `name-${id}` }) as const);
+  const [ofHere, ofThere] = await Promise.all([here.keysFor(people), there.keysFor(people.toReversed())]);
+  expect(ofThere).toEqual(ofHere.toReversed());
 
-    // One erases a person while the other writes about them.
-    const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
-    const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
-    now += FRESH_MS;
-    expect(await openedBy(there, [ciphertext, await encrypted(there, fresh, "more")])).toEqual([undefined, undefined]);
-  },
-);
+  // One erases a person while the other writes about them.
+  const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
+  const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
+  now += FRESH_MS;
+  expect(await openedBy(there, [ciphertext, await encrypted(there, fresh, "more")])).toEqual([undefined, undefined]);
+});
 
-test("keys are asked for once for all of a chunk, and not again while they are fresh", async () => {
+test("keys are read once for a whole chunk, and not again while fresh", async () => {
   await using world = openKeys();
   const writer = await world.open();
   const people = Array.from({ length: 200 }, (_, n) => personOf(String(n)));

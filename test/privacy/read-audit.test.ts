@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { findPerson } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { appendRead } from "../../src/privacy/read-audit.ts";
@@ -11,27 +11,30 @@ const BEA = { username: "bea_codes" };
 
 const CASES = ENGINES.flatMap(([name, where]) => PEOPLE.map((person) => [name, person, where] as const));
 
-test.each(CASES)("%s, who read about %j is erased with them, and no one else", async (_name, person, where) => {
-  await using stack = new AsyncDisposableStack();
-  const instance = await openInstance(stack, await where(stack));
-  const { eventLog, store } = instance;
-  const added = { basis: "opt_in", fields: {}, source: "list" } as const;
-  for (const recipient of [person, BEA]) {
-    const data = { recipient, ...added };
-    await eventLog.append(STREAMS.outreach, [{ type: "RecipientAdded", data }], {});
-    await appendRead(eventLog.append, { resource: "recipient", recipient }, { caller: "web" });
-  }
-  await appendRead(eventLog.append, { resource: "overview" }, { caller: "web" });
+test.each(CASES)(
+  "with a log %s, forgetting %j erases the recorded reads about that recipient only",
+  async (_name, person, where) => {
+    await using stack = new AsyncDisposableStack();
+    const instance = await openInstance(stack, await where(stack));
+    const { eventLog, store } = instance;
+    const added = { basis: "opt_in", fields: {}, source: "list" } as const;
+    for (const recipient of [person, BEA]) {
+      const data = { recipient, ...added };
+      await eventLog.append(STREAMS.outreach, [{ type: "RecipientAdded", data }], {});
+      await appendRead(eventLog.append, { resource: "recipient", recipient }, { caller: "web" });
+    }
+    await appendRead(eventLog.append, { resource: "overview" }, { caller: "web" });
 
-  await forgetPerson(instance, (contacts) => findPerson(contacts, person), {
-    metadata: {},
-    signal: new AbortController().signal,
-  });
-  const reads = await Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
-  expect(reads.map(({ data, meta }) => [data, meta.erased ?? false])).toEqual([
-    [{ resource: "recipient", recipient: expect.objectContaining({ id: expect.stringMatching(/^erased:/) }) }, true],
-    [{ resource: "recipient", recipient: BEA }, false],
-    [{ resource: "overview" }, false],
-  ]);
-  expect(findPerson(instance.projector.state("contacts"), BEA)?.reads).toHaveLength(1);
-});
+    await forgetPerson(instance, (contacts) => findPerson(contacts, person), {
+      metadata: {},
+      signal: new AbortController().signal,
+    });
+    const reads = await Array.fromAsync(store.read({ types: ["PersonalDataRead"] }));
+    expect(reads.map(({ data, meta }) => [data, meta.erased ?? false])).toEqual([
+      [{ resource: "recipient", recipient: expect.objectContaining({ id: expect.stringMatching(/^erased:/) }) }, true],
+      [{ resource: "recipient", recipient: BEA }, false],
+      [{ resource: "overview" }, false],
+    ]);
+    expect(findPerson(instance.projector.state("contacts"), BEA)?.reads).toHaveLength(1);
+  },
+);

@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { anyEvent } from "../events/from-schema.ts";
 import { openCommands } from "../harness/memory/commands.ts";
 
-test("who follows the log reads of what was appended here just what the log holds", async () => {
+test("a subscriber gets the same events as a read of the log, also those appended here", async () => {
   await using world = await openCommands();
   const { store } = world;
   const appends = fc.sample(fc.array(anyEvent, { minLength: 1, maxLength: 7 }), { numRuns: 300, seed: 4711 });

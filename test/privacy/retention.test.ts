@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import { makeId, sleep, type Timer } from "../../src/platform/clock.ts";
+import { newDatabase } from "eventstore-lite/testing";
+import { makeId, type Timer } from "../../src/platform/clock.ts";
 import { toHttpResponse } from "../../src/http/server/answer.ts";
 import type { Endpoint } from "../../src/http/server/endpoint.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
@@ -19,7 +19,7 @@ import { secret } from "../../src/platform/secret.ts";
 import { filePlace, locateLog } from "../../src/privacy/log-place.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
-import { SILENT } from "../harness/memory/log.ts";
+import { toLogContext } from "../harness/memory/log.ts";
 
 const DAY_MS = 86_400_000;
 const START = Date.parse("2026-11-01T12:00:00.000Z");
@@ -41,27 +41,21 @@ async function openWorld(days: number | undefined) {
   const open = async () => stack.use(await openLogAt(place, { clock: () => world.now }));
   const log = await open();
   const eventLog = createEventLog(log, () => Bun.randomUUIDv7());
-  const deps = {
-    eventLog,
-    keyring: log.keyring,
-    days,
-    logClock: { now: () => world.now, skewMs: () => world.skewMs },
-    timer,
-    logger: SILENT,
-  };
+  const logClock = { ...log.logClock, now: () => world.now, skewMs: () => world.skewMs };
+  const retained = { ...toLogContext(eventLog), keyring: log.keyring, logClock };
   const shown = async (): Promise<(string | true)[]> =>
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    /** The same log as opened by another process, with a separate retention. */
+    /** Opens the same log as another process does, with a separate retention. */
     async beside() {
       const other = await open();
-      const ofOther = { ...deps, eventLog: createEventLog(other, () => Bun.randomUUIDv7()), keyring: other.keyring };
-      return { log: other, start: async () => stack.use(await startRetention(ofOther)) };
+      const ofOther = { ...retained, eventLog: createEventLog(other, makeId), keyring: other.keyring };
+      return { log: other, start: async () => stack.use(await startRetention(ofOther, days, timer)) };
     },
     eventLog,
     shown,
-    start: async () => stack.use(await startRetention(deps)),
+    start: async () => stack.use(await startRetention(retained, days, timer)),
     later: (ms: number) => void (world.now += ms),
     /** Sets how far the machine's clock is ahead of the log's, in ms. */
     skew: (ms: number) => void (world.skewMs = ms),
@@ -73,13 +67,13 @@ async function openWorld(days: number | undefined) {
       }
       return shown();
     },
-    /** Fires the newest timer; the log shows its effect with the next append. */
+    /** Fires the newest timer of the retention; the log shows its effect with the next append. */
     fire: () => timers.at(-1)?.(),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
-test("clicks and messages expire with their day, people and the log's chain stay", async () => {
+test("clicks and messages expire with their day; recipients and the chain stay", async () => {
   await using world = await openWorld(2);
   await world.start();
   await world.eventLog.append("a", [CLICK, MESSAGE, PERSON], {});
@@ -100,7 +94,7 @@ test("clicks and messages expire with their day, people and the log's chain stay
   expect(await world.log.verify()).toMatchObject({ ok: true });
 });
 
-test("nothing expires while the clocks of the machine and of the log are far apart, and it does once they are not", async () => {
+test("nothing expires while the machine's clock differs too much from the log's", async () => {
   await using world = await openWorld(1);
   await world.eventLog.append("a", [CLICK], {});
   world.later(2 * DAY_MS);
@@ -114,7 +108,7 @@ test("nothing expires while the clocks of the machine and of the log are far apa
   expect(await world.shown()).toEqual(["LinkClicked erased", "RecipientAdded", "PersonalDataExpired"]);
 });
 
-test("days are those of the server: an instance that is days ahead of it keeps their keys", async () => {
+test("expiry uses the server's days, even if the instance is days ahead", async () => {
   const stack = new AsyncDisposableStack();
   await using _closed = stack;
   const database = { url: secret(await newDatabase()), shown: "postgres://localhost/test" };
@@ -125,13 +119,13 @@ test("days are those of the server: an instance that is days ahead of it keeps t
   await logClock.look(log);
   await eventLog.append("a", [CLICK], {});
   // Disables the bound on clock skew, which would keep them too.
-  const deps = { eventLog, keyring: log.keyring, days: 1, timer: () => () => {}, logger: SILENT };
-  stack.use(await startRetention({ ...deps, logClock: { now: logClock.now, skewMs: () => 0 } }));
+  const retained = { ...toLogContext(eventLog), keyring: log.keyring, logClock: { ...logClock, skewMs: () => 0 } };
+  stack.use(await startRetention(retained, 1, () => () => {}));
   const shown = await Array.fromAsync(log.read());
   expect(shown.map(({ type, meta }) => [type, meta.erased === true])).toEqual([["LinkClicked", false]]);
 });
 
-test("a service that goes on looks each hour whether a new day has come", async () => {
+test("a running service expires data on its timer", async () => {
   await using world = await openWorld(1);
   await world.start();
   await world.eventLog.append("a", [CLICK], {});
@@ -145,7 +139,7 @@ test("a service that goes on looks each hour whether a new day has come", async 
   expect(await expired).toBe("PersonalDataExpired");
 });
 
-test("two processes that let the same day expire at once do no more than one", async () => {
+test("two processes that expire the same day at once have the effect of one", async () => {
   await using world = await openWorld(1);
   await world.eventLog.append("a", [CLICK, MESSAGE, PERSON], {});
   world.later(2 * DAY_MS);
@@ -166,7 +160,7 @@ test("two processes that let the same day expire at once do no more than one", a
   expect(await world.log.verify()).toMatchObject({ ok: true });
 });
 
-test("without RETENTION_DAYS nothing but answers expires, and nothing is told", async () => {
+test("without RETENTION_DAYS only stored responses expire, without an event", async () => {
   await using world = await openWorld(undefined);
   const answer: NewEvent = { type: "RequestAnswered", data: { digest: "d", status: 200, headers: {}, body: "{}" } };
   await world.eventLog.append("a", [CLICK, MESSAGE, answer], {});
@@ -178,21 +172,15 @@ test("without RETENTION_DAYS nothing but answers expires, and nothing is told", 
   expect(await world.shown()).toEqual(["LinkClicked", "MessageRequested", "RequestAnswered erased"]);
 });
 
-test("a key whose answer has expired is refused, and nothing is done twice", async () => {
+test("an idempotency key with an expired response is refused, and nothing is done twice", async () => {
   await using world = await openWorld(undefined);
   const request = new Request("http://localhost/x", { headers: { "idempotency-key": "k-1" } });
   const endpoint = { path: "/x", requestHeaders: ["Idempotency-Key"] } as unknown as Endpoint;
-  const call = { request, endpoint, metadata: { caller: "ann" } };
+  const call = { request, endpoint, metadata: { caller: "ann" }, readAddress: () => "127.0.0.1", headers: {} };
   let done = 0;
   const perform = async () => ({ n: ++done });
   const once = () =>
-    createIdempotency({
-      eventLog: world.eventLog,
-      sleep,
-      logger: SILENT,
-      makeId,
-      stopping: new AbortController().signal,
-    }).once(call, { a: 1 }, perform);
+    createIdempotency(toLogContext(world.eventLog), new AbortController().signal).once(call, { a: 1 }, perform);
   expect(toHttpResponse(await once()).body).toBe('{"n":1}');
   world.later(2 * DAY_MS);
   await world.start();
@@ -203,7 +191,7 @@ test("a key whose answer has expired is refused, and nothing is done twice", asy
   expect([refused instanceof Problem && refused.slug, done]).toEqual(["idempotency-key-expired", 1]);
 });
 
-test("what was erased before it was dispatched is nothing to dispatch, also when it is retried by hand", async () => {
+test("an erased click is not dispatched, also when retried by hand", async () => {
   await using world = await openWorld(1);
   const { first, ids } = await world.eventLog.append("a", [CLICK], {});
   const retry = { event_id: ids[0] ?? "", source: first, channel: "ads" } as const;
@@ -221,7 +209,7 @@ test("what was erased before it was dispatched is nothing to dispatch, also when
   expect(await dispatches()).toEqual([undefined, undefined]);
 });
 
-test("a clock that is years ahead deletes nothing while it may be put right, and is believed in the end", async () => {
+test("a clock that is years ahead deletes nothing at first, and is accepted in the end", async () => {
   await using world = await openWorld(30);
   await world.start();
   await world.eventLog.append("a", [CLICK], {});
@@ -243,7 +231,7 @@ test("a clock that is years ahead deletes nothing while it may be put right, and
   expect((await world.untilTold("PersonalDataExpired")).at(0)).toBe("LinkClicked erased");
 });
 
-test("a clock that was put right is believed at once", async () => {
+test("a corrected clock is accepted at once", async () => {
   await using world = await openWorld(1);
   await world.eventLog.append("a", [CLICK], {});
   await world.start();
@@ -254,7 +242,7 @@ test("a clock that was put right is believed at once", async () => {
   expect(await world.untilTold("PersonalDataExpired")).toEqual(["LinkClicked erased", "PersonalDataExpired"]);
 });
 
-test("what a clock told that was years ahead costs no day after it was put right", async () => {
+test("an expiry recorded by a wrong clock deletes no later days", async () => {
   await using world = await openWorld(30);
   const ahead: NewEvent = { type: "PersonalDataExpired", data: { before: "2036-10-01", days: 25 } };
   await world.eventLog.append("log", [ahead], {});
@@ -270,7 +258,7 @@ test("what a clock told that was years ahead costs no day after it was put right
   expect((await world.shown())[1]).toBe("LinkClicked");
 });
 
-test("the salts of earlier days' visitors are deleted, whatever else is kept, and today's stays", async () => {
+test("visitor salts of earlier days are deleted without RETENTION_DAYS too, and today's stays", async () => {
   await using world = await openWorld(undefined);
   const { keys } = world.log.keyring;
   const place = createVisitorSketch(keys, world.now);

@@ -1,12 +1,12 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { findPerson } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
-import { createFindLinkKeys, eraseLeftClicks, recordConsent } from "../../src/recipients/record-consent.ts";
+import { eraseLeftClicks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { ENGINES, inFile, openInstance } from "../harness/memory/instance.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
@@ -19,8 +19,7 @@ const [ANN, BEA, CID] = ["ann", "bea", "cid"].map((username, at) => ({ id: `100$
 
 async function openDecider(...[stack, log]: Parameters<typeof openInstance>) {
   const instance = await openInstance(stack, log);
-  const findLinkKeys = createFindLinkKeys(instance.store.keyring);
-  return { ...instance, findLinkKeys, hashesOf: RULES.hashes, sleep: async () => {}, random: () => 0 };
+  return { ...instance, hashesOf: RULES.hashes, sleep: async () => {} };
 }
 
 /** Events of a recipient who was imported with tracking granted, got a message with a personal link, and clicked it. */
@@ -42,7 +41,7 @@ const tracked = (recipient: typeof ANN): readonly NewEvent[] => [
 ];
 
 test.each(ENGINES)(
-  "%s, revoked tracking erases the clicks by their own links, and neither the person nor another's",
+  "with a log %s, revoked tracking erases the clicks on personal links, and nothing else",
   async (_name, where) => {
     await using stack = new AsyncDisposableStack();
     const log = await where(stack);
@@ -109,7 +108,7 @@ async function refsOfClicks({ store }: Awaited<ReturnType<typeof openDecider>>):
   return stored.map(({ data }) => store.keyring.refOf((data as { ciphertext: string }).ciphertext));
 }
 
-test("a denial under a handle that turns out to be theirs erases the clicks of before", async () => {
+test("a denial under a handle that turns out to be the recipient's erases earlier clicks", async () => {
   await using stack = new AsyncDisposableStack();
   const here = await openDecider(stack, await inFile(stack));
   await here.eventLog.append(STREAMS.outreach, tracked(ANN), {});

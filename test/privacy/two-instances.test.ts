@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import type { Event } from "../../events/catalog.ts";
-import { findPerson } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { forgetAddress, forgetPerson } from "../../src/privacy/forget.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
@@ -12,7 +12,7 @@ const [HERS, OTHER] = ["203.0.113.7", "203.0.113.8"];
 
 const isErased = ({ meta }: Event): boolean => meta.erased === true;
 
-test.each(ENGINES)("%s, what one instance forgets no other opens or knows, and it stays so", async (_name, where) => {
+test.each(ENGINES)("with a log %s, an erasure at one instance takes effect at the other", async (_name, where) => {
   await using stack = new AsyncDisposableStack();
   const log = await where(stack);
   const [here, there] = [await openInstance(stack, log), await openInstance(stack, log)];

@@ -6,7 +6,7 @@ import { ENGINES } from "../vault/engines.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Enough visitors that they cannot all have the same places again by chance. */
+/** Visitors, enough that with a new salt they cannot all have the same places in a sketch again by chance. */
 const VISITORS = Array.from({ length: 8 }, (_, at) => ({ ip: `203.0.113.${at}`, userAgent: "Firefox" }));
 
 describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, openPlace) => {
@@ -30,7 +30,7 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
     };
   }
 
-  test("a visitor falls on one place all day, at every instance", async () => {
+  test("gives a visitor one place all day, at every instance", async () => {
     await using world = await openSketches();
     const { keys, one, other, placesBy } = world;
     const morning = await placesBy(one);
@@ -39,7 +39,7 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
     expect(await placesBy(one)).toEqual(morning);
   });
 
-  test("a visitor of another day cannot be told from another visitor, by the same instance either", async () => {
+  test("gives a visitor another place on another day", async () => {
     await using world = await openSketches();
     const { keys, one, other, placesBy } = world;
     const first = await placesBy(one);
@@ -49,7 +49,7 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
     expect(await placesBy(other)).toEqual(second);
   });
 
-  test("a day that comes again after its salt was deleted, by a clock that is set back, gets another one", async () => {
+  test("gives a day another salt after its salt was deleted", async () => {
     await using world = await openSketches();
     const { keys, one, placesBy } = world;
     const first = await placesBy(one);
@@ -63,7 +63,7 @@ describe.each(ENGINES)("a sketch of visitors, with the salts in %s", (_engine, o
     expect(second).not.toEqual(first);
   });
 
-  test("a visitor of another link, or with another address or user agent, falls on a place of their own", async () => {
+  test("gives another place for another link, address or user agent", async () => {
     await using world = await openSketches();
     const { one, placesBy } = world;
     const places = await placesBy(one);

@@ -1,7 +1,8 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
+import { idle } from "../faults/days.ts";
 import { authorize, openInstallation, stop, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 async function serveAuthorized(world: Installation, more: Record<string, string> = {}): Promise<Running> {
@@ -12,7 +13,7 @@ async function serveAuthorized(world: Installation, more: Record<string, string>
   return service;
 }
 
-test("outreach run rehearses a run and starts one, by the running service", async () => {
+test("outreach run makes a dry run and starts a run through the running service", async () => {
   await using world = await openInstallation();
   const service = await serveAuthorized(world);
   const dry = await world.command("outreach", "run", "--dry-run", "--url", service.url);
@@ -20,19 +21,28 @@ test("outreach run rehearses a run and starts one, by the running service", asyn
   expect(dry.out).toContain("@ada_builds (1700000000000011000)");
   expect(dry.out).toContain("cannot receive dm");
   expect(dry.out).toMatch(/^1 to send, 1 to skip, ended: completed; it would cost at most \d+\.\d\d USD$/m);
+  expect(dry.out).toContain("Add {{optout}}, or a sentence with one of STOP_WORDS");
   expect(world.sandbox.x.accepted.size).toBe(0);
   const unknown = await world.command("outreach", "run", "--variant", "Q", "--url", service.url);
   expect(unknown).toMatchObject({ code: 1, err: "No run was started. The template has no variant Q. Choose A.\n" });
   const others = await world.command("outreach", "run", "--dry-run", "--basis", "dm_first", "--url", service.url);
   expect(others.out).toStartWith("0 to send, 0 to skip, ended: completed");
+  const named = ["--recipient", "@ada_builds", "--recipient", "@ben_unknown"];
+  const rehearsed = await world.command("outreach", "run", "--dry-run", ...named, "--url", service.url);
+  expect(rehearsed.out).toContain("1 to send, 1 to skip, ended: completed");
   const run = await world.command("outreach", "run", "--limit", "1", "--source", "list", "--url", service.url);
   expect(run.out).toMatch(/^run [0-9a-f-]{36} has started\n$/);
   const started = await world.command("audit", "export", "--type", "RunStarted");
   expect(started.out).toContain(run.out.split(" ")[1] ?? "none");
   expect(started.out).toContain('"limit":1,"source":"list"');
+  await idle(service);
+  const again = await world.command("outreach", "run", ...named, "--url", service.url);
+  expect(again.out).toMatch(/@ada_builds.*gets no message.*already contacted/);
+  expect(again.out).toMatch(/@ben_unknown.*gets no message.*no consent/);
+  expect(again.out).toMatch(/^run [0-9a-f-]{36} has started$/m);
 });
 
-test("what the service refuses is said in its words; and a service that is not there is one sentence", async () => {
+test("a refusal by the service, and a missing service, are reported in one sentence", async () => {
   await using world = await openInstallation();
   const service = await world.serve({ AUTH_POLICY: "strict", X_ACCOUNT: "acme_team" });
   const refused = await world.command("outreach", "run", "--url", service.url);
@@ -54,13 +64,12 @@ test("what the service refuses is said in its words; and a service that is not t
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
 
 test.each(["SQLite", "PostgreSQL"])(
-  "a command acts on no service of another log at the configured address, unless --url names it: %s",
+  "a command refuses a service of another log unless --url names it: %s",
   async (engine) => {
     await using stack = new AsyncDisposableStack();
     const [other, own] = [stack.use(await openInstallation()), stack.use(await openInstallation())];
     if (engine === "PostgreSQL") {
-      const server = stack.use(await startPostgres());
-      for (const { env } of [other, own]) Object.assign(env, KEY, { DATABASE_URL: await server.newDatabase() });
+      for (const { env } of [other, own]) Object.assign(env, KEY, { DATABASE_URL: await newDatabase() });
     }
     const service = await serveAuthorized(other);
     // The second installation has its own log, and settings with the first service's address.
@@ -84,7 +93,7 @@ test.each(["SQLite", "PostgreSQL"])(
   },
 );
 
-test("ready asks whether the service takes requests, where this configuration has it listen", async () => {
+test("ready reports whether the service at the configured address is ready", async () => {
   await using world = await openInstallation();
   world.env["PORT"] = String(await findFreePort("127.0.0.1"));
   const missing = await world.command("ready");
@@ -103,7 +112,7 @@ test("ready asks whether the service takes requests, where this configuration ha
   expect(await stop(service)).toBe(0);
 });
 
-test("deliveries test tells of each channel whether it takes a message", async () => {
+test("deliveries test reports for each channel whether it delivers a test message", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   world.env["REACHLOG_TOKEN"] = TOKEN;

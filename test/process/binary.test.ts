@@ -15,7 +15,7 @@ const CLICK = {
   original_url: "https://example.com/welcome",
 };
 
-test("the binary is all that is installed: it serves, is killed, serves again, and its log verifies", async () => {
+test("the binary alone serves, restarts after a kill, and its log verifies", async () => {
   using folder = temporaryFolder();
   await using started = new AsyncDisposableStack();
   const run = install(folder, started);
@@ -59,7 +59,7 @@ test("the binary is all that is installed: it serves, is killed, serves again, a
   expect(await stop({ process: demo })).toBe(0);
 });
 
-/** The complete environment, so that nothing of the machine's own configuration is used. */
+/** The binary's complete environment, so that nothing of the machine's own configuration is used. */
 const ENV = { PORT: "0", API_TOKENS: `tester:${TOKEN}` };
 
 const CSV = { ...BEARER, "content-type": "text/csv" };
@@ -94,7 +94,10 @@ function install(folder: TemporaryFolder, started: AsyncDisposableStack): Run {
   return (...args) => started.use(Bun.spawn([...isolated, ...args], { ...options, env }));
 }
 
-/** True if this process may change the root of another, which requires root and is forbidden in some containers. */
+/**
+ * True if the binary can run in an isolated file system, with `unshare` and `chroot`. Only the root user may do that,
+ * and some containers forbid it.
+ */
 function canIsolate(): boolean {
   return process.getuid?.() === 0 && Bun.spawnSync([UNSHARE, "--mount", CHROOT, "/", "/bin/true"]).exitCode === 0;
 }

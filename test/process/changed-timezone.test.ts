@@ -5,10 +5,10 @@ import { authorize, exported, openInstallation, stop } from "../harness/process.
 
 const DAY_MS = 24 * 3_600_000;
 
-/** At any time the date in one of them differs from the date in UTC. */
+/** Time zones of which, at any time, one has another date than UTC. */
 const FAR_ZONES = ["Pacific/Kiritimati", "Pacific/Pago_Pago"];
 
-test("a changed QUOTA_TIMEZONE gives no second day's quota, and all that tell of it say until when", async () => {
+test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when it resets", async () => {
   await using world = await openInstallation();
   Object.assign(world.env, { DAILY_LIMIT: "2", QUOTA_TIMEZONE: "UTC" });
   const csv = "username,name,basis\nada_builds,Ada,opt_in\ngrace_codes,Grace,opt_in\nlinus_k,Linus,opt_in\n";

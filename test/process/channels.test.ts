@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BEARER, exported, openInstallation, stop, until, type Installation } from "../harness/process.ts";
 
-describe("channels that refuse, and channels that are not configured", () => {
+describe("a channel", () => {
   let world: Installation;
   beforeAll(async () => {
     world = await openInstallation();
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test("without credentials: 503 for direct sends, not_configured in the test, and clicks request nothing", async () => {
+  test("without credentials answers direct sends with 503 and gets no dispatches of clicks", async () => {
     const service = await world.serve({
       META_PIXEL_ID: "",
       META_ACCESS_TOKEN: "",
@@ -38,7 +38,7 @@ describe("channels that refuse, and channels that are not configured", () => {
     expect(await stop(service)).toBe(0);
   });
 
-  test("a channel refused for good: 502, and the operator is told once on the other channel", async () => {
+  test("refused as a whole answers 502, and the operator is notified once on the other channel", async () => {
     const service = await world.serve();
     world.sandbox.faults.add({ network: "slack", kind: "channel_archived" });
     for (let time = 0; time < 2; time++) {
@@ -77,7 +77,7 @@ describe("channels that refuse, and channels that are not configured", () => {
     expect(await stop(service)).toBe(0);
   });
 
-  test("in doubt: 504, never repeated", async () => {
+  test("with a lost answer gives 504, and the message is never repeated", async () => {
     const service = await world.serve();
     const before = world.sandbox.slack.messages.total;
     world.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });

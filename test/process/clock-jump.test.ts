@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { openPostgresStore } from "eventstore-lite";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { newDatabase } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { CLICK } from "../harness/click.ts";
@@ -22,7 +22,7 @@ import { onRuntime } from "../harness/runtime.ts";
 const PROGRAM = join(import.meta.dirname, "programs/moved-clock.ts");
 const DAY_MS = 24 * 3_600_000;
 const LIMIT = 2;
-/** Starts the service on a machine whose clock is ahead. */
+/** Starts the service on a machine whose wall clock is `movedMs` ahead. */
 async function serveAhead(world: Installation, movedMs: number) {
   const child = Bun.spawn(onRuntime([], { module: PROGRAM }), {
     cwd: world.directory,
@@ -58,7 +58,7 @@ async function openWorld(): Promise<Installation> {
 
 const [SKEWED, USED_UP] = ["urn:reachlog:problem:clock-skewed", "urn:reachlog:problem:daily-limit-reached"];
 
-test("a clock that jumps ahead neither reaches the log nor sends a second quota, and a log that it did reach is healed", async () => {
+test("no second quota is sent after a clock jump; clock-corrected repairs a log with future events", async () => {
   await using world = await openWorld();
   await world.command("recipients", "import", "people.csv");
   {
@@ -108,10 +108,10 @@ test("a clock that jumps ahead neither reaches the log nor sends a second quota,
 
 const recordOf = ({ directory }: Installation): string => join(directory, "reachlog.clock");
 
-/** Simulates a boot of the machine, after which the expected time of its clock is unknown. */
+/** Simulates a boot of the machine: it removes the record by which the service knows the expected time. */
 const bootMachine = (world: Installation): void => rmSync(recordOf(world), { force: true });
 
-test("a clock that is moved while the service is stopped neither reaches the log nor sends a second quota, until it is declared right", async () => {
+test("a clock moved while the service was stopped blocks runs until clock-corrected", async () => {
   await using world = await openWorld();
   await using(await serveAhead(world, -2 * DAY_MS), async (service) => {
     const recipients = Array.from(world.sandbox.x.people.values(), ({ username }) => ({ username, basis: "opt_in" }));
@@ -149,10 +149,9 @@ async function using<Part extends AsyncDisposable>(part: Part, use: (part: Part)
   await use(open);
 }
 
-test("a log on PostgreSQL whose newest event is ahead of the server's clock is healed by the same command", async () => {
-  await using server = await startPostgres();
+test("clock-corrected repairs a log on PostgreSQL with an event ahead of the server's clock", async () => {
   await using world = await openWorld();
-  const url = await server.newDatabase();
+  const url = await newDatabase();
   Object.assign(world.env, { DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
   await world.command("recipients", "import", "people.csv");
   const clock = (): number => Date.now() + 400 * DAY_MS;

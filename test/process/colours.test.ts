@@ -6,14 +6,14 @@ import { onRuntime } from "../harness/runtime.ts";
 const BOLD = "\u001b[1m";
 const RED = "\u001b[31m";
 
-test("what is read by a program has no colours", async () => {
+test("output to a pipe has no colours", async () => {
   await using world = await openInstallation();
   const { out } = await world.command("--help");
   const { err } = await world.command("audit", "verify");
   expect([out, err].join("")).not.toContain("\u001b");
 });
 
-test("FORCE_COLOR gives headings and faults their style, and nothing of others' words steers the terminal", async () => {
+test("FORCE_COLOR styles headings and faults, and control characters in arguments are replaced", async () => {
   await using world = await openInstallation();
   world.env["FORCE_COLOR"] = "1";
   expect((await world.command("--help")).out).toStartWith(`${BOLD}Usage: `);
@@ -26,7 +26,7 @@ test("FORCE_COLOR gives headings and faults their style, and nothing of others' 
 test.each([
   [{}, true],
   [{ NO_COLOR: "1" }, false],
-])("on a terminal, with %j", async (more, styled) => {
+])("on a terminal with %j, headings are styled: %p", async (more, styled) => {
   await using world = await openInstallation();
   let seen = "";
   const child = Bun.spawn(onRuntime(["--help"]), {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { settingsOf } from "../../sandbox/settings.ts";
 import { authorize, BEARER, exported, openInstallation, TOKEN, stop } from "../harness/process.ts";
 
-test("every command tells its help, and a wrong word is a usage error", async () => {
+test("every command shows its help, and an unknown option or command is a usage error", async () => {
   await using world = await openInstallation();
   const overview = await world.command("--help");
   expect(overview.code).toBe(0);
@@ -31,7 +31,7 @@ test("every command tells its help, and a wrong word is a usage error", async ()
   expect(await world.command("no-such-command")).toMatchObject({ code: 2 });
 });
 
-test("the configuration's faults are told at once, without the values of secrets", async () => {
+test("serve reports all faults of the configuration together, without the values of secrets", async () => {
   await using world = await openInstallation();
   Object.assign(world.env, { DAILY_LIMIT: "101", QUOTA_TIMEZONE: "Mars/Olympus", API_TOKENS: "name:short-secret" });
   const { code, err } = await world.command("serve");
@@ -40,7 +40,7 @@ test("the configuration's faults are told at once, without the values of secrets
   expect(err).not.toContain("short-secret");
 });
 
-test("a file that is no log is refused with a reason, and left as it is", async () => {
+test("serve refuses a file that is no log, and leaves it unchanged", async () => {
   await using world = await openInstallation();
   const file = world.file("reachlog.sqlite", "this is a letter, not a database. ".repeat(100));
   const { code, err } = await world.command("serve");
@@ -50,7 +50,7 @@ test("a file that is no log is refused with a reason, and left as it is", async 
   expect(readFileSync(file, "utf8")).toStartWith("this is a letter");
 });
 
-test("a second service on the same log exits 75 and names the first", async () => {
+test("a second service on the same log exits with 75 and names the first", async () => {
   await using world = await openInstallation();
   const first = await world.serve();
   const second = await world.command("serve");
@@ -59,7 +59,7 @@ test("a second service on the same log exits 75 and names the first", async () =
   expect((await first.get("/api/health")).status).toBe(200);
 });
 
-test("SIGTERM: what is in flight is answered, and the exit code is 0", async () => {
+test("after SIGTERM the service answers requests in flight and exits with 0", async () => {
   await using world = await openInstallation();
   world.sandbox.faults.add({ network: "telegram", kind: "429", retryAfter: 60 });
   const service = await world.serve();
@@ -70,7 +70,7 @@ test("SIGTERM: what is in flight is answered, and the exit code is 0", async () 
   expect(await service.process.exited).toBe(0);
 });
 
-test("replay rebuilds every projection without a difference; stats of an earlier moment", async () => {
+test("replay finds no difference in any projection, and stats --as-of counts an earlier moment", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   await world.command(
     "recipients",
@@ -93,15 +93,18 @@ test("replay rebuilds every projection without a difference; stats of an earlier
     "backups",
     "clicks",
     "contacts",
+    "conversions",
     "deliveries",
     "inbox",
     "links",
+    "news",
     "quota",
     "referrers",
     "restores",
     "results",
     "run",
     "runs",
+    "signals",
     "sources",
     "stats",
     "suspected",
@@ -121,7 +124,7 @@ test("replay rebuilds every projection without a difference; stats of an earlier
   expect(JSON.parse((await world.command("stats", "--json")).out)).toMatchObject({ sent: 2, skipped: 1, failed: 0 });
 });
 
-test("account show and unlink: the grant is revoked at the network, and another may authorize", async () => {
+test("account unlink revokes the grant at the network, and another account may authorize", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   expect((await world.command("account", "show")).out).toStartWith("no account is linked (as of position ");
@@ -135,7 +138,7 @@ test("account show and unlink: the grant is revoked at the network, and another 
   expect((await authorize(service, world.sandbox, "someone_else")).answer.status).toBe(200);
 });
 
-test("audit export in each format; a file is not overwritten", async () => {
+test("audit export writes each format, and does not overwrite a file", async () => {
   await using world = await openInstallation();
   const csv = 'username,name,basis\nada_builds,"=HYPERLINK(""http://evil"")",opt_in\n';
   await world.command("recipients", "import", world.file("p.csv", csv));
@@ -163,7 +166,7 @@ test("audit export in each format; a file is not overwritten", async () => {
   expect(await world.command("audit", "export", "--out", out)).toMatchObject({ code: 1 });
 });
 
-test("audit verify finds an event that was changed", async () => {
+test("audit verify finds an altered event", async () => {
   await using world = await openInstallation();
   await world.command(
     "recipients",
@@ -185,7 +188,7 @@ test.each([
   ["discord", "line"],
   ["google_chat", "whatsapp"],
   ["teams", "telegram"],
-] as const)("doctor asks %s and %s without posting, and says which of them is ill", async (chat, messaging) => {
+] as const)("doctor checks %s and %s without a message, and reports a revoked credential", async (chat, messaging) => {
   await using world = await openInstallation();
   Object.assign(world.env, settingsOf(world.sandbox, { chat, messaging }));
   const well = await world.command("doctor", "--online");
@@ -199,7 +202,7 @@ test.each([
   expect(ill.out).toContain(`WRONG   messaging (${messaging})`);
 });
 
-test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) => {
+test.each(["sandbox", "demo"])("%s rejects an unknown network and names the choices", async (command) => {
   await using world = await openInstallation();
   for (const [option, wrong, names] of [
     ["--chat", "icq", "slack, discord, google_chat, teams"],
@@ -210,7 +213,7 @@ test.each(["sandbox", "demo"])("%s knows the networks by name", async (command) 
   }
 });
 
-test("doctor: well, and with a wrong key and a dead webhook", async () => {
+test("doctor passes, and reports a wrong key and a dead webhook", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   await stop(service);

@@ -6,7 +6,7 @@ import { onRuntime } from "../harness/runtime.ts";
 test.skipIf(process.platform !== "linux").each([
   ["0", false],
   ["1024", true],
-] as const)("with a limit of %s for core dumps doctor warns of them: %p", async (limit, warns) => {
+] as const)("doctor warns about core dumps with a limit of %s: %p", async (limit, warns) => {
   await using world = await openInstallation();
   const script = `ulimit -c ${limit} && exec "$0" "$@"`;
   const child = Bun.spawn(["sh", "-c", script, ...onRuntime(["doctor"])], {

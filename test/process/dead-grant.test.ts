@@ -15,7 +15,7 @@ import { PAST_LIFE_MS } from "./way-to-x.ts";
 
 const PEOPLE = 12;
 
-/** The notifications of the operator on the chat channel. */
+/** Returns the operator's notifications on the chat channel. */
 const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kept.map(({ text }) => text);
 
 /** Starts a run and revokes the app at X after `sent` more messages; callers then ask for a token at the same time. */
@@ -33,7 +33,7 @@ async function revokeInRun(world: Installation, service: Running, sent: number):
   return (await run).json();
 }
 
-test("a grant that dies in a run ends it, shows in health, and is told once; the death of the next one too", async () => {
+test("each grant revoked during a run ends it, degrades health, and causes one notification", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   await addPeople(world, PEOPLE);
   // Leaves time between two messages, so that the grant dies in the middle of the run.
@@ -58,7 +58,7 @@ test("a grant that dies in a run ends it, shows in health, and is told once; the
   expect([world.sandbox.x.accepted.size, Math.max(...world.sandbox.x.accepted.values())]).toEqual([PEOPLE, 1]);
 });
 
-test("a wrong client secret ends no grant: with the right one everything goes on, and no operator was alarmed", async () => {
+test("a wrong client secret keeps the grant, and the right one works without a notification", async () => {
   await using world = await openInstallation();
   const { clock, x } = world.sandbox;
   const first = await world.serve();
@@ -79,7 +79,7 @@ test("a wrong client secret ends no grant: with the right one everything goes on
   ]);
 });
 
-test("a grant whose death a command notices first is told by the service, once", async () => {
+test("the service notifies once if a command detects the dead grant first", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { faults, x } = world.sandbox;
   await addPeople(world, 1);

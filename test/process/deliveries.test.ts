@@ -10,7 +10,7 @@ interface Channels {
   readonly channels: readonly { readonly channel: string; readonly dead: number; readonly suspended: object | null }[];
 }
 
-describe("an operator beside a running service", () => {
+describe("an operator of a running service", () => {
   let world: Installation;
   let service: Running;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe("an operator beside a running service", () => {
     return (await list())[0]?.event_id ?? "";
   }
 
-  test("a channel that is refused: what is pending waits, and the letter is decided of once", async () => {
+  test("discards a dead letter of a suspended channel once", async () => {
     const id = await refuse("broken");
     expect(await chat()).toMatchObject({ dead: 1, suspended: { network: "slack" } });
     expect((await command("channels")).out).toMatch(
@@ -63,7 +63,7 @@ describe("an operator beside a running service", () => {
     expect((await command("show", id)).out).toMatch(/an operator discarded .*: "the campaign is over, says \w+"\n$/);
   });
 
-  test("a click waits until the channel is resumed by hand, and then goes at once", async () => {
+  test("resumes a suspended channel, and the waiting click is delivered", async () => {
     const posted = world.sandbox.slack.messages.total;
     const clicked = await service.post("/api/tracking/event", CLICK);
     const { id } = (await clicked.json()) as { id: string };
@@ -87,7 +87,7 @@ describe("an operator beside a running service", () => {
     expect(await command("resume", "chat")).toMatchObject({ code: 1, err: "The chat channel is not suspended.\n" });
   });
 
-  test("one retries and another discards at the same moment: one of the two stands", async () => {
+  test("retries or discards a letter, never both, if both commands run at once", async () => {
     const id = await refuse("contested");
     expect((await command("resume", "chat")).code).toBe(0);
     const before = await count(world, "DispatchDiscarded");
@@ -102,7 +102,7 @@ describe("an operator beside a running service", () => {
     );
   });
 
-  test("a dispatch in doubt is sent again by hand, arrives twice, and is not sent a third time", async () => {
+  test("retries a dispatch in doubt once, so that it arrives twice", async () => {
     const before = world.sandbox.slack.messages.total;
     world.sandbox.faults.add({ network: "slack", kind: "reset_after_delivery", count: 1 });
     expect((await service.post("/api/notify", { message: "perhaps" })).status).toBe(504);
@@ -122,7 +122,7 @@ describe("an operator beside a running service", () => {
     expect(world.sandbox.slack.messages.total).toBe(before + 2);
   });
 
-  test("lag --watch ends when it is interrupted, with the code of the signal", async () => {
+  test("interrupts lag --watch, which exits with the code of the signal", async () => {
     const watching = world.start(["deliveries", "lag", "--watch", "--json"]);
     const reader = watching.stdout.pipeThrough(new TextDecoderStream()).getReader();
     const { value = "" } = await reader.read();

@@ -32,46 +32,43 @@ const isFalse = (found: boolean): boolean => !found;
 test.each([
   ["SIGINT", 0],
   ["SIGKILL", 137],
-] as const)(
-  "instances of a demo serve one log; one that is killed comes back, and %s ends them all",
-  async (signal, code) => {
-    // The binary contains no database server.
-    if (RUNTIME !== "bun") await expectRefused([]);
-    if (RUNTIME === "deno") return;
-    using folder = temporaryFolder("reachlog-demo-instances-");
-    await using demo = await startDemo(folder.path, ["--instances", "2"], { module: MAIN });
-    const urls = [...demo.printed.matchAll(/http:\/\/127\.0\.0\.1:\d+(?= +\()/g)].map(([url]) => url);
-    expect(urls.length).toBe(3);
-    const [first = "", second = "", sandbox = ""] = urls;
-    const page = async (): Promise<string> => (await fetch(sandbox)).text();
-    const press = (button: "kill" | "start") =>
-      fetch(`${sandbox}/_sandbox/instances/${button}`, {
-        method: "POST",
-        body: new URLSearchParams({ url: first, page: "/" }),
-      });
+] as const)("a demo's instances share one log, one restarts after a kill, and %s ends all", async (signal, code) => {
+  // The binary contains no database server.
+  if (RUNTIME !== "bun") await expectRefused([]);
+  if (RUNTIME === "deno") return;
+  using folder = temporaryFolder("reachlog-demo-instances-");
+  await using demo = await startDemo(folder.path, ["--instances", "2"], { module: MAIN });
+  const urls = [...demo.printed.matchAll(/http:\/\/127\.0\.0\.1:\d+(?= +\()/g)].map(([url]) => url);
+  expect(urls.length).toBe(3);
+  const [first = "", second = "", sandbox = ""] = urls;
+  const page = async (): Promise<string> => (await fetch(sandbox)).text();
+  const press = (button: "kill" | "start") =>
+    fetch(`${sandbox}/_sandbox/instances/${button}`, {
+      method: "POST",
+      body: new URLSearchParams({ url: first, page: "/" }),
+    });
 
-    const before = await positionAt(second);
-    expect(await clickAt(first)).toBe(202);
-    await until(
-      () => positionAt(second),
-      (position) => position > before,
-    );
+  const before = await positionAt(second);
+  expect(await clickAt(first)).toBe(202);
+  await until(
+    () => positionAt(second),
+    (position) => position > before,
+  );
 
-    expect((await press("kill")).status).toBe(200);
-    await until(() => isServing(first), isFalse);
-    await until(page, (text) => text.includes("was killed"));
-    expect(await clickAt(second)).toBe(202);
-    await press("start");
-    await until(() => isServing(first), isTrue);
-    expect(await page()).not.toContain("was killed");
-    expect(await positionAt(first)).toBeGreaterThan(before + 1);
+  expect((await press("kill")).status).toBe(200);
+  await until(() => isServing(first), isFalse);
+  await until(page, (text) => text.includes("was killed"));
+  expect(await clickAt(second)).toBe(202);
+  await press("start");
+  await until(() => isServing(first), isTrue);
+  expect(await page()).not.toContain("was killed");
+  expect(await positionAt(first)).toBeGreaterThan(before + 1);
 
-    expect(await demo.end(signal)).toBe(code);
-    for (const url of [first, second]) await until(() => isServing(url), isFalse);
-    // A killed demo cannot clean up.
-    if (signal === "SIGINT") expect(readdirSync(folder.path)).toEqual([]);
-  },
-);
+  expect(await demo.end(signal)).toBe(code);
+  for (const url of [first, second]) await until(() => isServing(url), isFalse);
+  // A killed demo cannot clean up.
+  if (signal === "SIGINT") expect(readdirSync(folder.path)).toEqual([]);
+});
 
 async function expectRefused(more: readonly string[]): Promise<void> {
   using folder = temporaryFolder("reachlog-demo-instances-");
@@ -80,4 +77,4 @@ async function expectRefused(more: readonly string[]): Promise<void> {
   expect(await demo.end("SIGCONT")).toBe(2);
 }
 
-test("instances have no log in a file", () => expectRefused(["--keep", "."]));
+test("a demo with instances refuses --keep", () => expectRefused(["--keep", "."]));

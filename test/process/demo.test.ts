@@ -15,7 +15,7 @@ interface Row {
 
 const DAY_MS = 24 * 3_600_000;
 
-test("beside the demo another terminal has its settings, by the line that it prints", async () => {
+test("another terminal gets the demo's settings by the line that the demo prints", async () => {
   const directory = mkdtempSync(join(tmpdir(), "demo of "));
   try {
     const listen = () => Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("another program") });

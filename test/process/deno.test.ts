@@ -21,14 +21,14 @@ import { denoProgram } from "../harness/runtime.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const CLICK = { event: "click", domain: "go.example", short_code: "s", original_url: "https://shop.example/" };
 
-/** The command of `deno task serve`, optionally with another program instead of the service. */
+/** Returns the command of `deno task serve`, optionally with another program instead of the service. */
 function serveTask(program = "src/main.ts serve"): string {
   const { tasks } = JSON.parse(readFileSync(join(ROOT, "deno.json"), "utf8")) as { tasks: { serve: string } };
   const task = tasks.serve.replace("&& deno", "&& exec deno").replace("src/main.ts serve", program);
   return task.replaceAll(/(src|deploy|test)\//g, `${ROOT}/$1/`);
 }
 
-/** A folder outside of `/dev`: Deno denies everything below it, memory disks too, without full permissions. */
+/** Folder for tests, outside of `/dev`: without full permissions, Deno denies everything below it, memory disks too. */
 const DISK = "/var/tmp";
 
 interface Folder extends AsyncDisposable {
@@ -70,7 +70,7 @@ function start({ path }: Folder, line: string, ...args: string[]): Running["proc
   });
 }
 
-test("on Deno, with its permissions and settings in .env: a click, its dispatches, a run, a page that follows", async () => {
+test("on Deno with its permissions, the service dispatches a click, makes a run and streams events", async () => {
   await using folder = await openFolder();
   const { world } = folder;
   await world.command("recipients", "import", world.file("people.csv", "username,basis\nada_builds,opt_in\n"));
@@ -107,7 +107,7 @@ function isDispatched(events: readonly { readonly type: string; readonly data: R
   return events.some(({ type }) => type === "DispatchSucceeded") && events.some(({ type }) => type === "RunFinished");
 }
 
-test("on Deno the runtime itself refuses what the service has no use for", async () => {
+test("on Deno the runtime refuses all access that the service does not need", async () => {
   await using folder = await openFolder();
   using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   const writable = join(folder.path, "data");
@@ -127,7 +127,7 @@ test("on Deno the runtime itself refuses what the service has no use for", async
 test.each([
   ["a space", "my logs"],
   ["a comma", "logs,etc"],
-])("on Deno a folder of the log with %s is refused, and nothing starts", async (what, name) => {
+])("on Deno a log folder with %s in its path is refused", async (what, name) => {
   await using folder = await openFolder();
   writeFileSync(join(folder.path, ".env"), `DATABASE_URL='sqlite:${join(folder.path, name, "log.sqlite")}'\n`);
   const { code, out, err } = await ended(start(folder, serveTask()));
@@ -138,7 +138,7 @@ test.each([
   );
 });
 
-test("on Deno a log on PostgreSQL is reached with TLS, and no other server, nor any file to write", async () => {
+test("on Deno PostgreSQL is reached with TLS, and other servers and files are refused", async () => {
   await using postgres = await startPostgresWithTls();
   const { server, certificate } = postgres;
   const url = `${await server.newDatabase()}?sslmode=verify-full&sslrootcert=${certificate}`;
@@ -175,7 +175,9 @@ const REFUSED_ANYWHERE = [
   "a library of the machine: refused",
 ];
 
-/** Runs the attempts of a service that an attacker controls; returns the outcome of each as a line. */
+/**
+ * Tries what an attacker in control of the service would try: calls and writes. Returns the outcome of each as a line.
+ */
 async function reachOut(folder: Folder, tried: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const { code, out, err } = await ended(
     start(folder, serveTask("test/process/programs/reach-out.ts"), JSON.stringify(tried)),

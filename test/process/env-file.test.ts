@@ -13,7 +13,7 @@ const RUNTIMES: readonly (readonly [string, readonly string[]])[] = [
   ...(RUNTIME.includes("/") ? ([["the binary", onRuntime([])]] as const) : []),
 ];
 
-/** A message with every character that some readers of such files change. */
+/** Message template with every character that some readers of `.env` files change. */
 const MESSAGE = 'Hi {{name}}, get $50 off with SAVE#1: https://shop.example/#offer\n\n"it\'s" for you';
 const WRITTEN = `MESSAGE_TEMPLATE=\`${MESSAGE}\`\n`;
 
@@ -36,7 +36,7 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
     };
   }
 
-  test("what .env says is what is sent; the environment precedes it, and no other file counts", async () => {
+  test(".env is read literally, the environment overrides it, and .env.local is ignored", async () => {
     using folder = openFolder();
     folder.write("people.csv", "username,name,basis\nada_builds,Ada,opt_in\n");
     folder.write(".env", "DATABASE_URL=sqlite:./log.sqlite # a comment\nDAILY_LIMIT=7\n");
@@ -55,10 +55,10 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
     expect(checked.out).toContain(".env.local is not read: move the settings of reachlog in it to .env.");
   });
 
-  test("a .env that cannot be read in one way only ends doctor and serve with 78 and its line, and no log begins", async () => {
+  test("doctor and serve exit with 78 for an ambiguous .env, and create no log", async () => {
     using folder = openFolder();
     const faults: readonly (readonly [string | Uint8Array, string])[] = [
-      ["MESSAGE_TEMPLATE=Hi {{name}},\nhere it is\n", ".env line 2: not NAME=value"],
+      ["MESSAGE_TEMPLATE=Hi {{name}},\nhere it is\n", ".env line 2: neither NAME=value"],
       [Buffer.from("\ufeffPORT=3777\r\n", "utf16le"), "is not valid UTF-8 (line 1; perhaps UTF-16)"],
       [Buffer.from("# Gr\u00fc\u00dfe\n", "latin1"), "is not valid UTF-8 (line 1; perhaps Windows-1252)"],
     ];
@@ -84,7 +84,7 @@ describe.each(RUNTIMES)("on %s", (_name, program) => {
   });
 });
 
-test("a file that --env-file of Bun names takes the place of .env, and is read by the same rules", async () => {
+test("a file named by Bun's --env-file replaces .env, under the same rules", async () => {
   using folder = temporaryFolder();
   writeFileSync(folder.file(".env"), "DAILY_LIMIT=7000\n");
   writeFileSync(folder.file("other.env"), "DAILY_LIMIT=$70\n");

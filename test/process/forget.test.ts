@@ -66,14 +66,14 @@ async function settled(service: Running): Promise<void> {
   await until(pending, (counts) => counts.every((count) => count === 0));
 }
 
-/** Returns each trace that a text contains, with its source. */
+/** Returns each of the recipient's traces that a text contains, with the name of that text. Ignores case. */
 function found(traces: readonly string[], texts: Readonly<Record<string, string>>): string[] {
   return Object.entries(texts).flatMap(([where, text]) =>
     traces.filter((trace) => text.toLowerCase().includes(trace.toLowerCase())).map((trace) => `${trace} in ${where}`),
   );
 }
 
-/** Every byte of every file in the service's folder, and the uncompressed content. */
+/** Returns the bytes of all files in the service's folder, and their uncompressed content. */
 async function bytesOf({ directory }: Installation): Promise<Record<string, string>> {
   const files = readdirSync(directory).filter((name) => statSync(join(directory, name)).isFile());
   const bytes = files.map((name) => [name, readFileSync(join(directory, name), "latin1")] as const);
@@ -88,10 +88,10 @@ async function signIn(service: Running): Promise<string> {
 
 const PAGES = ["/", "/people", "/links", "/results", "/deliveries", "/activity"];
 
-/** A position at which the recipient is known and no recipient is forgotten. */
+/** A position of the log at which the recipient is known and no recipient is forgotten. */
 const BEFORE = 12;
 
-/** Everything that the service and the commands can be asked for. */
+/** Returns everything that the service and the commands can answer. */
 async function answersOf(world: Installation, service: Running): Promise<Record<string, string>> {
   const texts: Record<string, string> = { log: service.log() };
   const pages = PAGES.flatMap((path) => [path, `${path}?as_of=${BEFORE}`]);
@@ -122,7 +122,7 @@ async function answersOf(world: Installation, service: Running): Promise<Record<
   return texts;
 }
 
-test("after forget no byte of log, snapshots, exports, pages or logs tells of the person, and replay finds no difference", async () => {
+test("after forget no file, export, page or output contains the recipient, and replay finds no difference", async () => {
   const { world, service, traces } = await openContacted();
   await using _ = world;
   // Control: with the keys, every trace could be found before.
@@ -165,7 +165,7 @@ test("after forget no byte of log, snapshots, exports, pages or logs tells of th
   await stop(again);
 });
 
-test("an older backup of the log does not bring a forgotten person back, nor does an older key file beside a newer log", async () => {
+test("neither an older log nor an older key file brings a forgotten recipient back", async () => {
   const { world, service, traces } = await openContacted();
   await using _ = world;
   const kept = join(world.directory, "kept");
@@ -191,7 +191,7 @@ test("an older backup of the log does not bring a forgotten person back, nor doe
 });
 
 test.each(["restored", "copied"])(
-  "an older backup of the log that is %s brings back no clicks of a recipient who revoked tracking since, and no more of them are recorded",
+  "an older log that is %s restores no clicks of a recipient who denied tracking since",
   async (how) => {
     await using world = await openInstallation();
     const links = { LINK_BASE: "https://go.example", REDIRECTS: "on", PERSONAL_LINKS: "on" };
@@ -228,7 +228,7 @@ test.each(["restored", "copied"])(
   },
 );
 
-test("a service without its key file does not start, and says so; with --accept-lost-keys it goes on and reads all as erased", async () => {
+test("a service without its key file needs --accept-lost-keys, and then reads personal data as erased", async () => {
   const { world, service, traces } = await openContacted();
   await using _ = world;
   await stop(service);

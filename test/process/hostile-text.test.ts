@@ -42,7 +42,7 @@ const LINES = [
   "recipients forget 1005",
 ];
 
-describe("texts of others", () => {
+describe("hostile texts", () => {
   let world: Installation;
   beforeAll(async () => {
     world = await openInstallation();
@@ -51,20 +51,20 @@ describe("texts of others", () => {
   });
   afterAll(() => world[Symbol.asyncDispose]());
 
-  test.each(LINES)("steer no terminal and forge no line: %s", async (line) => {
+  test.each(LINES)("neither control the terminal nor forge a line of output: %s", async (line) => {
     const { out, err } = await world.command(...line.split(" "));
     expect(out + err).not.toBe("");
     expect(badLines(out + err)).toEqual([]);
   });
 
-  test("are shown, as far as the commands show them at all", async () => {
+  test("are shown by audit show and audit export", async () => {
     const { out } = await world.command("audit", "show", "1003", "--limit", "1000");
     expect(out).toContain("evil.example");
     expect((await world.command("audit", "export")).out).toContain(FORGED);
   });
 
   test.each(Object.entries(HOSTILE).filter(([, text]) => /\n/.test(text) || STEERING.test(text)))(
-    "that %s do nothing as arguments",
+    "do not control the terminal as an argument that %s",
     async (_aim, text) => {
       const lines = [[text], ["recipients", "show", text], ["audit", "show", text], ["stats", `--${text}`]];
       for (const { out, err } of await Promise.all(lines.map((args) => world.command(...args)))) {
@@ -74,7 +74,7 @@ describe("texts of others", () => {
     },
   );
 
-  test("followed as they come steer no terminal either", async () => {
+  test("do not control the terminal in audit tail", async () => {
     for (const args of [
       ["audit", "tail", "--from", "1"],
       ["audit", "tail", "--from", "1", "--json"],
@@ -92,9 +92,12 @@ describe("texts of others", () => {
     }
   });
 
-  describe("exported as CSV", () => {
-    /** Spreadsheets split a file into cells at a comma, a semicolon or a tab. */
-    test.each([",", ";", "\t"])("begin no formula where cells are divided by %j", async (delimiter) => {
+  describe("in an export", () => {
+    /**
+     * Splits the exported CSV at each character at which spreadsheets split a file into cells: a comma, a semicolon or
+     * a tab.
+     */
+    test.each([",", ";", "\t"])("form no formula if a spreadsheet splits CSV at %j", async (delimiter) => {
       const { out } = await world.command("audit", "export", "--format", "csv");
       const lenient = { delimiter, relax_quotes: true, relax_column_count: true, record_delimiter: "\r\n" };
       const cells = parse(out, lenient).flat();
@@ -102,7 +105,7 @@ describe("texts of others", () => {
       expect(cells.filter((cell) => /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(cell))).toEqual([]);
     });
 
-    test("are the same when they are imported again", async () => {
+    test("are imported again without a fault", async () => {
       const file = join(world.directory, "export.jsonl");
       await world.command("audit", "export", "--out", file);
       expect(badLines(readFileSync(file, "utf8"))).toEqual([]);
@@ -112,13 +115,13 @@ describe("texts of others", () => {
     });
   });
 
-  describe("in the service", () => {
+  describe("in a running service", () => {
     let service: Running;
     beforeAll(async () => {
       service = await world.serve();
     });
 
-    test("are text on the console, and no markup", async () => {
+    test("are escaped on the console", async () => {
       const form = new URLSearchParams({ token: TOKEN });
       const signedIn = await service.get("/session", { method: "POST", body: form });
       const cookie = (signedIn.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
@@ -134,27 +137,24 @@ describe("texts of others", () => {
       expect(all).toContain("&lt;script>alert(1)&lt;/script>");
     });
 
-    test.each(Object.entries(HOSTILE))(
-      "that %s are taken or refused, and one line of the log each",
-      async (_, text) => {
-        const header = encodeURIComponent(text);
-        const headers = { ...BEARER, "x-request-id": header, "user-agent": header, traceparent: header };
-        const click = { event: text, domain: text, short_code: text, original_url: "https://shop.example/" };
-        const answers = [
-          await service.post("/api/tracking/event", { ...click, user_agent: text, [text]: 1 }, headers),
-          await service.post("/api/tracking/event", { ...click, user_agent: text }, headers),
-          await service.post("/api/notify", { message: text, service: text }, headers),
-          await service.post("/api/messaging", { text }, headers),
-          await service.get(`/${encodeURIComponent(text)}`, { headers }),
-        ];
-        for (const answer of answers) {
-          expect(answer.status).toBeOneOf([200, 202, 400, 404, 422, 502]);
-          await answer.text();
-        }
-      },
-    );
+    test.each(Object.entries(HOSTILE))("are accepted or refused in requests: a text that %s", async (_, text) => {
+      const header = encodeURIComponent(text);
+      const headers = { ...BEARER, "x-request-id": header, "user-agent": header, traceparent: header };
+      const click = { event: text, domain: text, short_code: text, original_url: "https://shop.example/" };
+      const answers = [
+        await service.post("/api/tracking/event", { ...click, user_agent: text, [text]: 1 }, headers),
+        await service.post("/api/tracking/event", { ...click, user_agent: text }, headers),
+        await service.post("/api/notify", { message: text, service: text }, headers),
+        await service.post("/api/messaging", { text }, headers),
+        await service.get(`/${encodeURIComponent(text)}`, { headers }),
+      ];
+      for (const answer of answers) {
+        expect(answer.status).toBeOneOf([200, 202, 400, 404, 422, 502]);
+        await answer.text();
+      }
+    });
 
-    test("leave the log one JSON object a line", async () => {
+    test("leave the service's output one JSON object per line", async () => {
       await stop(service);
       const lines = service.log().trimEnd().split("\n");
       expect(lines.length).toBeGreaterThan(1);

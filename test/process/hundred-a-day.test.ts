@@ -18,7 +18,7 @@ function population(): { people: Person[]; csv: string } {
   return { people, csv: rows.join("\r\n") };
 }
 
-test("130 recipients: exactly 100 messages, each skip with its reason, stats as the network counts, then 429", async () => {
+test("a list of 130 rows gets exactly 100 messages, skips with reasons, and then 429", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { people, csv } = population();
   for (const person of people) world.sandbox.x.people.set(person.id, person);

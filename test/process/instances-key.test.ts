@@ -1,17 +1,19 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { CLICK } from "../harness/click.ts";
 import { authorize, ended, exported, kill, openInstallation, stop, type Running } from "../harness/process.ts";
 
 const [FROM, TO] = [1, 2].map((fill) => Buffer.alloc(32, fill).toString("hex")) as [string, string];
 
-/** Statuses of a click, which encrypts personal data, and of a read of the account, which needs the tokens. */
+/**
+ * Returns the statuses of a click, which encrypts personal data, and of a read of the account, which needs the tokens.
+ */
 async function worksAt({ post, get }: Running): Promise<readonly number[]> {
   return [(await post("/api/tracking/event", CLICK)).status, (await get("/social/me")).status];
 }
 
-test("instances are restarted with another master key one after the other, and none is ever without one", async () => {
+test("a rolling restart rotates the master key without an instance that fails", async () => {
   await using world = await openInstallation();
   // The encryption keys are in a separate database.
   const databases = { DATABASE_URL: await newDatabase(), KEYS_DATABASE_URL: await newDatabase() };

@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { openDatabase } from "eventstore-lite/postgres";
-import { startPostgres, type PostgresServer } from "eventstore-lite/testing/postgres-server";
+import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { CLICK } from "../harness/click.ts";
 import { startPostgresWithTls } from "../harness/postgres-with-tls.ts";
@@ -41,7 +41,7 @@ async function positionOf({ get }: Running): Promise<number> {
   return log.position;
 }
 
-test("instances share one log: all see what each records, and a rebuild finds no difference", async () => {
+test("instances share one log, dispatch each click once, and a rebuild finds no difference", async () => {
   await using instances = await openInstances(2);
   const { world, services } = instances;
   const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => click(services[n % 2]!)));
@@ -74,7 +74,7 @@ test("instances share one log: all see what each records, and a rebuild finds no
   expect((await world.command("audit", "verify")).code).toBe(0);
 });
 
-test("an instance that is killed takes nothing with it, and the others go on", async () => {
+test("a killed instance loses no acknowledged click, and another serves the repeats", async () => {
   await using instances = await openInstances(2);
   const [one, two] = instances.services as [Running, Running];
   const acknowledged = new Set<string>();
@@ -93,7 +93,7 @@ test("an instance that is killed takes nothing with it, and the others go on", a
   expect(acknowledged.size).toBe(40);
 });
 
-test("while the server is away nothing is recorded and all else goes on; it comes back by itself", async () => {
+test("while PostgreSQL is down instances refuse writes, answer reads, and recover on their own", async () => {
   await using away = await startPostgres();
   await using instances = await openInstances(2, away);
   const { world, services } = instances;
@@ -148,7 +148,7 @@ test("while the server is away nothing is recorded and all else goes on; it come
   expect(await Promise.all(services.map(stop))).toEqual([0, 0]);
 });
 
-test("a run that is asked for at two instances with one key is one run, and both are answered alike", async () => {
+test("one idempotency key at two instances starts one run with the same response", async () => {
   await using instances = await openInstances(2);
   const { world, services } = instances;
   const [one, two] = services as [Running, Running];
@@ -169,7 +169,7 @@ test("a run that is asked for at two instances with one key is one run, and both
   expect(types.filter((type) => type === "RunStarted" || type === "DirectMessageAttempted")).toHaveLength(2);
 });
 
-test("tokens that are guessed at both instances are counted together", async () => {
+test("wrong tokens at two instances count toward one limit", async () => {
   await using instances = await openInstances(2);
   const guess = async ({ post }: Running) =>
     (await post("/api/messaging", { text: "x" }, { authorization: "Bearer not-a-token" })).status;
@@ -178,7 +178,7 @@ test("tokens that are guessed at both instances are counted together", async () 
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 401), 429, 429]);
 });
 
-test("the keys of personal data may be in a database of their own", async () => {
+test("the keys of personal data may be in a separate database", async () => {
   await using instances = await openInstances(1, undefined, {
     KEYS_DATABASE_URL: await (await server).newDatabase(),
   });
@@ -190,7 +190,7 @@ test("the keys of personal data may be in a database of their own", async () => 
   expect(await storesIn(world.env["DATABASE_URL"] ?? "")).toEqual(["vault"]);
 });
 
-/** Names of the sets of secrets that exist in a database. */
+/** Returns the names of the sets of secrets that exist in a database. */
 async function storesIn(url: string): Promise<readonly string[]> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {
@@ -201,7 +201,7 @@ async function storesIn(url: string): Promise<readonly string[]> {
   }
 }
 
-test("another daily limit beside an instance that lives is refused, and both are named", async () => {
+test("a second instance with another daily limit is refused, and both limits are named", async () => {
   await using instances = await openInstances(1);
   const { world, services } = instances;
   const { code, err } = await ended(world.start(["serve"], { DAILY_LIMIT: "50" }));
@@ -210,7 +210,7 @@ test("another daily limit beside an instance that lives is refused, and both are
   expect(err).toContain(`and 100 at ${services[0]?.url}`);
 });
 
-test("a server that is not there, or does not serve us, is said in a sentence without the password", async () => {
+test("an unreachable or unsuitable server is reported without the password", async () => {
   await using world = await openInstallation();
   const url = new URL(await (await server).newDatabase());
   url.password = "hunter2";
@@ -228,7 +228,7 @@ test("a server that is not there, or does not serve us, is said in a sentence wi
   expect(refused.err + unreachable.err).not.toContain("hunter2");
 });
 
-test("a server that has to prove who it is gets connections with TLS, or none where its certificate is another's", async () => {
+test("sslmode=verify-full connects with TLS, and refuses a wrong certificate", async () => {
   await using postgres = await startPostgresWithTls();
   const { server: proving, certificate } = postgres;
   await using world = await openInstallation();
@@ -258,7 +258,7 @@ test("a server that has to prove who it is gets connections with TLS, or none wh
 const OTHERS =
   "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
 
-test("a server that lost events ends each instance that has read them, and no start goes on unasked", async () => {
+test("after a server lost events the instance exits, and a start needs --accept-loss", async () => {
   await using instances = await openInstances(1);
   const { world, services } = instances;
   const [one] = services as [Running];
@@ -278,7 +278,7 @@ test("a server that lost events ends each instance that has read them, and no st
   expect(types.filter((type) => type === "LogLossAccepted")).toHaveLength(1);
 });
 
-/** Deletes all events from a position on, which no program of reachlog can do. */
+/** Loses events: deletes all of them from position `from` on, which no program of reachlog can do. */
 async function lose(url: string, from: number): Promise<void> {
   const database = openDatabase({ url, connections: 1, name: "test" });
   try {

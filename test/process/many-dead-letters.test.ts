@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type EventLog, type NewEvent } from "../../src/log/event-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
@@ -21,7 +21,7 @@ const MATCHING = 10_000;
 const OTHERS = 300;
 const PER_EVENT = 100;
 
-/** A service on either engine, whose log `fill` writes first. */
+/** Starts a service on SQLite or PostgreSQL, whose log `fill` writes first. */
 async function openWith<T>(
   stack: AsyncDisposableStack,
   place: () => Promise<Record<string, string>>,
@@ -84,7 +84,7 @@ async function countListed(service: Running, query: string): Promise<number> {
 }
 
 test.each(ENGINES)(
-  "of 10,000 dead letters %s as many are retried as were named, once, and clicks get in",
+  "10,000 dead letters %s are retried once, as many as announced, while clicks are accepted",
   async (_, place) => {
     await using stack = new AsyncDisposableStack();
     const { service } = await openWith(stack, place, giveUpMany);
@@ -107,7 +107,7 @@ test.each(ENGINES)(
   },
 );
 
-test.each(ENGINES)("a message in doubt %s is sent again by hand, and once", async (_, place) => {
+test.each(ENGINES)("a message in doubt %s is retried by hand once", async (_, place) => {
   await using stack = new AsyncDisposableStack();
   const { service, world, filled: id } = await openWith(stack, place, doubtOne);
   const { telegram } = world.sandbox;
@@ -123,7 +123,7 @@ test.each(ENGINES)("a message in doubt %s is sent again by hand, and once", asyn
   expect(telegram.messages.kept.map(({ text }) => text)).toEqual([expect.stringContaining("perhaps")]);
 });
 
-test.each(ENGINES)("a message in doubt %s is closed by hand, once, and is never sent again", async (_, place) => {
+test.each(ENGINES)("a message in doubt %s is settled by hand once, and never sent again", async (_, place) => {
   await using stack = new AsyncDisposableStack();
   const { service, world, filled: id } = await openWith(stack, place, doubtOne);
   const settle = async (url: string, as: string) => {

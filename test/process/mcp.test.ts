@@ -52,7 +52,7 @@ async function call(name: string, input: Record<string, unknown> = {}): Promise<
   return { text: first?.text ?? "", isError };
 }
 
-/** The objects of an answer, which has one per line. */
+/** Calls the tool `name` and returns the objects of its answer, which has one per line. */
 async function answersOf(name: string, input?: Record<string, unknown>): Promise<Record<string, unknown>[]> {
   const { text, isError } = await call(name, input);
   expect([name, isError, text]).toEqual([name, false, expect.any(String)]);
@@ -62,7 +62,7 @@ async function answersOf(name: string, input?: Record<string, unknown>): Promise
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-test("each tool reads only, says so, and says what it takes", async () => {
+test("each tool is a read operation, and declares that and its input", async () => {
   const { tools } = await client.listTools();
   const operations = (await loadOperations()).filter(({ access }) => access[1] === "read");
   const names = operations.map(({ name }) => name.replaceAll(" ", "_"));
@@ -74,19 +74,19 @@ test("each tool reads only, says so, and says what it takes", async () => {
   expect(client.getInstructions()).toContain("Nothing can be sent, spent or erased");
 });
 
-test("a value that looks like an option is none", async () => {
+test("a value that looks like an option is not read as one", async () => {
   const { text, isError } = await call("audit_show", { subject: "--as-of" });
   expect([text, isError]).toEqual([expect.stringContaining("is neither a handle"), true]);
 });
 
-test("recipients_list", async () => {
+test("recipients_list filters by the reason of the skip", async () => {
   const { recipients } = JSON.parse((await call("recipients_list", { skipped: "no_consent", limit: 1 })).text) as {
     recipients: readonly object[];
   };
   expect(recipients).toMatchObject([{ username: "ben_noconsent", skipped: ["no_consent"] }]);
 });
 
-test("deliveries_show", async () => {
+test("deliveries_show shows the status on each channel", async () => {
   const [{ dispatches } = { dispatches: [] }] = (await answersOf("deliveries_show", { event_id: clickId })) as {
     dispatches?: { channels: { channel: string; status: string }[] }[];
   }[];
@@ -98,14 +98,14 @@ test("deliveries_show", async () => {
   expect((await call("deliveries_show", { event_id: "no id" })).isError).toBe(true);
 });
 
-test("token_list", async () => {
+test("token_list shows the name and scopes of a token, but not the token", async () => {
   const [{ tokens } = { tokens: [] }] = (await answersOf("token_list")) as { tokens: object[] }[];
   const [caller] = tokens;
   expect(caller).toMatchObject({ name: "tester", scopes: null, expires: null });
   expect(JSON.stringify(caller)).not.toContain(TOKEN);
 });
 
-test("clicks, quota, stats, deliveries and deliveries_lag", async () => {
+test("clicks, quota, stats, deliveries and deliveries_lag answer", async () => {
   expect((await call("clicks", { link: "go.example/spring" })).text).toContain("go.example");
   expect(await answersOf("quota")).toMatchObject([{ used: 1, limit: 100 }]);
   expect(await answersOf("stats")).toMatchObject([{ sent: 1, failed: 0 }]);
@@ -118,7 +118,7 @@ test("clicks, quota, stats, deliveries and deliveries_lag", async () => {
   expect((await call("deliveries_lag")).text).toContain('"backlog":0');
 });
 
-test("outreach_preview says what a run would do, and does nothing", async () => {
+test("outreach_preview shows the skips of a run, and sends and records nothing", async () => {
   const before = await exported(world);
   const asked = world.sandbox.x.messages.kept.length;
   expect((await call("outreach_preview")).text).toContain("no_consent");
@@ -127,13 +127,13 @@ test("outreach_preview says what a run would do, and does nothing", async () => 
   expect(await exported(world)).toEqual(before);
 });
 
-test("whatever was asked, no event was recorded for it", async () => {
+test("no tool appends an event", async () => {
   const before = await exported(world);
   for (const { name } of (await client.listTools()).tools) await call(name, { recipient: "ada_builds" });
   expect(await exported(world)).toEqual(before);
 });
 
-test("it ends with its input, and a wrong configuration is said at once", async () => {
+test("mcp exits with the end of its input, and at once for a wrong configuration", async () => {
   const child = Bun.spawn(onRuntime(["mcp"]), {
     cwd: world.directory,
     env: world.env,
@@ -144,7 +144,7 @@ test("it ends with its input, and a wrong configuration is said at once", async 
   expect(await world.start(["mcp"], { DAILY_LIMIT: "101" }).exited).toBe(78);
 });
 
-test("where reads are audited, the log says that an assistant read", async () => {
+test("with AUDIT_READS a read is recorded with the caller mcp", async () => {
   const audited = await connect({ ...world.env, AUDIT_READS: "on" });
   await audited.callTool({ name: "recipients_show", arguments: { recipient: "@ada_builds" } });
   await audited.close();

@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { exported, openInstallation, stop, type Running } from "../harness/process.ts";
 
 const KEY = { REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") };
@@ -19,7 +19,7 @@ const click = async ({ post }: Running, key: string): Promise<unknown> => {
   return answer.json();
 };
 
-test("a service goes on where its log was moved, knows what it was asked before, and is not moved while it runs", async () => {
+test("a moved log keeps events and idempotency keys, and is not moved while a service runs", async () => {
   await using world = await openInstallation();
   Object.assign(world.env, KEY, { CHAT_WEBHOOK_URL: "", TELEGRAM_BOT_TOKEN: "", TELEGRAM_CHAT_ID: "" });
   const file = { DATABASE_URL: world.env["DATABASE_URL"]! };

@@ -14,7 +14,7 @@ const CLICK = {
   original_url: "https://example.com/welcome",
 };
 
-test("the npm package is all that is installed beside Bun, and node starts it: it serves, stops when told to, and says how it ended", async () => {
+test("the npm package is started by node, serves, stops and passes on exit codes", async () => {
   using folder = temporaryFolder();
   succeed(process.execPath, PACK, "--out", folder.path);
   const archive = [...new Bun.Glob("*.tgz").scanSync(folder.path)][0] ?? "";

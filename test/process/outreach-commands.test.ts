@@ -7,7 +7,7 @@ import { authorize, openInstallation, until, type Running, type Installation, ki
 const ADA = { id: "1700000000000011000", username: "ada_builds" };
 const GRACE = { id: "1700000000000012000", username: "grace_codes" };
 
-/** Ends all leases, as if their time had passed. */
+/** Ends all leases in the log's database, as if their time had passed. */
 function endLeases({ directory }: Installation): void {
   using db = new DatabaseSync(join(directory, "reachlog.sqlite"));
   db.exec("UPDATE leases SET expires_at = 0");
@@ -26,7 +26,7 @@ async function serveWith(
   return service;
 }
 
-/** A command that keeps running, and its output so far. */
+/** Starts a command that keeps running, and collects its output. */
 function following(world: Installation, ...args: string[]) {
   const process = world.start(args);
   let [out, err] = ["", ""];
@@ -46,7 +46,7 @@ function following(world: Installation, ...args: string[]) {
   return { process, ended, said, out: () => out };
 }
 
-test("outreach watch waits beside the service for the next run, tells what it does and ends with it", async () => {
+test("outreach watch waits for the next run, shows its events and ends with it", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   const service = await serveWith(world, ["ada_builds", "closed_carl"]);
   const watch = following(world, "outreach", "watch");
@@ -64,7 +64,7 @@ test("outreach watch waits beside the service for the next run, tells what it do
   expect(lines.at(-1)).toMatch(/Z ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt/);
 });
 
-test("outreach watch joins a run in its middle, and leaves it alone when it is interrupted", async () => {
+test("outreach watch joins a run in progress, which continues when the watch is interrupted", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
   await service.post("/social/run");
@@ -90,7 +90,7 @@ test("outreach watch joins a run in its middle, and leaves it alone when it is i
   expect(watch.out().trim().split("\n").at(-1)).toContain('"type":"RunFinished"');
 });
 
-test("outreach stop ends a run that another process makes, in the middle of an hour's wait", async () => {
+test("outreach stop ends another process's run during a wait of an hour", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   const service = await serveWith(world, ["ada_builds", "grace_codes"], { SEND_SPACING_SECONDS: "3600" });
   const key = { "idempotency-key": "today" };
@@ -116,7 +116,7 @@ test("outreach stop ends a run that another process makes, in the middle of an h
   expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
 });
 
-test("outreach reconcile settles beside the service what a run left in doubt, and lists what cannot be read", async () => {
+test("outreach reconcile settles messages in doubt of a running service, and lists unreadable ones", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
   const { faults } = world.sandbox;
   const service = await serveWith(world, [ADA.username, GRACE.username]);
@@ -156,7 +156,7 @@ test("outreach reconcile settles beside the service what a run left in doubt, an
   );
 });
 
-test("outreach reconcile closes the run of a service that was killed", async () => {
+test("outreach reconcile closes the run of a killed service", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100, dmReadLimit: 1_000 } });
   world.sandbox.faults.add({ network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 });
   const service = await serveWith(world, [ADA.username]);
@@ -176,7 +176,7 @@ test("outreach reconcile closes the run of a service that was killed", async () 
   );
 });
 
-test("outreach preview and results by variant, beside the service, call the template by the same name", async () => {
+test("outreach preview and results show the same template", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   const service = await serveWith(world, ["ada_builds", "grace_codes"]);
   const before = await world.command("outreach", "preview", "--json");

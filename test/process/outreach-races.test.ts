@@ -4,7 +4,7 @@ import { addPeople } from "../faults/people.ts";
 import { idle } from "../faults/days.ts";
 import { authorize, exported, openInstallation, until } from "../harness/process.ts";
 
-test("with one place of the day left, 8 triggers at once and 8 after them: one more message", async () => {
+test("with one message left of the quota, 16 triggers in two waves send one", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const { accepted } = world.sandbox.x;
   await addPeople(world, 99);
@@ -24,7 +24,7 @@ test("with one place of the day left, 8 triggers at once and 8 after them: one m
   expect([accepted.size, Math.max(...accepted.values())]).toEqual([100, 1]);
 });
 
-test("suppressions by commands beside a run: no recipient is written to after theirs stands in the log", async () => {
+test("a run attempts no message to a recipient after their suppression is recorded", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const people = 24;
   await addPeople(world, people);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** Arguments and the error message; `~` stands for the world's folder. */
+/** Commands with a wrong argument, and the error message of each; `~` stands for the installation's folder. */
 const faults: readonly (readonly [string, string])[] = [
   ["recipients import ~/nope.csv", "there is no file or folder ~/nope.csv"],
   // The message contains the resolved path, which is valid from any folder.
@@ -25,13 +25,13 @@ const faults: readonly (readonly [string, string])[] = [
   ["audit head --out ~/taken.jsonl", "~/taken.jsonl exists already: nothing is overwritten"],
 ];
 
-describe("a file that cannot be had is told in a plain sentence with its path", () => {
+describe("a file error is one sentence with the path", () => {
   test.each(faults)("%s", async (line, sentence) => {
     const told = await world.command(...line.replaceAll("~", world.directory).split(" "));
     expect([told.code, told.err]).toEqual([1, `${sentence.replaceAll("~", world.directory)}\n`]);
   });
 
-  test("recipients import of a folder", async () => {
+  test("recipients import with a folder", async () => {
     mkdirSync(join(world.directory, "people.folder.csv"));
     const path = join(world.directory, "people.folder.csv");
     const { code, err } = await world.command("recipients", "import", path);
@@ -39,13 +39,13 @@ describe("a file that cannot be had is told in a plain sentence with its path", 
   });
 });
 
-test("audit import of a folder", async () => {
+test("audit import refuses a folder", async () => {
   await using empty = await openInstallation();
   const { code, err } = await empty.command("audit", "import", empty.directory);
   expect([code, err]).toEqual([1, `${empty.directory} is a folder, not a file\n`]);
 });
 
-describe("a wrong option is one plain sentence", () => {
+describe("a wrong option is reported in one sentence", () => {
   test.each([
     [["stats", "--foo"], "unknown option '--foo'"],
     [["stats", "--jsn"], "unknown option '--jsn' (Did you mean --json?)"],
@@ -61,7 +61,7 @@ describe("a wrong option is one plain sentence", () => {
   });
 });
 
-test("an export that is killed leaves no file of its name", async () => {
+test("a killed export leaves no incomplete file under its final name", async () => {
   const out = join(world.directory, "killed.jsonl");
   // Several writes, so that the kill comes between them.
   const people = Array.from({ length: 4_000 }, (_, at) => `person_${at},opt_in`).join("\n");

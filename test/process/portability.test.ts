@@ -41,7 +41,7 @@ async function fill(file: string, count: number): Promise<void> {
   for (let at = 0; at < count; at += batch.length) await store.append("a", batch);
 }
 
-test("a backup of a service at work is restored on another machine: nothing acknowledged is missing, no recipient is written to twice", async () => {
+test("a backup made under load restores all earlier clicks, and no second message is sent", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   const people = "username,basis\nada_builds,opt_in\ngrace_codes,opt_in\n";
   await world.command("recipients", "import", world.file("p.csv", people));
@@ -92,7 +92,7 @@ test("a backup of a service at work is restored on another machine: nothing ackn
   expect(await stop(again)).toBe(0);
 });
 
-test("an import beside a service is refused; of its export, a new service has the same numbers", async () => {
+test("an import needs a stopped service and an empty log, and restores the statistics", async () => {
   await using world = await openInstallation();
   await world.command(
     "recipients",
@@ -122,7 +122,7 @@ test("an import beside a service is refused; of its export, a new service has th
   expect((await (await world.serve()).get("/api/health")).status).toBe(200);
 });
 
-test("an import from a pipe; one that is interrupted leaves nothing", async () => {
+test("an interrupted import from a pipe leaves nothing, and a complete one succeeds", async () => {
   await using world = await openInstallation();
   const source = join(world.directory, "source.sqlite");
   await fill(source, 2_000);
@@ -157,7 +157,7 @@ test("an import from a pipe; one that is interrupted leaves nothing", async () =
   ]);
 });
 
-test("an export whose reader leaves ends quietly, and not as a success", async () => {
+test("an export exits with 141 if its reader leaves", async () => {
   await using world = await openInstallation();
   await fill(logOf(world), 2_000);
   // A separate program reads it, because a reader in this process could take the whole log before it leaves.

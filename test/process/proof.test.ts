@@ -7,7 +7,7 @@ import { exported, kill, openInstallation, stop, untilListening, type Installati
 
 const logOf = ({ directory }: Installation): string => join(directory, "reachlog.sqlite");
 
-/** A world whose service has run and stopped in order, with `people` recipients in the log. */
+/** Opens an installation whose service has run and stopped in order, with `people` recipients in the log. */
 async function openStopped(people: number): Promise<Installation> {
   const world = await openInstallation();
   const rows = Array.from({ length: people }, (_, index) => `person_${index},opt_in`);
@@ -23,7 +23,7 @@ async function faults(world: Installation, ...args: string[]): Promise<string[]>
   return out.trim().split("\n");
 }
 
-test("an exported head proves that the log still holds it, and grew since", async () => {
+test("an exported head verifies against a log that grew since", async () => {
   await using world = await openStopped(12);
   const head = join(world.directory, "head");
   expect(await world.command("audit", "head", "--out", head)).toEqual({ code: 0, out: "", err: "" });
@@ -47,7 +47,7 @@ test("an exported head proves that the log still holds it, and grew since", asyn
   await stop(running);
 });
 
-test("an auditor needs the public key and no private one", async () => {
+test("an auditor verifies with the public key only", async () => {
   await using world = await openStopped(5);
   const head = join(world.directory, "head");
   await world.command("audit", "head", "--out", head);
@@ -69,7 +69,7 @@ test("an auditor needs the public key and no private one", async () => {
   expect(existsSync(join(office, "reachlog.signing.pem"))).toBe(false);
 });
 
-test("a truncated log: named by verify, refused by serve and head, and recorded when it is accepted", async () => {
+test("a truncated log is found by verify, refused by serve and head, and recorded if accepted", async () => {
   await using world = await openStopped(20);
   const head = join(world.directory, "head");
   await world.command("audit", "head", "--out", head);
@@ -99,7 +99,7 @@ test("a truncated log: named by verify, refused by serve and head, and recorded 
   expect(elsewhere).toContain("all from position 19 on are lost");
 });
 
-test("a rewritten chain: named by verify, refused by serve", async () => {
+test("a rewritten chain is found by verify and refused by serve", async () => {
   await using world = await openStopped(20);
   const head = join(world.directory, "head");
   await world.command("audit", "head", "--out", head);
@@ -113,7 +113,7 @@ test("a rewritten chain: named by verify, refused by serve", async () => {
   expect([refused.code, refused.err]).toEqual([78, expect.stringContaining("another history")]);
 });
 
-test("another log of the same length: named by verify, refused by serve", async () => {
+test("another log of the same length is found by verify and refused by serve", async () => {
   await using world = await openStopped(8);
   await using other = await openStopped(8);
   const head = join(world.directory, "head");
@@ -127,7 +127,7 @@ test("another log of the same length: named by verify, refused by serve", async 
   expect(await world.command("serve")).toMatchObject({ code: 78 });
 });
 
-test("after kill -9 the service starts, and an event altered behind its last checkpoint is found by the next start", async () => {
+test("a start after kill -9 succeeds, and finds an event altered after the last checkpoint", async () => {
   await using world = await openStopped(3);
   const running = await world.serve();
   await world.command("recipients", "import", world.file("more.csv", "username,basis\nlate,opt_in\nlater,opt_in\n"));

@@ -16,7 +16,7 @@ async function recipients(world: Installation): Promise<{ username?: string; nam
     .map((line) => JSON.parse(line));
 }
 
-test("a spreadsheet's export: good rows go in, bad ones are listed with line and reason", async () => {
+test("a spreadsheet's valid rows are imported, and bad ones listed with line and reason", async () => {
   await using world = await openInstallation();
   const imported = await world.command("recipients", "import", fixture("recipients-spreadsheet.csv"));
   expect(imported.code).toBe(1);
@@ -28,7 +28,7 @@ test("a spreadsheet's export: good rows go in, bad ones are listed with line and
   expect(imported.out).toContain(`${people.length} added, 0 updated, ${refused} refused`);
 });
 
-test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handles in every form", async () => {
+test("a CSV with BOM, CRLF, quotes, emoji, empty cells and all forms of handles is imported", async () => {
   await using world = await openInstallation();
   const csv =
     "\uFEFFHandle;Name;Basis;Company\r\n" +
@@ -61,7 +61,7 @@ test("what a CSV may hold: BOM, CRLF, quotes, commas, emoji, empty cells, handle
   expect(again).toMatchObject({ code: 0, out: "0 added, 1 updated, 0 refused\n" });
 });
 
-test("an import of stdin, in the format that is said", async () => {
+test("an import reads stdin in the format of --format", async () => {
   await using world = await openInstallation();
   const child = Bun.spawn(onRuntime(["recipients", "import", "-", "--format", "jsonl"]), {
     cwd: world.directory,
@@ -71,7 +71,7 @@ test("an import of stdin, in the format that is said", async () => {
   expect([await new Response(child.stdout).text(), await child.exited]).toEqual(["1 added, 0 updated, 0 refused\n", 0]);
 });
 
-test("clicks as they come: user agents of a public list, URLs with every kind of path and query", async () => {
+test("clicks with public lists of user agents and URLs are recorded or refused as expected", async () => {
   await using world = await openInstallation();
   world.sandbox.slack.limit = 100_000;
   world.sandbox.telegram.limit = 100_000;

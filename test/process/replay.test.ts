@@ -20,7 +20,7 @@ function changeSnapshot(world: Installation, sql: string): void {
   db.close();
 }
 
-test("replay mends what a running service shows, without stopping it", async () => {
+test("replay corrects the statistics of a running service", async () => {
   await using world = await servedWorld();
   changeSnapshot(world, `state = '{"sent":77,"skipped":0,"failed":0}' WHERE name = 'stats'`);
   const service = await world.serve();
@@ -36,7 +36,7 @@ test("replay mends what a running service shows, without stopping it", async () 
   expect(await world.command("replay")).toMatchObject({ code: 0, err: "" });
 });
 
-test("a log that lost its end is refused with a sentence; replay makes do with what is left", async () => {
+test("serve refuses a snapshot ahead of the log until replay has rebuilt it", async () => {
   await using world = await servedWorld();
   changeSnapshot(world, "position = 1000 WHERE name = 'contacts'");
   const refused = await world.command("serve");

@@ -14,7 +14,7 @@ async function outcomeOf(world: Installation): Promise<unknown> {
   return { reason, sent, causes: told.map(({ data }) => data["cause"]) };
 }
 
-test("an import and a restored backup are told to be that in the log, and no message is sent on that day", async () => {
+test("a restore and an import are recorded, and no message is sent that day", async () => {
   await using world = await openInstallation();
   const row = "username,basis\nada_builds,opt_in\n";
   await world.command("recipients", "import", world.file("people.csv", row));

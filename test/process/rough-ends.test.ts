@@ -29,7 +29,7 @@ function startPosting(service: Running, connections: number) {
   };
 }
 
-test("SIGTERM under 32 connections: what was recorded was answered, what was answered is recorded", async () => {
+test("after SIGTERM under load the acknowledged clicks are exactly the recorded ones", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   const posting = startPosting(service, 32);
@@ -62,7 +62,7 @@ test("an outside reader during writes fails no request", async () => {
   expect(counts).toEqual(counts.toSorted((a, b) => a - b));
 });
 
-test("four services started at once on one new log: one serves", async () => {
+test("one of four services started at once serves, and three exit with 75", async () => {
   await using world = await openInstallation();
   const codes = await Promise.all(
     Array.from({ length: 4 }, async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { openInstallation, stop, until } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
-test("serve on a terminal says what is configured, where it is, and what to do next", async () => {
+test("serve on a terminal shows its address, its log, the configuration and the setup page", async () => {
   await using world = await openInstallation();
   const { TELEGRAM_BOT_TOKEN: _, TELEGRAM_CHAT_ID: __, ...env } = world.env;
   let seen = "";
@@ -28,13 +28,16 @@ test("serve on a terminal says what is configured, where it is, and what to do n
   expect(seen).not.toContain(env["API_TOKENS"]?.split(":")[1]);
 });
 
-test("for a supervisor every line is JSON, and a misspelt setting is a warning with its name", async () => {
+test("serve without a terminal logs JSON lines, with a warning about a misspelt setting", async () => {
   await using world = await openInstallation();
   const service = await world.serve({ DAILY_LIMITS: "10" });
   expect(await stop(service)).toBe(0);
   const lines = service.log().trim().split("\n");
   const messages = lines.map((line) => JSON.parse(line) as { level: string; message: string });
   expect(messages).toContainEqual(
-    expect.objectContaining({ level: "warn", message: "DAILY_LIMITS is not read. Was DAILY_LIMIT meant?" }),
+    expect.objectContaining({
+      level: "warn",
+      message: "DAILY_LIMITS is no setting and has no effect. Did you mean DAILY_LIMIT?",
+    }),
   );
 });

@@ -46,7 +46,7 @@ describe("the specification's table", () => {
     return body;
   };
 
-  test("GET /social/health before anything", async () => {
+  test("GET /social/health of a new service shows a full quota and no authorization", async () => {
     const answer = await service.get("/social/health");
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({
@@ -58,14 +58,14 @@ describe("the specification's table", () => {
     });
   });
 
-  test("GET /social/me and POST /social/run without an account: 401 not-authorized", async () => {
+  test("GET /social/me and POST /social/run without an account answer 401 not-authorized", async () => {
     const me = await service.get("/social/me");
     expect(me.headers.get("www-authenticate")).toContain("OAuth");
     expect((await problem(me, 401, "not-authorized"))["detail"]).toContain("/social/auth");
     await problem(await service.post("/social/run"), 401, "not-authorized");
   });
 
-  test("GET /social/auth: 302 with S256, state, and a cookie for this browser", async () => {
+  test("GET /social/auth answers 302 with S256, a state, and a cookie", async () => {
     const answer = await service.get("/social/auth");
     expect(answer.status).toBe(302);
     const parameters = new URL(answer.headers.get("location") ?? "").searchParams;
@@ -81,7 +81,7 @@ describe("the specification's table", () => {
     expect(answer.headers.get("set-cookie")).toContain("Max-Age=600");
   });
 
-  test("GET /social/callback: each wrong redirect is a 400 and stores nothing", async () => {
+  test("GET /social/callback answers each wrong redirect with 400 and stores nothing", async () => {
     await problem(await service.get("/social/callback"), 400, "authorization-failed");
     await problem(await service.get("/social/callback?state=x&code=y"), 400, "authorization-failed");
     const cancelled = await authorize(service, world.sandbox, "acme_team", "cancel");
@@ -103,7 +103,7 @@ describe("the specification's table", () => {
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
   });
 
-  test("GET /social/callback with the network down: 502, nothing stored", async () => {
+  test("GET /social/callback answers 502 and stores nothing if the network is down", async () => {
     world.sandbox.faults.add({ network: "x", kind: "500", path: "/oauth2/token" });
     const { answer } = await authorize(service, world.sandbox);
     world.sandbox.faults.clear();
@@ -111,7 +111,7 @@ describe("the specification's table", () => {
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: false });
   });
 
-  test("GET /social/callback: 200 with the user, to the same browser again; to any other it is refused", async () => {
+  test("GET /social/callback answers with the user, and refuses a repeat by another browser", async () => {
     const { answer, callback, cookie } = await authorize(service, world.sandbox);
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ username: "acme_team", name: "Acme Team", id: expect.any(String) });
@@ -121,13 +121,13 @@ describe("the specification's table", () => {
     expect(await (await service.get("/social/health")).json()).toMatchObject({ authorized: true, status: "ok" });
   });
 
-  test("another X user may not take over: 403, and the first stays", async () => {
+  test("GET /social/callback answers 403 for another X user, and the first stays linked", async () => {
     const { answer } = await authorize(service, world.sandbox, "someone_else");
     await problem(answer, 403, "wrong-account");
     expect(await (await service.get("/social/me")).json()).toMatchObject({ username: "acme_team" });
   });
 
-  test("a browser is sent to the console after authorizing again", async () => {
+  test("GET /social/callback redirects a browser to the console", async () => {
     const start = await service.get("/social/auth");
     const cookie = (start.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
     const consent = new URL(start.headers.get("location") ?? "");
@@ -140,7 +140,7 @@ describe("the specification's table", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
   });
 
-  test("GET /social/me: 200 from the network, 502 when it is down", async () => {
+  test("GET /social/me answers with the user, or 502 if the network is down", async () => {
     expect(await (await service.get("/social/me")).json()).toEqual({
       id: expect.any(String),
       username: "acme_team",
@@ -150,14 +150,14 @@ describe("the specification's table", () => {
     await problem(await service.get("/social/me"), 502, "network-failed");
   });
 
-  test("POST /social/run refuses what is not its schema, and never sends for a mistyped dry_run", async () => {
+  test("POST /social/run answers 422 for a mistyped dry_run, and sends nothing", async () => {
     const typo = await problem(await service.post("/social/run", { dry_rum: true }), 422, "invalid-request");
     expect(typo["errors"]).toEqual([{ path: "/dry_rum", message: expect.any(String) }]);
     await problem(await service.post("/social/run", { dry_run: "yes" }), 422, "invalid-request");
     expect(world.sandbox.x.accepted.size).toBe(0);
   });
 
-  test("POST /social/run as a dry run: the preview, and nothing sent", async () => {
+  test("POST /social/run with dry_run answers with the preview and sends nothing", async () => {
     const answer = await service.post("/social/run", { dry_run: true });
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({
@@ -173,7 +173,7 @@ describe("the specification's table", () => {
     expect(await (await service.get("/social/stats")).json()).toMatchObject({ sent: 0, skipped: 0, failed: 0 });
   });
 
-  test("POST /social/run: 202 at once, 409 while it is in progress", async () => {
+  test("POST /social/run answers 202, and 409 while a run is in progress", async () => {
     world.sandbox.faults.add({ network: "x", kind: "timeout_before", path: "/messages", count: 1 });
     const started = await service.post("/social/run");
     expect(started.status).toBe(202);
@@ -187,7 +187,7 @@ describe("the specification's table", () => {
     });
   });
 
-  test("the message without an answer is looked for, and the run ends", async () => {
+  test("a run with an unanswered message that did not arrive ends with one failed", async () => {
     const health = await until(
       async () => (await (await service.get("/social/health")).json()) as { running: boolean },
       ({ running }) => !running,
@@ -197,7 +197,7 @@ describe("the specification's table", () => {
     expect(world.sandbox.x.accepted.size).toBe(0);
   });
 
-  test("POST /social/run with Prefer: wait: 200 with the finished run", async () => {
+  test("POST /social/run with Prefer: wait answers 200 with the finished run", async () => {
     await world.command(
       "recipients",
       "import",
@@ -211,14 +211,14 @@ describe("the specification's table", () => {
     expect(Date.parse(String(finished["finished_at"]))).toBeGreaterThan(Date.parse(String(finished["started_at"])));
   });
 
-  test("GET /social/stats tells position and time", async () => {
+  test("GET /social/stats answers with counts, position and time", async () => {
     const stats = (await (await service.get("/social/stats")).json()) as { as_of: Record<string, unknown> };
     expect(stats).toMatchObject({ sent: 1, skipped: 2, failed: 1 });
     expect(stats.as_of["position"]).toBeNumber();
     expect(stats.as_of["time"]).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
-  test("GET /api/health: version, position and channels", async () => {
+  test("GET /api/health answers with version, position and channels", async () => {
     const answer = await service.get("/api/health");
     expect(answer.status).toBe(200);
     const channel = { configured: true, pending: expect.any(Number), circuit: "closed", suspended: null };
@@ -238,7 +238,7 @@ describe("the specification's table", () => {
     });
   });
 
-  test("POST /api/notify: 200 delivered, 202 pending, 422; its levels and synonyms", async () => {
+  test("POST /api/notify answers 200 delivered, 202 pending, or 422", async () => {
     const sent = await service.post("/api/notify", { message: "disk <!channel> full", service: "db", level: "WARN" });
     expect([sent.status, await sent.json()]).toEqual([200, { id: expect.any(String), status: "delivered" }]);
     const arrived = world.sandbox.slack.messages.kept.at(-1)?.text ?? "";
@@ -254,7 +254,7 @@ describe("the specification's table", () => {
     await problem(await service.post("/api/notify", { message: "x".repeat(4001) }), 422, "invalid-request");
   });
 
-  test("POST /api/tracking/event: 202, then three dispatches; refusals by field", async () => {
+  test("POST /api/tracking/event answers 202 and reports to Meta, or answers 422 with the field", async () => {
     const before = world.sandbox.meta.events.total;
     const answer = await service.post("/api/tracking/event", click);
     expect(answer.status).toBe(202);
@@ -287,7 +287,7 @@ describe("the specification's table", () => {
     }
   });
 
-  test("POST /api/tracking/test: 401 without a token, else the result of each channel", async () => {
+  test("POST /api/tracking/test answers 401 without a token, and otherwise each channel's result", async () => {
     const denied = await service.post("/api/tracking/test");
     expect(denied.headers.get("www-authenticate")).toStartWith("Bearer");
     await problem(denied, 401, "unauthorized");
@@ -303,7 +303,7 @@ describe("the specification's table", () => {
     expect((await service.post("/api/tracking/test", undefined, BEARER)).status).toBe(200);
   });
 
-  test("POST /api/messaging: 401 before the body is judged, 200, 502, 504, 422", async () => {
+  test("POST /api/messaging answers 401 before it validates the body, 200, 502, 504 or 422", async () => {
     await problem(await service.post("/api/messaging", { nonsense: true }), 401, "unauthorized");
     await problem(
       await service.post("/api/messaging?access_token=process-test-token-0123456789", { text: "x" }),
@@ -322,7 +322,7 @@ describe("the specification's table", () => {
     await problem(await service.post("/api/messaging", { text: "\n " }, BEARER), 422, "invalid-request");
   });
 
-  test("what is wrong with the request itself: 400, 404, 405, 413, 415, 421", async () => {
+  test("an invalid request is answered with 400, 404, 405, 413, 415 or 421", async () => {
     const raw = (path: string, body: BodyInit, type: string | undefined, more: RequestInit = {}) =>
       service.get(path, { method: "POST", body, headers: type === undefined ? {} : { "content-type": type }, ...more });
     await problem(await raw("/api/notify", "{", "application/json"), 400, "malformed-request");
@@ -350,7 +350,7 @@ describe("the specification's table", () => {
     await problem(await service.get("/api/health", { headers: { host: "evil.example" } }), 421, "misdirected-request");
   });
 
-  test("Idempotency-Key: the same answer again with nothing done twice, another body is refused", async () => {
+  test("a repeat with the same Idempotency-Key gets the same response, and another body 422", async () => {
     const headers = { "idempotency-key": '"click-1"' };
     const first = await (await service.post("/api/tracking/event", click, headers)).json();
     expect(await (await service.post("/api/tracking/event", click, { "idempotency-key": "click-1" })).json()).toEqual(
@@ -363,7 +363,7 @@ describe("the specification's table", () => {
     );
   });
 
-  test("request id, trace and caller are answered and stored with the event", async () => {
+  test("the request id and the trace are returned, and stored with the caller in the event", async () => {
     const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const headers = { ...BEARER, "x-request-id": "req-42", traceparent };
     const answer = await service.post("/api/tracking/event", { ...click, short_code: "traced" }, headers);
@@ -372,7 +372,7 @@ describe("the specification's table", () => {
     expect(stored?.meta).toMatchObject({ request_id: "req-42", traceparent, caller: "tester" });
   });
 
-  test("no secret of this run is in the log, the service's output or an export", async () => {
+  test("no secret is in the service's output or an export", async () => {
     const { out } = await world.command("audit", "export");
     const tokens = [...world.sandbox.x.access.keys(), ...world.sandbox.x.refresh.keys()];
     const secrets = [

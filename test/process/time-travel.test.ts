@@ -10,7 +10,7 @@ const CLICK = {
   user_agent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 };
 
-test("beside a running service, the log of its own making is told as it was at any moment", async () => {
+test("commands on the log of a running service show recipients and quota as of a moment", async () => {
   await using world = await openInstallation({ x: { dmLimit: 100 } });
   await world.command(
     "recipients",

@@ -7,7 +7,7 @@ import { temporaryFolder } from "../harness/temporary.ts";
 
 const TOUR = readFileSync(join(import.meta.dirname, "../../docs/tour.md"), "utf8");
 
-test("the tour, step by step as it is written, gives what it shows", async () => {
+test("the steps of the tour give the documented output", async () => {
   using folder = temporaryFolder();
   await using demo = await startDemo(folder.path);
   expect(demo.printed).toMatch(patternOf(blocks()[0]?.text ?? ""));
@@ -26,7 +26,7 @@ test("the tour, step by step as it is written, gives what it shows", async () =>
   }
 });
 
-/** The fenced blocks of the tour, in order. */
+/** Returns the fenced blocks of the tour, in order. */
 function blocks(): { readonly language: string; readonly text: string }[] {
   return [...TOUR.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, language = "", text = ""]) => ({ language, text }));
 }
@@ -43,7 +43,7 @@ async function followSession(demo: Demo, directory: string, text: string): Promi
   }
 }
 
-/** End of the output that the tour shows; a command that follows the log runs until Ctrl-C. */
+/** Pattern of the end of the output that the tour shows for a command which follows the log until Ctrl-C. */
 const CLICK_AND_MORE = / LinkClicked .*\n.*\n/;
 
 /** Adapts a line of the tour to this demo, which has other ports and another folder. */
@@ -55,7 +55,10 @@ function inDemo(line: string, { url, printed }: Demo, directory: string): string
     .replaceAll("/tmp/reachlog-demo-x", directory);
 }
 
-/** Patterns for what differs between demos, by its form in the tour. */
+/**
+ * Parts of an output that differ between demos: the form in which the tour shows each, and the pattern for a demo's
+ * output.
+ */
 const CHANGING: readonly (readonly [RegExp, string])[] = [
   [/[0-9a-f]{8}-(?:[0-9a-f]{4}-){0,3}…/, "[\\s\\S]*?"],
   [/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/, "[0-9a-f-]{36}"],

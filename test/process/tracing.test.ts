@@ -13,7 +13,7 @@ const CLICK = {
 };
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-test("one click is one trace: from its request to the log, and from there to each network", async () => {
+test("a click is one trace from its request to the append and each dispatch", async () => {
   await using collector = startCollector();
   await using world = await openInstallation();
   const service = await world.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
@@ -49,7 +49,7 @@ test("one click is one trace: from its request to the log, and from there to eac
   expect(collector.posted.join().match(/192\.0\.2\.77|a-visitor|Firefox|go\.example/)).toBeNull();
 });
 
-test("with a share of none, only callers who are known have their traces collected; who is turned away has not", async () => {
+test("with a sampling share of zero only authenticated requests are traced", async () => {
   await using collector = startCollector();
   await using world = await openInstallation();
   const service = await world.serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: "0" });
@@ -70,7 +70,7 @@ test("with a share of none, only callers who are known have their traces collect
   expect(new Set(collector.spans.map(({ traceId }) => traceId))).toEqual(new Set([known]));
 });
 
-test("without a collector a trace goes on as it came", async () => {
+test("without a collector the caller's traceparent is returned unchanged", async () => {
   await using world = await openInstallation();
   const service = await world.serve();
   const caller = `00-${TRACE}-00f067aa0ba902b7-01`;
@@ -78,7 +78,7 @@ test("without a collector a trace goes on as it came", async () => {
   expect(answer.headers.get("traceparent")).toBe(caller);
 });
 
-test("an address of a collector that is none is refused", async () => {
+test("an invalid collector address is refused", async () => {
   await using world = await openInstallation();
   const child = world.start(["serve"], { OTEL_EXPORTER_OTLP_ENDPOINT: "collector:4318", OTEL_TRACES_SAMPLER_ARG: "2" });
   const [code, err] = await Promise.all([child.exited, new Response(child.stderr).text()]);
@@ -86,7 +86,7 @@ test("an address of a collector that is none is refused", async () => {
   expect(err).toContain("OTEL_TRACES_SAMPLER_ARG");
 });
 
-test("a collector that refuses is one line, its recovery another, and doctor --online asks it", async () => {
+test("a failing collector and its recovery are logged once each, and doctor --online checks it", async () => {
   await using world = await openInstallation();
   let [status, asked] = [404, 0];
   using collector = Bun.serve({
@@ -118,9 +118,12 @@ test("a collector that refuses is one line, its recovery another, and doctor --o
   ]);
   status = 200;
   await exportTwice();
-  expect((await world.command("doctor", "--online")).out).toMatch(/^ok {6}traces: the collector takes traces at /m);
+  expect((await world.command("doctor", "--online")).out).toMatch(/^ok {6}traces: the collector accepts traces at /m);
   expect(await stop(service)).toBe(0);
-  const lines = ["the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT", "the collector takes traces again"];
+  const lines = [
+    "the collector accepts no traces: check OTEL_EXPORTER_OTLP_ENDPOINT",
+    "the collector accepts traces again",
+  ];
   expect(lines.map((line) => service.log().split(line).length - 1)).toEqual([1, 1]);
-  expect(service.log()).toMatch(/takes no traces[^\n]*"status":404/);
+  expect(service.log()).toMatch(/accepts no traces[^\n]*"status":404/);
 });

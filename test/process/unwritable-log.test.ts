@@ -3,13 +3,13 @@ import { expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { openDatabase } from "eventstore-lite/postgres";
-import { startPostgres } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { findFreePort } from "../../src/platform/free-port.ts";
 import { CLICK } from "../harness/click.ts";
 import { openInstallation, stop, until, type Running } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
 
-test("a service whose stderr is a file on a full disk starts, takes clicks and dispatches to the networks", async () => {
+test("a service with stderr on a full disk starts, accepts clicks and dispatches them", async () => {
   await using world = await openInstallation();
   const port = await findFreePort("127.0.0.1");
   const service = Bun.spawn(onRuntime(["serve"]), {
@@ -63,7 +63,7 @@ async function serveFolder() {
   return { folder, file, service, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
 }
 
-test("a service whose log's folder is moved away refuses until it is back, and says so once", async () => {
+test("a service refuses clicks while its log's folder is moved away, and logs that once", async () => {
   await using world = await serveFolder();
   const { folder, service } = world;
   renameSync(folder, `${folder}.away`);
@@ -89,16 +89,19 @@ test("a service whose log's folder is moved away refuses until it is back, and s
   expect(service.log()).toContain("is no longer the file that was opened");
 });
 
-test.each(["", "-wal", ".keys.sqlite"])("a service refuses once a file of its log is removed: %s", async (suffix) => {
-  await using world = await serveFolder();
-  rmSync(suffix.startsWith(".") ? world.file.replace(".sqlite", suffix) : world.file + suffix);
-  await until(
-    () => answersOn(world.service),
-    (answers) => answers.slice(1).join() === REFUSES.slice(1).join(),
-  );
-});
+test.each(["", "-wal", ".keys.sqlite"])(
+  "a service is not ready once a file of its log is removed: %j",
+  async (suffix) => {
+    await using world = await serveFolder();
+    rmSync(suffix.startsWith(".") ? world.file.replace(".sqlite", suffix) : world.file + suffix);
+    await until(
+      () => answersOn(world.service),
+      (answers) => answers.slice(1).join() === REFUSES.slice(1).join(),
+    );
+  },
+);
 
-test("a service whose log is covered by a copy of it acknowledges nothing more", async () => {
+test("a service acknowledges nothing once its log was replaced by a copy", async () => {
   await using world = await serveFolder();
   copyFileSync(world.file, `${world.file}.copy`);
   renameSync(`${world.file}.copy`, world.file);
@@ -111,10 +114,9 @@ test("a service whose log is covered by a copy of it acknowledges nothing more",
 test.each([
   ["schema is dropped", () => "DROP SCHEMA eventstore CASCADE", "same"],
   ["database is dropped", (name: string) => `DROP DATABASE "${name}" WITH (FORCE)`, "postgres"],
-] as const)("a service whose log's %s refuses what it cannot record", async (_, statement, from) => {
-  await using server = await startPostgres();
+] as const)("a service refuses clicks once its log's %s", async (_, statement, from) => {
   await using world = await openInstallation();
-  const url = await server.newDatabase();
+  const url = await newDatabase();
   Object.assign(world.env, { DATABASE_URL: url, REACHLOG_KEY: Buffer.alloc(32, 7).toString("base64") });
   const service = await world.serve();
   expect(await answersOn(service)).toEqual(TAKES);

@@ -1,12 +1,14 @@
 import type { Installation } from "../harness/process.ts";
 
 /**
- * Longer than the two hours that X's access tokens live. The service's own clock does not move, so it believes them
- * valid.
+ * Time by which X's clock advances: longer than the two hours that X's access tokens live. The service's own clock does
+ * not move, so it believes its tokens valid.
  */
 export const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
-/** Long enough for other callers to need a token while a refresh is in progress. */
+/**
+ * Delay of the token endpoint's answer, long enough for other callers to need a token while a refresh is in progress.
+ */
 const TOKEN_ANSWER_MS = 150;
 
 const isTokenRequest = (path: string): boolean => path.endsWith("/oauth2/token");

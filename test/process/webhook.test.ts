@@ -11,8 +11,8 @@ const SECRET = `whsec_${Buffer.from("a secret of exactly 32 bytes: 42").toString
 const FORMER_SECRET = `whsec_${Buffer.from("the one that it takes the place!").toString("base64")}`;
 
 /**
- * A receiver's behaviour. `failing` answers 500 to the clicks of one link. `slow` accepts, but answers after the sender
- * has given up.
+ * Behaviour of the webhook's receiver. `failing` answers 500 to the clicks of one link. `slow` accepts, but answers
+ * after the sender has given up.
  */
 type Mode = "up" | "failing" | "slow";
 
@@ -23,11 +23,11 @@ interface Arrival {
   readonly stream: string;
   readonly position: number;
   readonly mode: Mode;
-  /** True if the receiver answers success in time. */
+  /** True if the receiver answered this request with success in time. */
   readonly isAccepted: boolean;
 }
 
-/** A receiver as another team would write it; it keeps its port when it comes back. */
+/** Creates the receiver of a webhook as another team would write it; it keeps its port when it comes back. */
 function createReceiver() {
   const webhook = new Webhook(SECRET);
   const arrivals: Arrival[] = [];
@@ -95,7 +95,7 @@ interface Health {
 const healthOf = async (service: Running): Promise<Health> =>
   (await (await service.get("/api/health")).json()) as Health;
 
-test("a receiver that is down, fails and is slow in turn, and a service that is killed: each event, in order", async () => {
+test("a receiver gets each event in order per stream, despite failures and a killed service", async () => {
   await using world = await openInstallation();
   await using receiver = createReceiver();
   const settings = {
@@ -177,7 +177,7 @@ function documented(): string {
   return program;
 }
 
-test("the receiver of the documents takes events, and a test of the channels", async () => {
+test("the documented receiver accepts events and a channel test", async () => {
   await using world = await openInstallation();
   const port = await findFreePort("127.0.0.1");
   const receiver = Bun.spawn([process.execPath, "-e", documented()], {

@@ -28,19 +28,19 @@ test("an authorization links the account, and a later one replaces it", () => {
   expect(given(account, [authorized, renamed])).toMatchObject({ user: { name: "B" }, scopes: [] });
 });
 
-test("a dead grant ends the authorization and keeps the account, so that only the same user may come back", () => {
+test("a dead grant ends the authorization but keeps the account", () => {
   expect(given(account, [authorized, refreshFailed(true)])).toMatchObject({ user, authorized: false });
 });
 
-test("a refresh that failed for now changes nothing", () => {
+test("a temporary refresh failure changes nothing", () => {
   expect(given(account, [authorized, refreshFailed(false)])).toMatchObject({ authorized: true });
 });
 
-test("a refresh shows that the grant lives", () => {
+test("a successful refresh restores the authorization of a linked account", () => {
   expect(given(account, [authorized, refreshFailed(true), refreshed])).toMatchObject({ authorized: true });
   expect(given(account, [refreshed])).toMatchObject({ user: null, authorized: false });
 });
 
-test("unlinked, nothing is left, so that any account may authorize", () => {
+test("unlinking removes the account and its authorization", () => {
   expect(given(account, [authorized, unlinked])).toEqual({ user: null, scopes: [], authorized: false });
 });

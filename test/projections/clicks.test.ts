@@ -8,7 +8,7 @@ import { clickOf } from "../harness/memory/new-events.ts";
 
 const click = (short_code: string, bot = false): NewEvent => clickOf({ short_code, bot });
 
-test("people and bots are counted apart, in all and of each link", () => {
+test("people and bots are counted separately, in total and per link", () => {
   const state = given(clicks, [click("a"), click("a", true), click("b"), click("a")]);
   expect(state).toMatchObject({ total: 3, bots: 1, others: { clicks: 0, bots: 0 } });
   const at = (second: number): string => `2026-11-20T10:00:0${second}.000Z`;
@@ -18,7 +18,7 @@ test("people and bots are counted apart, in all and of each link", () => {
   ]);
 });
 
-test("beyond the limit, the tenth not clicked for longest is counted among the others", () => {
+test("beyond the limit a tenth of the links, clicked longest ago, moves to the others", () => {
   const first = [click("kept"), click("gone"), click("gone", true)];
   const more = Array.from({ length: COUNTED_LINKS_MAX - 2 }, (_, index) => click(`link${index}`));
   const full = [...first, ...more, click("kept")];
@@ -34,12 +34,12 @@ test("beyond the limit, the tenth not clicked for longest is counted among the o
   expect([state.total, state.bots]).toEqual([COUNTED_LINKS_MAX + 2, 1]);
 });
 
-test("a link that is clicked again stays where it is: to move a hot one costs more than the rest of a click", () => {
+test("a link clicked again keeps its place in the order", () => {
   const state = given(clicks, [click("a"), click("b"), click("a")]);
   expect([...state.links.keys()]).toEqual(["go.example/a", "go.example/b"]);
 });
 
-test("clicks that name a link in other spellings are of one link, which keeps the names of their streams", () => {
+test("clicks in different spellings count for one link, which keeps the spellings", () => {
   const spellings = [
     ["go.example", "a"],
     ["GO.example", "a"],

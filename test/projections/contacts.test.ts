@@ -3,18 +3,14 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
-import {
-  contacts,
-  countPeopleAt,
-  findContact,
-  findPerson,
-  positionsAbout,
-  type Contacts,
-} from "../../projections/contacts.ts";
+import { findContact, findPerson } from "../../projections/contact-identity.ts";
+import { countPeopleAt, positionsAbout, type Contacts } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given as givenFor } from "../harness/memory/events.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const ANN = { id: "101", username: "ann" };
 
@@ -49,8 +45,8 @@ function skipped(recipient: Recipient, reason: DataOf<"DirectMessageSkipped">["r
   return { type: "DirectMessageSkipped", data: { run_id: "r", recipient, reason } };
 }
 
-describe("a person", () => {
-  test("keeps the time zone of the newest row that names one, also of two entries that are one recipient", () => {
+describe("a contact", () => {
+  test("keeps the newest imported time zone, even after a merge", () => {
     const named = added({ username: "ann" }, { timezone: "Asia/Tokyo" });
     const state = given(named, added({ username: "ann" }), added({ id: "101" }), attempted(ANN));
     expect(findContact(state, ANN)?.timezone).toBe("Asia/Tokyo");
@@ -58,20 +54,20 @@ describe("a person", () => {
     expect(findContact(moved, { username: "ann" })?.timezone).toBe("Europe/Berlin");
   });
 
-  test("is found by id, and by handle in any case", () => {
+  test("is found by id and by handle in any case", () => {
     const state = given(added(ANN));
     expect(findContact(state, { id: "101" })).toMatchObject({ username: "ann", basis: "opt_in", listed: true });
     expect(findContact(state, { username: "ANN" })).toMatchObject({ id: "101" });
     expect(findContact(state, { username: "bea" })).toBeUndefined();
   });
 
-  test("imported by handle gets an id when a run meets them, and stays one person", () => {
+  test("imported by handle gets its id from a run and stays one contact", () => {
     const state = given(added({ username: "Ann" }, { name: "Ann B." }), attempted(ANN), sent(ANN));
     expect(state.people.size).toBe(1);
     expect(findContact(state, { id: "101" })).toMatchObject({ name: "Ann B.", listed: true, status: "sent" });
   });
 
-  test("has the clicks on their own links among their events, and no other's", () => {
+  test("has only clicks on its personal links among its events", () => {
     const intent = attempted(ANN) as NewEvent<"DirectMessageAttempted">;
     const personal_links = [{ code: "own", link: "go.example/shared" }];
     const clicked = (code: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code } });
@@ -80,7 +76,7 @@ describe("a person", () => {
     expect(findContact(state, ANN)).toMatchObject({ personal_links: ["own"], positions: [1, 3, 4, 6] });
   });
 
-  test("has those who read about them apart from their events, also of two entries that turn out to be one", () => {
+  test("keeps reads of its data apart from its events, even after a merge", () => {
     const read = (recipient?: Recipient): NewEvent => ({
       type: "PersonalDataRead",
       data: { resource: "recipient", ...(recipient === undefined ? {} : { recipient }) },
@@ -93,7 +89,7 @@ describe("a person", () => {
     expect(findContact(given(added(ANN)), ANN)?.reads).toBeUndefined();
   });
 
-  test("imported by handle and by id turns out to be one", () => {
+  test("imported by handle and by id is merged once both are known to match", () => {
     const state = given(added({ username: "ann" }), added({ id: "101" }), attempted(ANN));
     expect(state.people.size).toBe(1);
     for (const who of [{ id: "101" }, { username: "ann" }, ANN]) {
@@ -101,7 +97,7 @@ describe("a person", () => {
     }
   });
 
-  test("who takes over another's handle is another recipient", () => {
+  test("is not confused with a recipient who takes over its handle", () => {
     const cy = { id: "103", username: "ann" };
     const state = given(added(ANN), sent(ANN), attempted(cy));
     expect(findContact(state, { id: "101" })).toMatchObject({ status: "sent" });
@@ -109,13 +105,13 @@ describe("a person", () => {
     expect(findContact(state, { username: "ann" })).toMatchObject({ id: "103" });
   });
 
-  test("who changed their handle is still found by the id, and shown by the new handle", () => {
+  test("is found by its new handle and its id after a change of handle", () => {
     const state = given(added(ANN), sent({ id: "101", username: "ann_b" }));
     expect(state.people.size).toBe(1);
     expect(findContact(state, { username: "ann_b" })).toMatchObject({ id: "101", username: "ann_b", status: "sent" });
   });
 
-  test("is found by a former handle until another recipient has it, and is shown by none that is taken over", () => {
+  test("is found by a former handle until another recipient takes it over", () => {
     const renamed = [added(ANN), sent({ id: "101", username: "ann_b" })];
     expect(findContact(given(...renamed), { username: "ANN" })).toMatchObject({ id: "101" });
     expect(findContact(given(...renamed), { id: "103", username: "ann" })).toBeUndefined();
@@ -124,7 +120,7 @@ describe("a person", () => {
     expect(findContact(state, { id: "101" })).not.toHaveProperty("username");
   });
 
-  test("met by a handle that went to another id is not found by that handle in place of an id", () => {
+  test("is not found by a former handle given in place of an id", () => {
     const state = given(
       added({ username: "ann" }),
       sent({ id: "101", username: "ann_b" }),
@@ -134,7 +130,7 @@ describe("a person", () => {
     expect(findContact(state, { username: "ann" })).toMatchObject({ id: "103" });
   });
 
-  test("gets no consent that is recorded for who may have their former handle by now", () => {
+  test("gets no consent recorded for its former handle", () => {
     const state = given(
       added(ANN, { basis: "none" }),
       skipped({ id: "101", username: "ann_b" }, "no_consent"),
@@ -147,7 +143,7 @@ describe("a person", () => {
     expect(back.people.size).toBe(1);
   });
 
-  test("who had the handle first keeps their place though another is known by it only", () => {
+  test("stays separate from a later import of its former handle", () => {
     const renamed = { id: "101", username: "ann_b" };
     const other = { id: "103", username: "ann" };
     const state = given(
@@ -171,17 +167,17 @@ describe("a suppression", () => {
   test.each([
     ["the handle", { username: "ann" }, { id: "101" }],
     ["the id", { id: "101" }, { username: "ann" }],
-  ])("of %s holds for the person that it turns out to be", (_which, stopped, other) => {
+  ])("by %s applies to the contact after a merge", (_which, stopped, other) => {
     const state = given(suppressed(stopped), added(other), attempted(ANN));
     expect(findContact(state, ANN)?.suppressed).toBe(true);
   });
 
-  test("comes before a recipient is known by that handle", () => {
+  test("applies to a recipient who is imported later with that handle", () => {
     const state = given(suppressed({ username: "ANN" }), added({ username: "ann" }), attempted(ANN));
     expect(findContact(state, { id: "101" })?.suppressed).toBe(true);
   });
 
-  test("stays with the person when the handle that it was told by changes hands", () => {
+  test("stays with the contact when its handle passes to another recipient", () => {
     const [renamed, other] = [
       { id: "101", username: "ann_b" },
       { id: "103", username: "ann" },
@@ -191,7 +187,7 @@ describe("a suppression", () => {
     expect(findContact(state, other)?.suppressed).toBe(false);
   });
 
-  test.each(["suppression", "retry"])("by a handle that no recipient has any more is a %s of who had it", (kind) => {
+  test.each(["suppression", "retry"])("or a retry by a former handle applies to its last holder (%s)", (kind) => {
     const renamed = { id: "101", username: "ann_b" };
     const recipient = { username: "ANN" };
     const told: NewEvent =
@@ -211,17 +207,17 @@ describe("a suppression", () => {
   });
 });
 
-describe("how far we got", () => {
-  test.each([true, false])("a failure that may be retried (%p) opens the person again, or not", (retry) => {
+describe("the state of a contact", () => {
+  test.each([true, false])("is open after a failure only if it is retryable (%p)", (retry) => {
     expect(findContact(given(attempted(ANN), failed(ANN, retry)), ANN)?.status).toBe(retry ? "open" : "failed");
   });
 
-  test("a failed person is open again once an operator allows it", () => {
+  test("is open after a failure once an operator allows a retry", () => {
     const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: { username: "ann" } } };
     expect(findContact(given(attempted(ANN), failed(ANN, false), retry), ANN)?.status).toBe("open");
   });
 
-  test("in doubt is told apart", () => {
+  test("is in doubt after an outcome in doubt", () => {
     const doubt: NewEvent = {
       type: "DirectMessageInDoubt",
       data: { attempt_id: "a", run_id: "r", recipient: ANN, detail: "" },
@@ -229,18 +225,18 @@ describe("how far we got", () => {
     expect(findContact(given(attempted(ANN), doubt), ANN)?.status).toBe("in_doubt");
   });
 
-  test("another import does not open a recipient who has our message", () => {
+  test("stays sent after another import", () => {
     expect(findContact(given(sent(ANN), added(ANN)), ANN)?.status).toBe("sent");
   });
 
-  test("what forbids more wins when an imported handle turns out to be a recipient who has our message", () => {
+  test("stays sent when an imported handle is merged into it", () => {
     const met = skipped(ANN, "protected");
     const state = given(sent({ id: "101", username: "ann_b" }), added({ username: "ann" }), met);
     expect(state.people.size).toBe(1);
     expect(findContact(state, { username: "ann" })).toMatchObject({ id: "101", status: "sent", listed: true });
   });
 
-  test("consent recorded for either entry is kept when they merge", () => {
+  test("keeps the consent of either contact in a merge", () => {
     const one = given(
       added({ username: "ann" }, { basis: "dm_first" }),
       added({ id: "101" }, { basis: "none" }),
@@ -249,7 +245,7 @@ describe("how far we got", () => {
     expect(findContact(one, ANN)?.basis).toBe("dm_first");
   });
 
-  test("an import that does not mention the basis leaves it, with its evidence", () => {
+  test("keeps basis and evidence after an import without a basis", () => {
     const first = added(ANN, { consent_at: "2026-01-02" });
     const data = { recipient: ANN, fields: {}, blank: [], source: "list" } as const;
     const second: NewEvent = { type: "RecipientAdded", data: { ...data, blank: [] } };
@@ -257,13 +253,13 @@ describe("how far we got", () => {
     expect(findContact(given(first, second), ANN)).toMatchObject(held);
   });
 
-  test("another import may withdraw the basis", () => {
+  test("loses its basis if another import withdraws it", () => {
     expect(findContact(given(added(ANN), added(ANN, { basis: "none" })), ANN)?.basis).toBe("none");
   });
 });
 
 describe("skips", () => {
-  test("are remembered once a reason, so that a run tells each once", () => {
+  test("are recorded once per reason", () => {
     const state = given(
       skipped(ANN, "no_consent"),
       skipped(ANN, "no_consent"),
@@ -272,18 +268,18 @@ describe("skips", () => {
     expect(findContact(state, ANN)?.skipped).toEqual(["no_consent", "protected"]);
   });
 
-  test("are forgotten by another import, which may have mended what was missing", () => {
+  test("are cleared by another import", () => {
     expect(findContact(given(skipped(ANN, "missing_field"), added(ANN)), ANN)?.skipped).toEqual([]);
   });
 
-  test("of both entries are kept when they turn out to be one person", () => {
+  test("are kept from both contacts in a merge", () => {
     const state = given(skipped({ username: "ann" }, "no_consent"), skipped({ id: "101" }, "protected"), sent(ANN));
     expect(findContact(state, ANN)?.skipped.toSorted()).toEqual(["no_consent", "protected"]);
   });
 });
 
-describe("fields of the template", () => {
-  test("are counted by how many people have them", () => {
+describe("template fields", () => {
+  test("are counted by the number of contacts that have them", () => {
     const bea = { id: "102" };
     const state = given(
       added(ANN, { fields: { company: "Acme", city: "Bern" } }),
@@ -293,7 +289,7 @@ describe("fields of the template", () => {
     expect(state.fields).toEqual(new Map([["company", 2]]));
   });
 
-  test("stay where a row does not mention them, and go where it leaves them blank", () => {
+  test("are kept if a row omits them and removed if it leaves them blank", () => {
     const state = given(
       added(ANN, { name: "Ann", timezone: "UTC", fields: { company: "Acme", city: "Bern" }, blank: [] }),
       added(ANN, { fields: { role: "CTO" }, blank: ["city", "name"] }),
@@ -309,7 +305,7 @@ describe("fields of the template", () => {
     );
   });
 
-  test("of two entries that are one person count once, the newer entry's values being kept", () => {
+  test("are counted once after a merge, with the newer contact's values", () => {
     const state = given(
       added({ username: "ann" }, { fields: { company: "Old", city: "Bern" } }),
       added({ id: "101" }, { fields: { company: "New" } }),
@@ -324,7 +320,7 @@ describe("fields of the template", () => {
     );
   });
 
-  test("may be called like what every object has", () => {
+  test("can be named like a built-in property of objects", () => {
     const state = given(
       added({ username: "ann" }, { fields: { tostring: "x", toString: "y" } }),
       added({ id: "101" }),
@@ -339,14 +335,14 @@ describe("fields of the template", () => {
   });
 });
 
-describe("who wrote to us", () => {
+describe("a recipient who writes to us", () => {
   const received = (recipient: Recipient, received_at: string): NewEvent => {
     return { type: "DirectMessageReceived", data: { recipient, message_id: "m", received_at } };
   };
   const BEFORE = "2026-11-20T09:00:00.000Z";
   const AFTER = "2026-11-20T11:00:00.000Z";
 
-  test("before we did has consented, and no import takes that away", () => {
+  test("first has consented, and no import revokes that", () => {
     const state = given(
       added(ANN, { basis: "none" }),
       received(ANN, BEFORE),
@@ -355,12 +351,12 @@ describe("who wrote to us", () => {
     expect(findContact(state, ANN)).toMatchObject({ basis: "dm_first", inbound: true, received: true, replied: false });
   });
 
-  test("after we did has answered, which is no consent", () => {
+  test("after our message has replied, which is no consent", () => {
     const state = given(added(ANN, { basis: "none" }), attempted(ANN), sent(ANN), received(ANN, AFTER));
     expect(findContact(state, ANN)).toMatchObject({ basis: "none", inbound: false, received: true, replied: true });
   });
 
-  test("after a message that certainly did not go out, wrote first", () => {
+  test("after a message that was certainly not sent counts as writing first", () => {
     const lost = (frees_quota: boolean): NewEvent => {
       const outcome = { attempt_id: "a", run_id: "r", recipient: ANN, detail: "", retry: false };
       return { type: "DirectMessageFailed", data: { ...outcome, reason: "not_delivered", frees_quota } };
@@ -370,12 +366,12 @@ describe("who wrote to us", () => {
     expect(findContact(state(false), ANN)).toMatchObject({ basis: "none", inbound: false, replied: true });
   });
 
-  test("before we did, though it was read only afterwards, wrote first", () => {
+  test("before our message counts as writing first, even if read later", () => {
     const state = given(attempted(ANN), sent(ANN), received(ANN, BEFORE));
     expect(findContact(state, ANN)).toMatchObject({ inbound: true, replied: false });
   });
 
-  test("keeps all of that when two entries turn out to be one person", () => {
+  test("keeps basis and received message in a merge", () => {
     const state = given(received({ username: "ann" }, BEFORE), added({ id: "101" }, { basis: "none" }), attempted(ANN));
     expect(state.people.size).toBe(1);
     expect(findContact(state, ANN)).toMatchObject({ basis: "dm_first", inbound: true, received: true });
@@ -383,7 +379,7 @@ describe("who wrote to us", () => {
 });
 
 describe("a suppression", () => {
-  test("keeps the marks for ever, also of a recipient without any other data", () => {
+  test("by hash is kept even without any other data about the recipient", () => {
     const marked = { recipient: {}, reason: "opt_out", hashes: ["x", "y"] } as const;
     const state = given(
       { type: "RecipientSuppressed", data: { ...marked, hashes: [...marked.hashes] } },
@@ -417,7 +413,7 @@ describe("consent", () => {
     return { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m", received_at } };
   };
 
-  test("of an import and of a record is held with its evidence; tracking is unknown until then", () => {
+  test("from an import or a record is stored with its evidence", () => {
     expect(findContact(given(added(ANN)), ANN)).toMatchObject({ basis: "opt_in", tracking: { status: "unknown" } });
     const tracking = {
       status: "granted",
@@ -432,7 +428,7 @@ describe("consent", () => {
     expect(findContact(state, ANN)).toMatchObject({ ...held, positions: [1, 2] });
   });
 
-  test("is replaced by a later record, evidence as a whole", () => {
+  test("is replaced by a later record with evidence or another basis", () => {
     const given1 = added(ANN, FORM);
     const later = given(given1, consented(ANN, { basis: "opt_in", consent_source: "form" }));
     expect(findContact(later, ANN)?.consent).toEqual({ basis: "opt_in", source: "form" });
@@ -445,7 +441,7 @@ describe("consent", () => {
     });
   });
 
-  test("to tracking stays at a row that says nothing of it, and is replaced by one that does", () => {
+  test("to tracking changes only with a row that states another one", () => {
     const granted = added(ANN, { tracking: "granted", ...LIST });
     const kept = { status: "granted", at: "2026-03-03" } as const;
     expect(findContact(given(granted, added(ANN)), ANN)?.tracking).toMatchObject(kept);
@@ -469,7 +465,7 @@ describe("consent", () => {
     [undefined, { tracking: "granted", tracking_at: "2026-05-01" }, "denied"],
     ["2026-04-01", { tracking: "unknown", tracking_at: "2026-05-01" }, "denied"],
     ["2026-04-01", { tracking: "granted", tracking_at: "2026-05-01" }, "granted"],
-  ] as const)("to tracking, denied at %s, is not taken back by an older list: %j", (at, row, status) => {
+  ] as const)("to tracking, denied at %s, is granted again only by a newer list: %j", (at, row, status) => {
     const denial = { tracking: "denied", ...(at === undefined ? {} : { tracking_at: at }) } as const;
     const denied = [added(ANN, { tracking: "granted" }), consented(ANN, denial)];
     const contact = findContact(given(...denied, added(ANN, { ...row, fields: { city: "Rome" } })), ANN);
@@ -485,7 +481,7 @@ describe("consent", () => {
     ["unknown", "granted", "granted"],
     ["granted", "denied", "denied"],
     ["unknown", "denied", "denied"],
-  ] as const)("of two entries that are one person: %s and %s is %s", (one, other, both) => {
+  ] as const)("to tracking of two merged contacts: %s and %s gives %s", (one, other, both) => {
     for (const [byHandle, byId] of [
       [one, other],
       [other, one],
@@ -505,7 +501,7 @@ describe("consent", () => {
     }
   });
 
-  test("of two entries that are one person keeps the newer evidence of what holds", () => {
+  test("keeps the newer evidence of the resulting basis in a merge", () => {
     const old = { consent_at: "2025-01-01", tracking: "granted", tracking_at: "2025-01-01" } as const;
     const merged = (one: Partial<DataOf<"RecipientAdded">>, other: Partial<DataOf<"RecipientAdded">>) =>
       findContact(given(added({ username: "ann" }, one), added({ id: "101" }, other), sent(ANN)), ANN);
@@ -520,7 +516,7 @@ describe("consent", () => {
     }
   });
 
-  test("of who wrote first is the message, and no record takes that away", () => {
+  test("by writing first is dated by the earliest message and survives later records", () => {
     const state = given(
       received("2026-11-20T09:00:00.000Z"),
       received("2026-11-19T09:00:00.000Z"),
@@ -536,12 +532,12 @@ describe("consent", () => {
     });
   });
 
-  test("recorded of a name that is not known yet holds for who has it", () => {
+  test("recorded for an unknown name applies to the recipient who has it", () => {
     const state = given(consented({ username: "Ann" }, { tracking: "denied" }), sent(ANN));
     expect(findContact(state, ANN)).toMatchObject({ listed: false, tracking: { status: "denied" }, status: "sent" });
   });
 
-  test("recorded of the basis puts right what lacked consent, and nothing else", () => {
+  test("recorded for the basis clears only the skip for missing consent", () => {
     const before = [skipped(ANN, "no_consent"), skipped(ANN, "missing_field")];
     const after = (data: Omit<DataOf<"ConsentRecorded">, "recipient">) =>
       findContact(given(...before, consented(ANN, data)), ANN)?.skipped;
@@ -549,12 +545,12 @@ describe("consent", () => {
     expect(after({ tracking: "denied" })).toEqual(["no_consent", "missing_field"]);
   });
 
-  test("of a person who was erased is of no contact", () => {
+  test("recorded for an erased recipient creates no contact", () => {
     const state = given(consented({ id: "erased:1", username: "erased:1" }, { basis: "opt_in" }));
     expect(state.people.size).toBe(0);
   });
 
-  test("revoked for tracking leaves the person as they are, with the codes of their own links", () => {
+  test("revoked for tracking leaves the contact and its personal link codes unchanged", () => {
     const erased: NewEvent = { type: "PersonForgotten", data: { hashes: [], keys: ["p1"], scope: "tracking" } };
     const state = given(linked("c1", "c2"), sent(ANN), linked("c3"), consented(ANN, { tracking: "denied" }), erased);
     expect(findContact(state, ANN)).toMatchObject({ suppressed: false, personal_links: ["c1", "c2", "c3"] });
@@ -562,28 +558,28 @@ describe("consent", () => {
   });
 });
 
-describe("a retry that is allowed", () => {
+describe("an allowed retry", () => {
   const retry: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
 
-  test("opens who failed, once, to be tried again", () => {
+  test("reopens a contact after a failure", () => {
     expect(findContact(given(attempted(ANN), failed(ANN, false), retry), ANN)).toMatchObject({
       status: "open",
       again: true,
     });
   });
 
-  test("comes too late for who was written to meanwhile", () => {
+  test("has no effect on a contact with a later attempt", () => {
     const state = given(attempted(ANN), failed(ANN, false), retry, attempted(ANN), retry);
     expect(findContact(state, ANN)).toMatchObject({ status: "attempted", again: false });
     expect(findContact(given(attempted(ANN), sent(ANN), retry), ANN)).toMatchObject({ status: "sent", again: false });
   });
 
-  test("is not needed after a failure that was not theirs", () => {
+  test("is not needed after a retryable failure", () => {
     expect(findContact(given(attempted(ANN), failed(ANN, true)), ANN)).toMatchObject({ status: "open", again: true });
   });
 });
 
-test("whatever happened, every way to a person leads to one, and the counts are those of the people", () => {
+test("in any history, ids, handles and field counts agree with the contacts", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {
       const state = fold(contacts, contacts.initial(), events);
@@ -604,11 +600,11 @@ test("whatever happened, every way to a person leads to one, and the counts are 
       }
       expect(state.fields).toEqual(counts);
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-test("whatever happened, the people of an earlier position are counted by what is known of them now", () => {
+test("in any history, the current state gives the number of contacts at earlier positions", () => {
   let merges = 0;
   fc.assert(
     fc.property(histories(), ({ events }) => {
@@ -617,12 +613,12 @@ test("whatever happened, the people of an earlier position are counted by what i
       expect(events.map(({ position }) => countPeopleAt(state, position))).toEqual(sizes);
       merges += state.merged.length;
     }),
-    { numRuns: 300 },
+    { numRuns: countCases(300) },
   );
-  expect(merges).toBeGreaterThan(20);
+  expect(merges).toBeGreaterThan(countCases(20));
 });
 
-test("whatever happened, no recipient who was suppressed by id, or has our message, is ever open again by itself", () => {
+test("in any history, a suppression by id lasts and a sent message is recorded as sent", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {
       const stopped = new Set<string>();
@@ -638,6 +634,6 @@ test("whatever happened, no recipient who was suppressed by id, or has our messa
         }
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });

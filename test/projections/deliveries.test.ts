@@ -10,6 +10,7 @@ import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { HISTORY_CHANNELS } from "./history-delivery.ts";
 import { histories } from "./history.ts";
 import { testLog, type TestLog } from "../harness/memory/events.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
@@ -51,7 +52,7 @@ function given(log: TestLog): Deliveries {
   return fold(deliveries, deliveries.initial(), log.events);
 }
 
-describe("what is requested", () => {
+describe("requested dispatches", () => {
   test("a click requests a dispatch to exactly the channels it names", () => {
     const log = testLog();
     click(log, ["ads", "messaging"]);
@@ -59,7 +60,7 @@ describe("what is requested", () => {
     expect([pendingOf(ads), pendingOf(chat), pendingOf(messaging)]).toEqual([1, 0, 1]);
   });
 
-  test("a notification is for chat, a message for messaging, and neither in the lane of the clicks", () => {
+  test("a notification requests chat and a message messaging, both in the direct lane", () => {
     const log = testLog();
     message(log);
     log.add("MessageRequested", { text: "t" });
@@ -73,7 +74,7 @@ describe("what is requested", () => {
 });
 
 describe("a settled dispatch", () => {
-  test("is no longer pending, and counts by its outcome", () => {
+  test("is no longer pending and counts by its outcome", () => {
     const log = testLog();
     const [a, b, c, d] = [click(log), click(log), click(log), click(log)];
     delivered(log, a);
@@ -86,7 +87,7 @@ describe("a settled dispatch", () => {
     expect(pendingOf(chat)).toBe(0);
   });
 
-  test("is remembered by itself only while the lane's account is not past it", () => {
+  test("is stored individually only until the lane's low watermark passes it", () => {
     const log = testLog();
     const [a, b, c, d, e] = [click(log), click(log), click(log), click(log), click(log)];
     const kept = () => [...given(log).chat.lanes.clicks.above.keys()];
@@ -104,7 +105,7 @@ describe("a settled dispatch", () => {
     expect(kept()).toEqual([]);
   });
 
-  test.each(["same", "other"])("counts once, though the %s outcome is recorded again", (kind) => {
+  test.each(["same", "other"])("counts once even if the %s outcome is recorded afterwards", (kind) => {
     const log = testLog();
     const source = click(log);
     click(log);
@@ -116,7 +117,7 @@ describe("a settled dispatch", () => {
     expect(pendingOf(chat)).toBe(1);
   });
 
-  test("is not pending again by a failure that is recorded late", () => {
+  test("does not become pending again by a late failure", () => {
     const log = testLog();
     const source = click(log);
     delivered(log, source);
@@ -126,7 +127,7 @@ describe("a settled dispatch", () => {
     expect(clicks.retries.size).toBe(0);
   });
 
-  test("is distinguished from one that is not, out of order", () => {
+  test("is distinguished from pending ones when settled out of order", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
     delivered(log, b, { lowWatermark: a });
@@ -134,7 +135,7 @@ describe("a settled dispatch", () => {
     expect([a, b, c].map((source) => isSettled(clicks, source))).toEqual([false, true, false]);
   });
 
-  test("raises the mark below which a restart need not read", () => {
+  test("raises the low watermark from which a restart reads", () => {
     const log = testLog();
     const [a, b] = [click(log), click(log)];
     delivered(log, a, { lowWatermark: b });
@@ -144,7 +145,7 @@ describe("a settled dispatch", () => {
     expect(given(log).chat.lanes.clicks.low_watermark).toBe(last + 1);
   });
 
-  test("says nothing of the other lane", () => {
+  test("does not affect the other lane", () => {
     const log = testLog();
     const [first, direct] = [click(log), message(log)];
     delivered(log, direct, { lane: "direct" });
@@ -155,7 +156,7 @@ describe("a settled dispatch", () => {
 });
 
 describe("a dispatch that waits for its retry", () => {
-  test("is pending, with its attempts and its time", () => {
+  test("is pending, with its number of attempts and its retry time", () => {
     const log = testLog();
     const source = click(log);
     failed(log, source);
@@ -164,7 +165,7 @@ describe("a dispatch that waits for its retry", () => {
     expect(chat.lanes.clicks.retries.get(source)).toEqual({ attempt: 1, retry_at: "2026-11-20T11:00:00.000Z" });
   });
 
-  test("stays pending though the mark passes it, and is settled when it ends", () => {
+  test("stays pending although the low watermark passes it, until it is settled", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
     failed(log, a, { lowWatermark: b });
@@ -181,7 +182,7 @@ describe("a dispatch that waits for its retry", () => {
 });
 
 describe("a dead letter", () => {
-  test("that is retried is pending again, in the direct lane, and dead no longer", () => {
+  test("becomes pending in the direct lane when it is retried", () => {
     const log = testLog();
     const source = click(log);
     gaveUp(log, source);
@@ -195,10 +196,10 @@ describe("a dead letter", () => {
   });
 });
 
-describe("the dead letters that are listed", () => {
+describe("the list of dead letters", () => {
   const listed = (log: TestLog) => [...given(log).chat.letters.dead];
 
-  test("are those given up and not decided since, each by the event that it began with", () => {
+  test("holds abandoned dispatches without a later decision, by their first event", () => {
     const log = testLog();
     const [a, b, c] = [click(log), click(log), click(log)];
     const first = gaveUp(log, a);
@@ -219,7 +220,7 @@ describe("the dead letters that are listed", () => {
     expect([first, second]).not.toContain(again);
   });
 
-  test("are the newest of them where there are very many", () => {
+  test("holds only the newest if there are too many", () => {
     const log = testLog();
     const sources = Array.from({ length: LETTERS_MAX + 2 }, () => click(log));
     for (const source of sources) gaveUp(log, source);
@@ -228,7 +229,7 @@ describe("the dead letters that are listed", () => {
   });
 });
 
-test("whatever happened, it knows of each dispatch whether it is settled, and how all of them ended", () => {
+test("in any history, each dispatch is settled or pending and counted by its outcome", () => {
   fc.assert(
     fc.property(histories(), ({ events, requested }) => {
       const state = fold(deliveries, deliveries.initial(), events);
@@ -253,11 +254,11 @@ test("whatever happened, it knows of each dispatch whether it is settled, and ho
         });
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-describe("its memory stays as small as the dispatcher's window", () => {
+describe("the size of the projection", () => {
   const CLICKS = 10_000;
 
   function sizeOf(state: Deliveries): number {
@@ -265,7 +266,7 @@ describe("its memory stays as small as the dispatcher's window", () => {
     return above.size + retries.size;
   }
 
-  test("while 10,000 clicks are requested and settled in order", () => {
+  test("stays bounded while 10,000 clicks are requested and settled in order", () => {
     const log = testLog();
     let state = deliveries.initial();
     let sizeMax = 0;
@@ -281,7 +282,7 @@ describe("its memory stays as small as the dispatcher's window", () => {
     expect(sizeMax).toBeLessThanOrEqual(1);
   });
 
-  test("while 10,000 clicks are settled and one before them waits an hour for its retry", () => {
+  test("stays bounded while 10,000 clicks are settled and an earlier one waits for retry", () => {
     const log = testLog();
     const slow = click(log);
     failed(log, slow, { lowWatermark: slow + 1 });

@@ -6,6 +6,7 @@ import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { differences, listMembers } from "../../src/projector/differences.ts";
 import { histories } from "./history.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 test("a state does not differ from its own snapshot", async () => {
   await fc.assert(
@@ -13,11 +14,11 @@ test("a state does not differ from its own snapshot", async () => {
       const state = fold(projectionOf(name), projectionOf(name).initial(), events);
       expect(await differences(decodeState(encodeState(state)), state)).toEqual([]);
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-test("what differs is told by its path, with both values", async () => {
+test("each difference names its path and both values", async () => {
   const stored = { sent: 1, days: new Map([["2026-11-20", 3]]), list: ["a"], gone: new Map([["x", 1]]) };
   const rebuilt = { sent: 2, days: new Map([["2026-11-20", 4]]), list: ["a", "b"] };
   expect(await differences(stored, rebuilt)).toEqual([
@@ -29,7 +30,7 @@ test("what differs is told by its path, with both values", async () => {
   expect(await differences(1, 2)).toEqual(["state: stored 1, rebuilt 2"]);
 });
 
-test("of very many differences some are told", async () => {
+test("at most 20 differences are listed", async () => {
   const thousand = Array.from({ length: 1_000 }, (_, index) => index);
   expect(await differences(thousand, [])).toHaveLength(20);
 });
@@ -40,12 +41,12 @@ test("Maps of the same entries in another order differ", async () => {
   expect(await differences(links("a", "b"), links("a", "b"))).toEqual([]);
 });
 
-test("a Map and an object differ, also when both are empty", async () => {
+test("a Map and an object differ, even when both are empty", async () => {
   expect(await differences({ open: {} }, { open: new Map() })).toHaveLength(1);
   expect(await differences({ open: new Map([["a", new Map()]]) }, { open: new Map([["a", {}]]) })).toHaveLength(1);
 });
 
-test("the members that differ are named once, without whose they are", async () => {
+test("differing members are named once, without the keys of their entries", async () => {
   const stored = { people: new Map([["@ann.b", { status: "open", name: "x" }]]), ids: new Map([["1", "2"]]), sent: 1 };
   const rebuilt = { people: new Map([["@ann.b", { status: "sent", name: "y" }]]), ids: new Map(), sent: 2 };
   const found = await differences(stored, rebuilt);

@@ -6,14 +6,15 @@ import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { histories } from "./history.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: countCases(1_000) };
 
 describe.each(PROJECTION_NAMES)("%s", (name) => {
   const projection = projectionOf(name);
   const folded = (events: Iterable<Recorded>) => fold(projection, projection.initial(), events);
 
-  test("is the same folded at once, folded in parts, and restored from any snapshot and continued", () => {
+  test("gives the same state folded at once, in parts, or from any snapshots", () => {
     fc.assert(
       fc.property(histories(), fc.array(fc.nat(150), { maxLength: 4 }), ({ events }, cuts) => {
         const atOnce = encodeState(folded(events));
@@ -33,7 +34,7 @@ describe.each(PROJECTION_NAMES)("%s", (name) => {
     );
   });
 
-  test("survives a snapshot after every single event", () => {
+  test("gives the same state with a snapshot after every event", () => {
     fc.assert(
       fc.property(histories(60), ({ events }) => {
         let state = projection.initial();
@@ -44,7 +45,7 @@ describe.each(PROJECTION_NAMES)("%s", (name) => {
     );
   });
 
-  test("is moved by the events it names and by no others", () => {
+  test("changes only with events of its declared types", () => {
     fc.assert(
       fc.property(histories(), ({ events }) => {
         const named = events.filter(({ type }) => projection.types.includes(type));
@@ -55,7 +56,7 @@ describe.each(PROJECTION_NAMES)("%s", (name) => {
   });
 });
 
-test("the histories tell of every event there is", () => {
+test("the generated histories contain every event type", () => {
   const told = new Set<string>();
   fc.assert(
     fc.property(histories(), ({ events }) => {

@@ -12,7 +12,7 @@ import { sourcesOf } from "../../events/sources.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
-/** A dispatch as known to the service in this history. */
+/** Requested dispatch of a generated history, with its state as the service knows it. */
 export interface Requested {
   readonly channel: ChannelName;
   readonly lane: Lane;
@@ -20,12 +20,12 @@ export interface Requested {
   readonly event_id: string;
   readonly source: number;
   attempts: number;
-  /** True if it failed and waits for its next attempt. */
+  /** True if the dispatch failed and waits for its next attempt. */
   waits: boolean;
   end: "dispatched" | "skipped" | "in_doubt" | "retried" | "dead" | undefined;
 }
 
-/** Possible data about the visitor in a click. */
+/** Possible data about the visitor in a generated click. */
 const VISITORS = [{}, { visitor: 65 }, { visitor: 66 }, { visitor: 200 }, { anonymous: true as const }];
 
 const CHOICES: readonly (readonly ClickChannel[])[] = [
@@ -36,7 +36,7 @@ const CHOICES: readonly (readonly ClickChannel[])[] = [
   ["messaging"],
 ];
 
-/** The channels of a history; one webhook has a name. */
+/** Channels of a generated history; one webhook has a name. */
 export const HISTORY_CHANNELS: readonly ChannelName[] = [...CHANNELS, "webhook-crm"];
 
 /** Types that webhooks may subscribe to. Events about a webhook are not carried, even if subscribed. */
@@ -50,7 +50,10 @@ const SUBSCRIPTIONS: readonly (readonly EventType[])[] = [
 /** The webhooks in the form that events use. */
 const WEBHOOKS = [{}, { channel: "webhook-crm" }] as const;
 
-/** Creates the dispatches of all channels, as a dispatcher with a window over each lane would. */
+/**
+ * Creates the part of a generated history that requests and settles dispatches on all channels, as a dispatcher with a
+ * window over each lane would.
+ */
 export function createDeliveryPart(log: TestLog): {
   readonly steps: readonly Step[];
   readonly requested: () => Requested[];
@@ -192,10 +195,10 @@ export function createDeliveryPart(log: TestLog): {
 }
 
 interface Completed {
-  /** Dispatches of one channel and lane. */
+  /** Dispatches of one channel and lane that completed together. */
   readonly items: readonly Requested[];
   readonly low_watermark: number;
-  /** Collects the items that are given up. */
+  /** List to which the dispatches that are given up are added. */
   readonly letters: Requested[];
 }
 
@@ -239,7 +242,10 @@ function record(log: TestLog, dice: Dice, { items, low_watermark, letters }: Com
   }
 }
 
-/** The dispatcher's low watermark: the oldest other dispatch without an end in the log, or else the end of the log. */
+/**
+ * Returns the low watermark for an outcome event of `items`: the position of the lane's first other dispatch that is
+ * neither settled nor waiting for a retry; `end` if there is none.
+ */
 function lowWatermark(requested: readonly Requested[], items: readonly Requested[], end: number): number {
   const [item] = items;
   const others = requested.filter(

@@ -1,10 +1,11 @@
 import type { KnownRecipient, Recipient } from "../../events/outreach.ts";
-import { contacts, toRecipient } from "../../projections/contacts.ts";
+import { toRecipient } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
-/** A person of the network and their handles; two people pass one on. */
+/** Person of the network in a generated history, with their handles; two people pass one handle on. */
 interface Person {
   readonly id: string;
   readonly handles: readonly string[];
@@ -20,10 +21,12 @@ const PEOPLE: readonly Person[] = [
 
 const DAYS = ["2026-11-20", "2026-11-21", "2026-11-22"];
 
-/** Message texts. The clicks of these histories are on the links a, b and c. */
+/** Message texts of generated histories, whose clicks are on the links a, b and c. */
 const TEXTS = ["Hi", "Hi: https://go.example/a", "Go.Example/b?utm=x, or http://go.example/c!", "(go.example/a)"];
 
 const FIELDS = [{}, { company: "Acme" }, { company: "Beta", city: "Bern" }, { constructor: "x", $map: "y" }];
+
+const SIGNALS = { sends: 0, users: 0, followers: 0, posts: 0, messages: 3, usd: 0.03 };
 
 interface Open extends Pick<KnownRecipient, "id"> {
   readonly attempt_id: string;
@@ -64,13 +67,18 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     const last = dice.pick(open);
     const { attempt_id, run_id, recipient } = last;
     const outcome = { attempt_id, run_id, recipient };
-    const kind = dice.pick(["sent", "failed", "doubt"] as const);
+    const kind = dice.pick(["sent", "failed", "doubt", "left"] as const);
+    if (kind === "left" && !last.doubted) return;
     if (kind === "doubt") {
       if (!last.doubted) log.add("DirectMessageInDoubt", { ...outcome, detail: "time-out" });
       last.doubted = true;
       return;
     }
     open.splice(open.indexOf(last), 1);
+    if (kind === "left") {
+      log.add("DirectMessageLeft", { ...outcome, why: "unknown" });
+      return;
+    }
     if (kind === "sent") {
       const settled_by = last.doubted ? "lookup" : "answer";
       const next = dice.pick([{}, { next_at: "2026-11-20T12:00:00.000Z" }]);
@@ -87,8 +95,14 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     if (run === undefined) return;
     const { run_id, dry_run } = run;
     const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-    if (dry_run) log.add("DryRunFinished", { run_id, reason: "completed", would_send: 1, would_skip: 0 });
-    else if (dice.once(3)) log.add("RunAbandoned", { run_id, ...counts });
+    if (dry_run) {
+      const listed = dice.pick([
+        { recipient: known(dice), variant: "A" },
+        { recipient: anyRecipient(dice), reason: "no_consent" },
+      ] as const);
+      log.add("DryRunRecipientListed", { run_id, ...listed });
+      log.add("DryRunFinished", { run_id, reason: "completed", would_send: 1, would_skip: 0 });
+    } else if (dice.once(3)) log.add("RunAbandoned", { run_id, ...counts });
     else log.add("RunFinished", { run_id, reason: "completed", ...counts });
     run = undefined;
   };
@@ -130,6 +144,12 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       log.add("RecipientSuppressed", { ...named, reason: dice.pick(["opt_out", "list"] as const), ...hashes });
     },
     (dice) => {
+      const seen_at = dice.pick(["2025-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);
+      log.add("DirectMessagesSeen", { recipient: anyRecipient(dice), seen_at });
+      log.add("SignalStreamChanged", { open: dice.once(2), details: [] });
+      log.add("SignalsReceived", { messages: 2, chats: 1, usage: SIGNALS });
+    },
+    (dice) => {
       const received_at = dice.pick(["2025-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]);
       log.add("DirectMessageReceived", { recipient: anyRecipient(dice), message_id: `m${++made}`, received_at });
     },
@@ -156,6 +176,14 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       if (run !== undefined) log.add("RunStopRequested", { run_id: run.run_id });
     },
     (dice) => {
+      if (run !== undefined) log.add("RecipientRequested", { run_id: run.run_id, recipient: anyRecipient(dice) });
+    },
+    (dice) => {
+      const reason = dice.pick(["held", "stopped"] as const);
+      if (run !== undefined)
+        log.add("RecipientNotReached", { run_id: run.run_id, recipient: anyRecipient(dice), reason });
+    },
+    (dice) => {
       const received_at = dice.once(2) ? "2026-11-20T10:00:30.000Z" : "2026-11-20T11:00:00.000Z";
       log.add("RecipientHeld", { recipient: anyRecipient(dice), message_id: `m${++made}`, received_at });
     },
@@ -173,6 +201,17 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
     },
     () => log.add("LinkAdded", { domain: "go.example", code: "a", target: "https://shop.example/" }),
     (dice) => log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, made, made - 1, made - 2])}` }),
+    (dice) => {
+      const click = log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, made])}` });
+      const by = dice.pick([{}, { code: `own-${dice.pick([1, 2, made])}` }]);
+      const attributed = dice.pick([{}, { domain: "go.example", short_code: "a", click }]);
+      const value = dice.pick([{}, { value: 2490, currency: "EUR" }]);
+      const about = { name: "Purchase", occurred_at: "2026-11-20T10:00:30.000Z", channels: [] };
+      const data = { ...about, ...attributed, ...by, ...value };
+      log.add("ConversionRecorded", data);
+      if (dice.once(2)) log.add("ConversionReversed", data);
+    },
+    () => log.add("MessagesLookedUp", { in_doubt: 2, sent: 1, not_delivered: 0 }),
     () => log.add("RunRefused", { reason: "daily_limit_reached", day: DAYS[0] ?? "", used: 100 }),
   ];
 }
@@ -191,7 +230,7 @@ function consent(dice: Dice) {
   ] as const);
 }
 
-/** A person by id, by handle, or by both; later events link the names. */
+/** Returns a recipient named by id, by handle, or by both; later events link the names. */
 function anyRecipient(dice: Dice): Recipient {
   const { id, username } = known(dice);
   return dice.pick([{ id }, { username }, { username: username.toUpperCase() }, { id, username }]);

@@ -6,7 +6,7 @@ import { testLog, type TestLog } from "../harness/memory/events.ts";
 
 export interface History {
   readonly events: readonly Recorded[];
-  /** All requested dispatches in the order of the log, kept independently of the projections. */
+  /** Requested dispatches in the order of the log, kept independently of the projections. */
   readonly requested: readonly Requested[];
 }
 
@@ -18,10 +18,13 @@ export interface Dice {
   once(n: number): boolean;
 }
 
-/** Appends events that may follow the log so far; does nothing if none fits. */
+/** Appends events that may follow the log so far. Appends nothing if none fits. */
 export type Step = (dice: Dice) => void;
 
-/** Possible histories: runs, people found by id and handle, clicks, dispatches, retries, settlements. */
+/**
+ * fast-check generator of possible histories: runs, people found by id and handle, clicks, dispatches, retries,
+ * settlements.
+ */
 export function histories(lengthMax = 150): fc.Arbitrary<History> {
   return fc
     .array(fc.array(fc.nat(1000), { minLength: 6, maxLength: 6 }), { maxLength: lengthMax, size: "max" })

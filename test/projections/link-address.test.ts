@@ -56,13 +56,13 @@ test.each([
   expect(linkKey(domain, code)).toBe(key);
 });
 
-test("a link in one piece has the same name", () => {
+test("a link given as one text has the same key", () => {
   expect(["https://GO.example:443/%73pring/?x=1", "go.example./spring"].map(toLinkKey)).toEqual(
     Array(2).fill("go.example/spring"),
   );
 });
 
-test("a normalized link stays as it is, and its name holds no control character", () => {
+test("a normalized link stays the same when normalized again and has no control character", () => {
   const piece = fc.constantFrom(
     ..."aA.:/%?# 0248".split(""),
     "%2",

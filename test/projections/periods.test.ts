@@ -14,7 +14,7 @@ function counted(times: readonly string[], query: Omit<PeriodsQuery, "until"> & 
   return periods.map(({ start, counts }) => [new Date(start).toISOString(), counts.all]);
 }
 
-test("days are those of the time zone, the empty ones among them", () => {
+test("days follow the time zone and include empty ones", () => {
   const times = ["2026-11-18T18:29:59Z", "2026-11-18T18:30:00Z", "2026-11-20T18:29:59Z", "2026-11-20T18:45:00Z"];
   const query = { unit: "day", count: 4, until: "2026-11-20T19:00:00Z", timezone: "Asia/Kolkata" } as const;
   expect(counted(times, query)).toEqual([
@@ -25,7 +25,7 @@ test("days are those of the time zone, the empty ones among them", () => {
   ]);
 });
 
-test("what is older than the first period, or of a later quarter than the moment asked for, is not counted", () => {
+test("counts before the first period or after the requested moment are left out", () => {
   const times = ["2026-11-20T08:59:00Z", "2026-11-20T09:00:00Z", "2026-11-20T10:46:00Z"];
   const query = { unit: "hour", count: 2, until: "2026-11-20T10:30:00Z", timezone: "Etc/UTC" } as const;
   expect(counted(times, query)).toEqual([
@@ -34,7 +34,7 @@ test("what is older than the first period, or of a later quarter than the moment
   ]);
 });
 
-test("a day of 25 hours is one day, and an hour that the clock shows twice is two", () => {
+test("a day of 25 hours is one day, and a repeated hour is two hours", () => {
   const timezone = "Europe/Berlin";
   const until = "2026-10-26T01:00:00Z";
   expect(counted(["2026-10-24T22:00:00Z", "2026-10-25T22:59:00Z"], { unit: "day", count: 2, until, timezone })).toEqual(

@@ -10,7 +10,7 @@ function countAll(times: readonly number[]): Quarters<{ all: number }> {
   return quarters;
 }
 
-test("what happens in one quarter of an hour is counted together, up to its last millisecond", () => {
+test("events in one quarter of an hour are counted together, up to its last millisecond", () => {
   const quarters = countAll([START, START + QUARTER_MS - 1, START + QUARTER_MS, START - 1]);
   expect([...quarters]).toEqual([
     [START, { all: 2 }],
@@ -19,7 +19,7 @@ test("what happens in one quarter of an hour is counted together, up to its last
   ]);
 });
 
-test("beyond the limit the quarter kept for longest goes, and no other", () => {
+test("beyond the limit only the first stored quarter is removed", () => {
   const full = Array.from({ length: QUARTERS_MAX }, (_, number) => START + number * QUARTER_MS);
   expect(countAll(full).size).toBe(QUARTERS_MAX);
   const quarters = countAll([...full, START + QUARTERS_MAX * QUARTER_MS, START + 1 * QUARTER_MS]);

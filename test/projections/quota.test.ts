@@ -34,30 +34,30 @@ function used(newEvents: readonly NewEvent[], day = TODAY): number {
   return usedOn(given(quota, newEvents), day);
 }
 
-describe("a place of the day", () => {
-  test("is taken by the intent, before its outcome is known", () => {
+describe("a place in the daily quota", () => {
+  test("is used by the intent before its outcome is known", () => {
     expect(used([attempted("a"), attempted("b")])).toBe(2);
   });
 
-  test("stays taken when the message was sent", () => {
+  test("stays used after the message was sent", () => {
     expect(used([attempted("a"), sent("a")])).toBe(1);
   });
 
-  test("is given back by a definite refusal", () => {
+  test("is released by a definite refusal", () => {
     expect(used([attempted("a"), attempted("b"), failed("a", "recipient_closed", true)])).toBe(1);
   });
 
-  test("is given back once, though the refusal is told twice", () => {
+  test("is released once even if the refusal is recorded twice", () => {
     const refused = failed("a", "recipient_closed", true);
     expect(used([attempted("a"), attempted("b"), refused, refused])).toBe(1);
   });
 
-  test("is kept while in doubt, and when the lookup found nothing", () => {
+  test("stays used while in doubt and after a lookup without a result", () => {
     expect(used([attempted("a"), doubted("a")])).toBe(1);
     expect(used([attempted("a"), doubted("a"), failed("a", "not_delivered", false)])).toBe(1);
   });
 
-  test("is given back to the day it was taken from, even after midnight", () => {
+  test("is released for its original day, even after midnight", () => {
     const newEvents = [attempted("a"), attempted("b", "2026-11-21"), failed("a", "rate_limited", true)];
     expect([used(newEvents), used(newEvents, "2026-11-21")]).toEqual([0, 1]);
   });
@@ -68,14 +68,14 @@ test("an attempt without an outcome stays open until it has one", () => {
   expect([...given(quota, newEvents).open.keys()]).toEqual(["a"]);
 });
 
-test("a day's places are remembered though the clock went ahead for weeks and came back", () => {
+test("a day's usage survives a clock that went weeks ahead and came back", () => {
   const ahead = Array.from({ length: 28 }, (_, day) =>
     attempted(`x${day}`, `2027-02-${String(day + 1).padStart(2, "0")}`),
   );
   expect(used([attempted("a"), ...ahead, attempted("b")])).toBe(2);
 });
 
-describe("a log that recorded a year ahead until the clock was declared right", () => {
+describe("a log dated a year ahead until its clock was corrected", () => {
   const AHEAD = "2027-11-20";
   const REAL = Date.parse("2026-11-20T10:00:00.000Z");
   const HOUR_MS = 3_600_000;
@@ -84,7 +84,7 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     data: { at: new Date(REAL).toISOString(), day: TODAY, timezone: "UTC" },
   };
 
-  /** An intent after the correction, with its real time. */
+  /** Creates an intent that follows the correction of the log's time, with its real time. */
   function decided(attempt_id: string, ms: number, timezone = "UTC"): NewEvent {
     const about = attempted(attempt_id, new Date(ms).toISOString().slice(0, 10)) as NewEvent<"DirectMessageAttempted">;
     return { ...about, data: { ...about.data, timezone, decided_at: new Date(ms).toISOString() } };
@@ -99,7 +99,7 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     return { state: fold(quota, quota.initial(), events), newest: events.at(-1)?.time };
   }
 
-  test("counts the places of later days for the day of the correction, and leaves those of earlier days", () => {
+  test("moves the usage of later days to the day of the correction", () => {
     const taken = [attempted("a", AHEAD), attempted("b", "2027-12-24"), attempted("c"), attempted("d", "2026-11-19")];
     const { state } = foldAhead(...taken, CORRECTED);
     expect(["2026-11-19", TODAY, AHEAD, "2027-12-24"].map((day) => usedOn(state, day))).toEqual([1, 3, 0, 0]);
@@ -107,12 +107,12 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     expect(usedOn(foldAhead(...taken, CORRECTED, attempted("e", AHEAD)).state, AHEAD)).toBe(1);
   });
 
-  test("gives a place of a later day back to the day of the correction", () => {
+  test("releases a later day's place for the day of the correction", () => {
     const taken = [attempted("a", AHEAD), attempted("b", AHEAD), CORRECTED];
     expect(usedOn(foldAhead(...taken, failed("a", "recipient_closed", true)).state, TODAY)).toBe(1);
   });
 
-  test("decides from the moment of the correction on, until times are recorded after those", () => {
+  test("uses the corrected time until newer times are recorded", () => {
     const { state, newest } = foldAhead(attempted("a", AHEAD), CORRECTED);
     expect(newestMs(state, newest)).toBe(REAL);
     const later = "2027-11-20T12:00:00.000Z";
@@ -133,14 +133,14 @@ describe("a log that recorded a year ahead until the clock was declared right", 
     expect(releasedAt(state, at(REAL + QUOTA_WINDOW_MS + 2 * HOUR_MS))).toBeUndefined();
   });
 
-  test("ends a change of the time zone that was recorded ahead 24 real hours after the correction", () => {
+  test("ends a time zone change dated ahead 24 real hours after the correction", () => {
     const ahead = REAL + 365 * 24 * HOUR_MS;
     const { state } = foldAhead(decided("a", ahead), decided("b", ahead, "Europe/Berlin"), CORRECTED);
     const at = (ms: number) => releasedAt(state, { ms, day: TODAY, timezone: "Europe/Berlin" });
     expect([at(REAL), at(REAL + QUOTA_WINDOW_MS)]).toEqual([REAL + QUOTA_WINDOW_MS, undefined]);
   });
 
-  test("counts an outcome that the stopped time dates ahead at the moment of its intent", () => {
+  test("counts an outcome dated ahead at the time of its intent", () => {
     const { state } = foldAhead(attempted("x", AHEAD), CORRECTED, decided("a", REAL + HOUR_MS), doubted("a"));
     expect(state.recent.get("a")).toBe(REAL + HOUR_MS);
   });

@@ -25,7 +25,7 @@ function failed(attempt_id: string): NewEvent {
   return { type: "DirectMessageFailed", data: { attempt_id, ...OF, ...outcome } };
 }
 
-test("a link knows in how many messages it was sent, of which variants, and where their attempts are", () => {
+test("a link has its number of messages, its variants and its newest attempts", () => {
   const { links, open } = given(referrers, [
     attempted("a1", ["go.example/x"]),
     sent("a1"),
@@ -47,14 +47,14 @@ test("a link knows in how many messages it was sent, of which variants, and wher
   expect(open.size).toBe(0);
 });
 
-test("what was not sent counts nowhere, and what is in doubt once it turns out to be sent", () => {
+test("only sent messages count, including those that were in doubt first", () => {
   const doubt: NewEvent = { type: "DirectMessageInDoubt", data: { attempt_id: "a2", ...OF, detail: "" } };
   const before = [attempted("a1", ["x.example/1"]), failed("a1"), attempted("a2", ["x.example/1"]), doubt];
   expect(given(referrers, before).links.size).toBe(0);
   expect(given(referrers, [...before, sent("a2"), sent("a2")]).links.get("x.example/1")?.messages).toBe(1);
 });
 
-test("of a link in many messages the newest can be looked up, and all are counted", () => {
+test("a link counts all its messages but keeps only the newest attempts", () => {
   const many = Array.from({ length: NEWEST_MAX + 7 }, (_, at) => [
     attempted(`a${at}`, ["x.example/1"]),
     sent(`a${at}`),
@@ -64,7 +64,7 @@ test("of a link in many messages the newest can be looked up, and all are counte
   expect(link?.newest).toEqual(Array.from({ length: NEWEST_MAX }, (_, at) => 2 * (at + 7) + 1));
 });
 
-test("links are dropped once there are too many, those sent longest ago first", () => {
+test("beyond the limit the links sent longest ago are dropped", () => {
   const many = Array.from({ length: COUNTED_LINKS_MAX + 1 }, (_, at) => [
     attempted(`a${at}`, [`x.example/${at}`]),
     sent(`a${at}`),
@@ -75,7 +75,7 @@ test("links are dropped once there are too many, those sent longest ago first", 
   expect(links.has(`x.example/${COUNTED_LINKS_MAX}`)).toBe(true);
 });
 
-test("of any log, each link has as many messages as were sent with it", () => {
+test("in any history, each link counts the messages sent with it", () => {
   let found = 0;
   fc.assert(
     fc.property(histories(), ({ events }) => {

@@ -4,11 +4,14 @@ import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { results, type Results } from "../../projections/results.ts";
 import { FETCH_MS } from "../../projections/suspected.ts";
+import { conversions } from "../../projections/conversions.ts";
+import { runs } from "../../projections/runs.ts";
 import { visits } from "../../projections/visits.ts";
 import { createResults } from "../../src/history/results.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given, testLog } from "../harness/memory/events.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "Ann" };
@@ -57,20 +60,24 @@ function optedOut(recipient: { id?: string; username?: string }): NewEvent {
   return { type: "RecipientSuppressed", data: { recipient, reason: "opt_out" } };
 }
 
-const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, replied: 0, opted_out: 0 };
+const NONE = { attempted: 0, sent: 0, failed: 0, in_doubt: 0, seen: 0, replied: 0, opted_out: 0 };
+
+const OTHERS = { conversions: conversions.initial(), runs: runs.initial(), visits: visits.initial() };
 
 /** The figures of each variant with messages in the log. */
 async function byVariant(newEvents: readonly NewEvent[]) {
-  const states = { results: given(results, newEvents), visits: visits.initial() };
-  const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
+  const { rows } = await createResults({ results: given(results, newEvents), ...OTHERS }, "variant", {
+    from: undefined,
+    to: undefined,
+  });
   return rows.map(({ group, figures }) => {
-    const { reply_rate: _, clicks: __, tracked: ___, click_rate: ____, ...messages } = figures;
+    const { attempted, sent, failed, in_doubt, seen, replied, opted_out } = figures;
     const { template, variant } = group;
-    return { template, variant, ...messages };
+    return { template, variant, attempted, sent, failed, in_doubt, seen, replied, opted_out };
   });
 }
 
-test("the same letter of two templates is counted apart, and messages without a template apart from both", async () => {
+test("a variant is counted separately for each template and for messages without one", async () => {
   const old: NewEvent = {
     type: "DirectMessageAttempted",
     data: { attempt_id: "0", ...RUN, recipient: ANN, text: "Hi", variant: "A", day: "2026-11-19" },
@@ -84,7 +91,7 @@ test("the same letter of two templates is counted apart, and messages without a 
   ]);
 });
 
-test("in doubt counts until it is settled, once however often it is told", async () => {
+test("a message in doubt counts once, until it is settled", async () => {
   const doubted = [attempted("1"), inDoubt("1"), inDoubt("1"), attempted("2", { recipient: BEA }), inDoubt("2", BEA)];
   expect(await byVariant(doubted)).toMatchObject([{ attempted: 2, in_doubt: 2, sent: 0, failed: 0 }]);
   const settled = [...doubted, sent("1"), failed("2", BEA)];
@@ -93,7 +100,7 @@ test("in doubt counts until it is settled, once however often it is told", async
   expect(await byVariant([...settled, failed("1"), sent("2", BEA)])).toEqual(await byVariant(settled));
 });
 
-test("a person who writes back or opts out is counted once, for the message they got", async () => {
+test("a reply or opt-out counts once, for the message that the recipient got", async () => {
   const newEvents = [attempted("1"), sent("1"), attempted("2", { recipient: BEA, variant: "B" }), sent("2", BEA)];
   const reactions = [
     received({ id: "102" }),
@@ -107,13 +114,13 @@ test("a person who writes back or opts out is counted once, for the message they
   ]);
 });
 
-test("what a person wrote before our message is no reply, even when it is read after it", async () => {
+test("a message written before ours is no reply, even if read later", async () => {
   expect(await byVariant([received(ANN, BEFORE), attempted("1"), sent("1"), received(ANN, BEFORE)])).toMatchObject([
     { replied: 0 },
   ]);
 });
 
-test("a recipient who never got a message, or only a failed one, is counted nowhere", async () => {
+test("reactions of recipients without a sent message do not count", async () => {
   const newEvents = [attempted("1"), failed("1"), received(ANN), optedOut(ANN), received(BEA), optedOut(BEA)];
   expect(await byVariant(newEvents)).toMatchObject([{ sent: 0, failed: 1, replied: 0, opted_out: 0 }]);
 });
@@ -123,7 +130,7 @@ test("a suppression by hand is no opt-out", async () => {
   expect(await byVariant([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
 });
 
-test("an opt-out of a list counts from the day on that the list says, and one by a hash alone counts for no message", async () => {
+test("a listed opt-out counts only if dated after the message, and one by hash never", async () => {
   const listed = (suppressed_at: string): NewEvent => ({
     type: "RecipientSuppressed",
     data: { recipient: ANN, reason: "opt_out", suppressed_at },
@@ -137,7 +144,7 @@ test("an opt-out of a list counts from the day on that the list says, and one by
     expect(await byVariant([attempted("1"), sent("1"), event])).toMatchObject([{ opted_out }]);
 });
 
-test("an opt-out that names only the handle, in whatever letters, finds its person, and the last who had it", async () => {
+test("an opt-out by handle, in any case, counts for the handle's last holder", async () => {
   const namesake = { id: "109", username: "ANN" };
   const newEvents = [
     attempted("1"),
@@ -151,7 +158,7 @@ test("an opt-out that names only the handle, in whatever letters, finds its pers
   ]);
 });
 
-test("a reaction to a message in doubt counts once it turns out to be sent, and not at all if it was not", async () => {
+test("a reaction to a message in doubt counts only if the message was sent", async () => {
   const newEvents = [attempted("1"), inDoubt("1"), received(ANN), optedOut({ username: "ann" })];
   expect(await byVariant(newEvents)).toMatchObject([{ in_doubt: 1, replied: 0, opted_out: 0 }]);
   expect(await byVariant([...newEvents, sent("1")])).toMatchObject([
@@ -162,7 +169,7 @@ test("a reaction to a message in doubt counts once it turns out to be sent, and 
   ]);
 });
 
-test("every message is counted, and only recipients who were reached react", async () => {
+test("in any history, messages match the events, and reactions never exceed sent messages", async () => {
   await fc.assert(
     fc.asyncProperty(histories(), async ({ events }) => {
       const state = fold(results, results.initial(), events);
@@ -173,20 +180,20 @@ test("every message is counted, and only recipients who were reached react", asy
       expect(having("sent")).toBe(told("DirectMessageSent"));
       expect(having("failed")).toBe(told("DirectMessageFailed"));
       expect(having("open", "in_doubt")).toBe(state.open.size);
-      const { rows } = await createResults({ results: state, visits: visits.initial() }, "run", ALWAYS);
+      const { rows } = await createResults({ results: state, ...OTHERS }, "run", ALWAYS);
       for (const { figures } of rows) {
         expect(figures.replied).toBeLessThanOrEqual(figures.sent);
         expect(figures.opted_out).toBeLessThanOrEqual(figures.sent);
         expect(figures.tracked.clicked).toBeLessThanOrEqual(figures.tracked.recipients);
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
 const ALWAYS = { from: undefined, to: undefined };
 
-/** Folds events at the given seconds after the start. */
+/** Folds events, each at a number of seconds after the start. */
 function at(...told: readonly (readonly [seconds: number, newEvent: NewEvent])[]): Results {
   let state = results.initial();
   for (const [position, [seconds, newEvent]] of told.entries()) {
@@ -208,7 +215,7 @@ function trackedIn(state: Results) {
 
 const ms = (seconds: number): number => Date.parse("2026-11-20T10:00:00.000Z") + seconds * 1_000;
 
-test("a click on a link of the recipient's own is theirs once the network had the time to fetch it", () => {
+test("a click on a personal link is suspected until the network's fetch time has passed", () => {
   const begun = [
     [0, attempted("1", { codes: ["secret"] })],
     [30, sent("1")],
@@ -225,7 +232,7 @@ test("a click on a link of the recipient's own is theirs once the network had th
   expect(trackedIn(at(...begun, [late, clicked("guessed")]))).toEqual({ clicks: 0, suspected: 0, first: null });
 });
 
-test("a click is not the recipient's while the outcome of their message is open, nor if it failed", () => {
+test("a click is suspected while its message has no outcome, or if it failed", () => {
   const begun = [0, attempted("1", { codes: ["secret"] })] as const;
   const suspected = { clicks: 0, suspected: 1, first: null };
   expect(trackedIn(at(begun, [500, clicked("secret")]))).toEqual(suspected);
@@ -234,7 +241,7 @@ test("a click is not the recipient's while the outcome of their message is open,
   expect(trackedIn(at(begun, [30, inDoubt("1")], [500, clicked("secret")]))).toMatchObject({ clicks: 1 });
 });
 
-test("clicks of recipients are counted with the median time to the first one, and with how many it rests on", async () => {
+test("clicks by recipients are counted with the median time to the first click", async () => {
   const CY = { id: "103", username: "cy" };
   const state = at(
     [0, attempted("1", { codes: ["a"] })],
@@ -247,13 +254,13 @@ test("clicks of recipients are counted with the median time to the first one, an
     [62, clicked("a")],
     [211, clicked("b")],
   );
-  const { rows, total } = await createResults({ results: state, visits: visits.initial() }, "basis", ALWAYS);
-  const tracked = { recipients: 2, clicked: 2, clicks: 3, suspected: 0, first_click_ms: 130_000 };
+  const { rows, total } = await createResults({ results: state, ...OTHERS }, "basis", ALWAYS);
+  const tracked = { recipients: 2, clicked: 2, clicks: 3, suspected: 0, converted: 0, first_click_ms: 130_000 };
   expect(rows).toMatchObject([{ group: { basis: null }, figures: { sent: 3, tracked, clicks: null } }]);
   expect(total.figures).toMatchObject({ tracked, click_rate: { rate: 1 } });
 });
 
-test("an opt-out by a handle looks at the messages to that handle only, however many were sent", () => {
+test("an opt-out by handle reads only the messages to that handle", () => {
   const others = Array.from({ length: 500 }, (_, nth) => ({ id: String(1000 + nth), username: `other_${nth}` }));
   const events = [...others, ANN].flatMap((who, nth) => [
     attempted(String(nth), { recipient: who }),
@@ -276,7 +283,7 @@ test("an opt-out by a handle looks at the messages to that handle only, however 
   expect(looked).toBeLessThan(5);
 });
 
-test("an opt-out by a handle finds the message that was sent last to it, as a look at all of them does", () => {
+test("an opt-out by handle finds the last message to it, as a full scan does", () => {
   const person = fc.record({ id: fc.constantFrom("101", "102", "103"), username: fc.constantFrom("a", "b") });
   fc.assert(
     fc.property(fc.array(person, { maxLength: 8 }), fc.constantFrom("a", "b", "c"), (people, username) => {
@@ -290,7 +297,7 @@ test("an opt-out by a handle finds the message that was sent last to it, as a lo
   );
 });
 
-test("a recipient who revokes tracking is not among those who granted it, by id and by handle", () => {
+test("revoked tracking, by id or by handle, removes the recipient's tracked clicks", () => {
   const begun = [
     [0, attempted("1", { codes: ["secret"] })],
     [1, sent("1")],

@@ -2,13 +2,16 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recorded } from "../../events/catalog.ts";
-import { contacts, dropReplacedUpTo, REPLACED_MAX, type Contact, type Contacts } from "../../projections/contacts.ts";
+import { dropReplacedUpTo, REPLACED_MAX } from "../../projections/contact-changes.ts";
+import type { Contact, Contacts } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import { canRewindContacts, peopleAt, rewindContacts, type People } from "../../projections/rewind-contacts.ts";
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
 import { histories } from "./history.ts";
+import { countCases, isWhole } from "../harness/is-whole.ts";
 
 function rewound(now: Contacts, position: number): Contacts {
   const steps = rewindContacts(now, position);
@@ -23,13 +26,13 @@ function foldedUpTo(events: readonly Recorded[], position: number): Contacts {
   return fold(contacts, contacts.initial(), before);
 }
 
-/** Compares the order of people too, because runs follow it. */
+/** Expects equal states with the recipients in the same order, because runs follow that order. */
 function expectSame(state: Contacts, folded: Contacts): void {
   expect(state).toEqual(folded);
   expect([...state.people.keys()]).toEqual([...folded.people.keys()]);
 }
 
-/** A list does not show the positions of contacts. */
+/** Expects the same listed recipients; their positions may differ, because a list does not show them. */
 function expectListed(people: People, folded: Contacts): void {
   const shown = (contact: Contact): unknown => ({ ...contact, positions: [], reads: undefined, replaced: undefined });
   const wanted = new Map([...folded.people].map(([key, contact]) => [key, shown(contact)]));
@@ -38,7 +41,7 @@ function expectListed(people: People, folded: Contacts): void {
   for (const [key, contact] of wanted) expect(shown(people.get(key)!)).toEqual(contact);
 }
 
-test("whatever happened, recipients are put back to what a fold up to each position gives", () => {
+test("in any history, rewinding contacts to a position equals a fold up to it", () => {
   const seen = { merges: 0, former: 0, refused: 0, absorbed: 0 };
   fc.assert(
     fc.property(histories(), ({ events }) => {
@@ -59,12 +62,14 @@ test("whatever happened, recipients are put back to what a fold up to each posit
       seen.former += now.replaced.filter(({ former }) => former !== undefined).length;
       seen.refused += now.replaced.filter(({ refused }) => refused !== undefined).length;
     }),
-    { numRuns: 200 },
+    { numRuns: countCases(200) },
   );
+  // A part of the histories meets some of these seldom.
+  if (!isWhole) return;
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(5);
 });
 
-test("what happens after a state was put back leaves that one as it is", () => {
+test("later events do not change a rewound state", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {
       const half = Math.ceil(events.length / 2);
@@ -76,11 +81,11 @@ test("what happens after a state was put back leaves that one as it is", () => {
       const next = events.filter((event) => event.position > position);
       expectSame(fold(contacts, state, next), foldedUpTo(events, Infinity));
     }),
-    { numRuns: 150 },
+    { numRuns: countCases(150) },
   );
 });
 
-test("events that are folded between two steps change nothing of the moment", () => {
+test("events folded between two rewind steps do not change the result", () => {
   const log = testLog();
   const add = (recipient: { id?: string; username?: string }): unknown =>
     log.add("RecipientAdded", { recipient, basis: "opt_in", fields: { city: "Rome" }, source: "list" });
@@ -108,7 +113,7 @@ test("events that are folded between two steps change nothing of the moment", ()
   expect(taken).toBeGreaterThan(10);
 });
 
-test("hashes of suppressed recipients are copied a few at a step, also while more are added", () => {
+test("suppression hashes are copied in bounded steps, even while more are added", () => {
   let read = 0;
   class CountedMap extends Map<string, number> {
     override *[Symbol.iterator](): MapIterator<[string, number]> {
@@ -134,7 +139,7 @@ test("hashes of suppressed recipients are copied a few at a step, also while mor
   }
 });
 
-test("an entry is put back at its place before one that has absorbed an older entry", () => {
+test("a merged contact is restored at its original place in the order", () => {
   const log = testLog();
   for (const recipient of [
     { username: "ann" },
@@ -151,7 +156,7 @@ test("an entry is put back at its place before one that has absorbed an older en
   expectSame(state, foldedUpTo(log.events, 5));
 });
 
-test("before the first event there was no recipient", () => {
+test("rewinding to before the first event gives the initial state", () => {
   const added: NewEvent = {
     type: "RecipientAdded",
     data: { recipient: { username: "ann" }, basis: "opt_in", fields: { city: "Rome" }, source: "list" },
@@ -165,7 +170,7 @@ function changesAfter({ changed: { full, open } }: Contacts, position: number) {
   return { at: later.map(([at]) => at), keys: later.map(([, key]) => key) };
 }
 
-/** Removes changes up to a position, which both states may or may not contain. */
+/** Removes a contact's changes up to a position, which either of two compared states may or may not contain. */
 function withoutChangesUpTo(state: Contacts, position: number): Contacts {
   const withoutOld = (contact: Contact): Contact => {
     const replaced = (contact.replaced ?? []).filter(({ at }) => at > position);
@@ -184,7 +189,7 @@ function withoutChangesUpTo(state: Contacts, position: number): Contacts {
   };
 }
 
-test("once the oldest changes are dropped, recipients are put back to all positions after those, and to no other", () => {
+test("after the oldest changes are dropped, only later positions can be rewound to", () => {
   let refused = 0;
   fc.assert(
     fc.property(histories(), fc.nat(40), ({ events }, dropped) => {
@@ -205,12 +210,12 @@ test("once the oldest changes are dropped, recipients are put back to all positi
         for (const state of [now, stored]) expectSame(withoutChangesUpTo(rewound(state, position), rewinds_to), folded);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: countCases(150) },
   );
-  expect(refused).toBeGreaterThan(50);
+  expect(refused).toBeGreaterThan(countCases(50));
 });
 
-test("what is dropped while recipients are put back makes that of no use", () => {
+test("a rewind gives no state if needed changes are dropped during it", () => {
   const log = testLog();
   const add = (city: string): unknown =>
     log.add("RecipientAdded", { recipient: { id: "1" }, basis: "opt_in", fields: { city }, source: "list" });
@@ -228,7 +233,7 @@ test("what is dropped while recipients are put back makes that of no use", () =>
   expect(rewound(now, 2).people.get("1")).toMatchObject({ fields: { city: "Oslo" } });
 });
 
-test("an import that changes all rows each night comes to no more changes than are held", () => {
+test("nightly imports that change every row keep a bounded number of changes", () => {
   const PEOPLE = 1_000;
   const state = contacts.initial();
   const row = { basis: "opt_in", source: "list" } as const;

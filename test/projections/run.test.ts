@@ -41,7 +41,7 @@ const ENDS: NewEvent[] = [
 ];
 
 describe("the run in progress", () => {
-  test("begins with nothing done", () => {
+  test("begins with all counts at zero", () => {
     expect(given(run, [started("r1")]).current).toEqual({
       run_id: "r1",
       dry_run: false,
@@ -51,10 +51,11 @@ describe("the run in progress", () => {
       withdrawn: 0,
       waiting: null,
       stop_requested_at: null,
+      requested: [],
     });
   });
 
-  test("says what it waits for, until it does something", () => {
+  test("shows its wait until its next action", () => {
     const until = "2026-11-20T10:15:00.000Z";
     const paused: NewEvent = { type: "RunPaused", data: { run_id: "r1", reason: "rate_limited", until } };
     const waiting = { reason: "rate_limited" as const, until };
@@ -67,7 +68,7 @@ describe("the run in progress", () => {
     expect(given(run, [started("r2"), paused]).current?.waiting).toBeNull();
   });
 
-  test("says that it waits for its pace where a message of its own says so, until it does something", () => {
+  test("shows a wait for its pace after its own message, until its next action", () => {
     const next_at = "2026-11-20T10:15:00.000Z";
     const sent = (run_id: string): NewEvent => {
       const data = { attempt_id: "a", run_id, recipient, message_id: "m", settled_by: "answer", next_at } as const;
@@ -79,7 +80,7 @@ describe("the run in progress", () => {
     expect(given(run, [started("r1"), sent("r0")]).current?.waiting).toBeNull();
   });
 
-  test("says since when it is to stop, however often that was asked, and of no other run", () => {
+  test("shows the time of its first stop request and ignores those for other runs", () => {
     const asked = (run_id: string): NewEvent => ({ type: "RunStopRequested", data: { run_id } });
     const newEvents = [started("r1"), asked("r0"), asked("r1"), asked("r1")];
     expect(given(run, newEvents.slice(0, 2)).current?.stop_requested_at).toBeNull();
@@ -96,14 +97,14 @@ describe("the run in progress", () => {
     });
   });
 
-  test("counts a message in doubt as what it turned out to be", () => {
+  test("counts a message in doubt by its final outcome", () => {
     const newEvents = [started("r1"), attempted("a"), doubted("a"), attempted("b"), doubted("b"), doubted("b")];
     expect(given(run, newEvents).current).toMatchObject({ in_doubt: 2 });
     const settled = given(run, [...newEvents, sent("a"), failed("b")]).current;
     expect(settled).toMatchObject({ in_doubt: 0, sent: 1, failed: 1 });
   });
 
-  test("counts the messages that it sent or may have sent, and those that it never asked for", () => {
+  test("counts possibly sent messages as places and withdrawn ones separately", () => {
     const of = (id: string, reason: "withdrawn" | "rejected" | "not_delivered", frees_quota: boolean): NewEvent[] => [
       attempted(id),
       {
@@ -126,20 +127,20 @@ describe("the run in progress", () => {
     expect(next.current).toMatchObject({ places: 0, withdrawn: 0 });
   });
 
-  test("counts an outcome once, though it is told twice", () => {
+  test("counts an outcome once even if it is recorded twice", () => {
     expect(given(run, [started("r1"), attempted("a"), sent("a"), sent("a")]).current).toMatchObject({ sent: 1 });
   });
 
-  test("does not count what an earlier run left open", () => {
+  test("does not count outcomes of an earlier run's messages", () => {
     const newEvents = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(0, 1), started("r2"), sent("a")];
     expect(given(run, newEvents).current).toMatchObject({ run_id: "r2", ...COUNTS });
   });
 
-  test.each(ENDS)("is over with $type", (end) => {
+  test.each(ENDS)("ends with $type", (end) => {
     expect(given(run, [started("r1"), end]).current).toBeNull();
   });
 
-  test("is not made by a refusal", () => {
+  test("is not started by a refusal", () => {
     const refused: NewEvent = {
       type: "RunRefused",
       data: { reason: "daily_limit_reached", day: "2026-11-20", used: 100 },
@@ -149,7 +150,7 @@ describe("the run in progress", () => {
 });
 
 describe("an attempt", () => {
-  test("stays open over the end of its run, with what a lookup needs, until it has its outcome", () => {
+  test("stays open beyond the end of its run until it has an outcome", () => {
     const newEvents = [started("r1"), attempted("a"), doubted("a"), ...ENDS.slice(1, 2)];
     expect(given(run, newEvents).open).toEqual(
       new Map([

@@ -24,11 +24,11 @@ const CASES: readonly (readonly [text: string, links: readonly string[]])[] = [
   ["", []],
 ];
 
-test.each(CASES)("%s", (text, links) => {
+test.each(CASES)("the links in the text %j are found", (text, links) => {
   expect(linksIn(text)).toEqual(links);
 });
 
-test("of very many links the first ten are looked for", () => {
+test("only the first ten links of a text are found", () => {
   const links = Array.from({ length: 50 }, (_, at) => `go.example/${at}`);
   expect(linksIn(links.join(" "))).toEqual(links.slice(0, 10));
 });

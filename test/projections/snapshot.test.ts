@@ -1,9 +1,11 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { contacts, findContact } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { contacts } from "../../projections/contacts.ts";
 import { decodeState, encodePieces, encodeState } from "../../projections/snapshot.ts";
 import { given } from "../harness/memory/events.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const state = fc.letrec((tie) => ({
   node: fc.oneof(
@@ -16,7 +18,7 @@ const state = fc.letrec((tie) => ({
   ),
 })).node;
 
-test("a state of JSON values and Maps comes back equal, with its Maps in their order", () => {
+test("a state of JSON values and Maps is restored equal, with Maps in order", () => {
   fc.assert(
     fc.property(state, (value) => {
       const text = encodeState(value);
@@ -24,18 +26,18 @@ test("a state of JSON values and Maps comes back equal, with its Maps in their o
       expect(back).toEqual(value);
       expect(encodeState(back)).toBe(text);
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-/** A state's Map, large enough for some that its entries are encoded on separate lines; some contain Maps. */
+/** Generates Maps: some are so large that their entries are encoded on separate lines, and some contain other Maps. */
 const largeMap = fc.tuple(fc.nat(700), fc.boolean()).map(([size, isDeep]) => {
   const value = (at: number): unknown => (isDeep && at % 100 === 0 ? new Map([[at, { at }]]) : { at });
   return new Map(Array.from({ length: size }, (_, at) => [`key ${at}`, value(at)]));
 });
 const largeState = fc.record({ one: largeMap, list: fc.array(largeMap), map: fc.dictionary(fc.string(), largeMap) });
 
-test("a state with large Maps comes back equal, with its Maps in their order", () => {
+test("a state with large Maps is restored equal, with Maps in order", () => {
   fc.assert(
     fc.property(largeState, ({ map, ...members }) => {
       const value = { map: new Map(Object.entries(map)), ...members };
@@ -49,14 +51,14 @@ test("a state with large Maps comes back equal, with its Maps in their order", (
   );
 });
 
-test("a text that was cut at the end of a line is no state", () => {
+test("a text with missing or extra lines is refused", () => {
   const lines = encodeState({ people: new Map(Array.from({ length: 600 }, (_, at) => [at, at])) }).split("\n");
   expect(lines).toHaveLength(4);
   expect(() => decodeState(lines.slice(0, 3).join("\n"))).toThrow("a state has more lines");
   expect(() => decodeState([...lines, lines[3]].join("\n"))).toThrow("a state has fewer lines");
 });
 
-test("a column of a recipients file may be called like the mark of a Map", () => {
+test("a recipient's field can be named like the marker of a Map", () => {
   const recipient = { username: "ann" };
   const people = given(contacts, [
     { type: "RecipientAdded", data: { recipient, basis: "none", fields: { $map: "x" }, source: "list" } },

@@ -15,7 +15,7 @@ test("a source that was never read begins at the top", () => {
   expect(after()).toEqual({ next: null, newest: [], since: [] });
 });
 
-test("a pass goes on at the next page, and once it has ended the next one reads down to where its pages began", () => {
+test("a pass continues at its next page, and the next pass stops at its top", () => {
   const first = read({ newest: "9", next: "p2" });
   expect(after(first)).toEqual({ next: "p2", newest: ["9"], since: [] });
   const second = read({ from: "p2", newest: "7", next: "p3" });
@@ -24,16 +24,16 @@ test("a pass goes on at the next page, and once it has ended the next one reads 
   expect(after(first, second, last)).toEqual({ next: null, newest: [], since: ["9", "7"] });
 });
 
-test("a pass without a new recipient keeps the newest entries of the one before", () => {
+test("a pass without a new recipient keeps the newest entries of the previous pass", () => {
   expect(after(read({ newest: "9" }), read({}))).toEqual({ next: null, newest: [], since: ["9"] });
 });
 
-test("a pass that was restarted has other newest entries", () => {
+test("a restarted pass replaces the newest entries", () => {
   const begun = read({ newest: "9", next: "p2" });
   expect(after(begun, read({ newest: "11", next: "q2" }), read({ from: "q2" })).since).toEqual(["11"]);
 });
 
-test("the newest entries of many passes and pages are forgotten, the oldest first", () => {
+test("at most 20 newest entries of passes and pages are kept", () => {
   const pages = Array.from({ length: 30 }, (_, page) => read({ newest: String(page) }));
   expect(after(...pages).since).toEqual(Array.from({ length: 20 }, (_, page) => String(29 - page)));
   const long = Array.from({ length: 30 }, (_, page) =>
@@ -44,6 +44,6 @@ test("the newest entries of many passes and pages are forgotten, the oldest firs
   );
 });
 
-test("another query, list or account has a cursor of its own", () => {
+test("each query, list or account has a separate cursor", () => {
   expect(after(read({ newest: "9", next: "p2", scope: "43" }))).toEqual({ next: null, newest: [], since: [] });
 });

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { msOf, toDay } from "../../projections/time.ts";
 
-test("a time and its UTC day are read as the clock's own reading of it, in whatever order times come", () => {
+test("times and their UTC days are parsed as by Date, in any order", () => {
   const [min, max] = [new Date("0000-01-01T00:00:00Z"), new Date("9999-12-31T23:59:59.999Z")];
   const times = fc.date({ min, max, noInvalidDate: true });
   const neighbours = times.chain((time) => fc.tuple(fc.constant(time), fc.integer({ min: -2_000, max: 2_000 })));
@@ -25,11 +25,11 @@ test.each([
   "2026-11-20T00:05:00Z",
   "2026-11-20T00:05:00.000000Z",
   "2026-11-20T01:05+01:00",
-])("a time in another form, %s, is read too", (time) => {
+])("a time in the other format %s is parsed too", (time) => {
   expect(msOf(time)).toBe(Date.parse(time));
 });
 
-test("an invalid time is refused, each time it is given", () => {
+test("an invalid time is refused every time", () => {
   for (const time of ["2026-13-20T00:05:00.000Z", "2026-13-20T00:05:00.000Z", "2026-11-20"]) {
     expect(() => msOf(time)).toThrow(RangeError);
   }

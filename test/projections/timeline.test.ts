@@ -21,7 +21,7 @@ test("the counts of all quarters add up to the all-time counts", () => {
   );
 });
 
-test("each message counts in the quarter of an hour of its own outcome", () => {
+test("each message counts in the quarter of an hour of its outcome", () => {
   const message = { attempt_id: "a", run_id: "r", recipient: { id: "1", username: "ada" } };
   const sent = { type: "DirectMessageSent", data: { ...message, message_id: "m", settled_by: "answer" } } as const;
   const at = (position: number, time: string) => ({ ...sent, position, version: position, time });

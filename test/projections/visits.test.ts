@@ -10,6 +10,7 @@ import { addVisits, countVisitors, LINK_DAYS_MAX, noVisits, visits, type Visits 
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { histories } from "./history.ts";
+import { countCases } from "../harness/is-whole.ts";
 
 const RUN = { run_id: "r", recipient: { id: "101", username: "ann" } };
 const LINK = "go.example/x";
@@ -48,7 +49,7 @@ const on = (state: Visits, day = "2026-11-20", link = LINK) => ({
   visitors: countVisitors(state, day, link),
 });
 
-test("clicks in any spelling count for the link that a message holds, and so do links of older messages", () => {
+test("clicks in any spelling count for the link in a message", () => {
   const state = foldTold([
     [0, attempted("1", "go.example:443/x", "go.example/x")],
     [1, sent("1")],
@@ -59,7 +60,7 @@ test("clicks in any spelling count for the link that a message holds, and so do 
   expect([[...state.links.keys()], on(state)]).toEqual([[LINK], expect.objectContaining({ clicks: 3 })]);
 });
 
-test("clicks of people, bots and probes are counted apart, of links that a message holds or that were added", () => {
+test("clicks by people, bots and probes on known links are counted separately", () => {
   const state = foldTold([
     [0, attempted("1", LINK)],
     [1, sent("1")],
@@ -77,7 +78,7 @@ test("clicks of people, bots and probes are counted apart, of links that a messa
   expect(state.days.get("2026-11-20")?.size).toBe(2);
 });
 
-test("a visitor is counted once a link and UTC day; of days that are over the estimate is left", () => {
+test("a visitor counts once per link and UTC day, and past days keep their estimate", () => {
   const first = [
     [0, attempted("1", LINK)],
     [100, clickOf({ visitor: 65 })],
@@ -98,7 +99,7 @@ test("a visitor is counted once a link and UTC day; of days that are over the es
   expect(on(back)).toMatchObject({ clicks: 4, visitors: 2 });
 });
 
-test("what is suspected to be X itself is no visitor, and a click that may be is one until it is", () => {
+test("a visitor stops counting once the click is suspected", () => {
   const begun = [
     [0, attempted("1", LINK)],
     [1, sent("1")],
@@ -118,7 +119,7 @@ test("what is suspected to be X itself is no visitor, and a click that may be is
   expect(on(overnight, "2026-11-21")).toMatchObject({ clicks: 1, suspected: 1, visitors: 0 });
 });
 
-test("links beyond the limit: those of messages take the place of the oldest, others get none", () => {
+test("beyond the limit a message's link replaces the oldest, and an added one is ignored", () => {
   const links = Array.from({ length: COUNTED_LINKS_MAX }, (_, number): Told => [0, added(`a${number}`)]);
   const full = foldTold([...links, [0, added("late")], [1, clickOf({ short_code: "late" })]]);
   expect(full.links.size).toBe(COUNTED_LINKS_MAX);
@@ -129,7 +130,7 @@ test("links beyond the limit: those of messages take the place of the oldest, ot
   expect([...(more.days.get("2026-11-20")?.keys() ?? [])]).toEqual([LINK]);
 });
 
-test("links of days beyond the limit: the oldest day is added up, and its clicks stay counted", () => {
+test("beyond the limit the oldest day is merged into its links' earlier clicks", () => {
   const perDay = COUNTED_LINKS_MAX;
   const days = LINK_DAYS_MAX / perDay + 1;
   const links = Array.from({ length: perDay }, (_, number): Told => [0, added(`a${number}`)]);
@@ -145,7 +146,7 @@ test("links of days beyond the limit: the oldest day is added up, and its clicks
   expect(state.links.get("go.example/a7")?.earlier).toEqual({ ...noVisits(), clicks: 1, visitors: 1 });
 });
 
-test("the same clicks are counted and suspected as by the projections of all links", () => {
+test("in any history, counts equal those of the clicks and suspected projections", () => {
   fc.assert(
     fc.property(histories(), ({ events }) => {
       const own: Recorded[] = [];
@@ -170,6 +171,6 @@ test("the same clicks are counted and suspected as by the projections of all lin
         expect(sum.suspected).toBe(judged.links.get(link)?.suspected ?? 0);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: countCases(300) },
   );
 });

@@ -9,8 +9,9 @@ import { encodeState } from "../../projections/snapshot.ts";
 import { createStates } from "../../projections/states.ts";
 import { catchUpStates } from "../../src/projector/fold-range.ts";
 import { histories } from "../projections/history.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-/** The part of a store that folding needs, on events in memory, with small batches. */
+/** Fake store with the part that folding needs, which reads events in memory in small batches. */
 function memory(events: readonly Recorded[]) {
   const reads: Query[] = [];
   const store = {
@@ -26,7 +27,7 @@ function memory(events: readonly Recorded[]) {
   return { store: store as unknown as EventStore<Event>, reads };
 }
 
-test("wherever the projections stand, and wherever it stops on the way, each event is folded once", async () => {
+test("a catch-up folds each event once from any start positions and over any stops", async () => {
   await fc.assert(
     fc.asyncProperty(
       histories(80),
@@ -55,11 +56,11 @@ test("wherever the projections stand, and wherever it stops on the way, each eve
         for (const stop of stops) if (stop > lowest && stop <= to) expect(met).toContain(stop);
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-test("interrupted, each projection stands where it came to", async () => {
+test("an interrupted catch-up leaves each projection with the state of its position", async () => {
   await fc.assert(
     fc.asyncProperty(histories(80), fc.nat(12), fc.nat(60), async ({ events }, batches, ahead) => {
       const abort = new AbortController();
@@ -80,11 +81,11 @@ test("interrupted, each projection stands where it came to", async () => {
         expect(encodeState(states.get(name))).toBe(encodeState(atOnce));
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-test("what lags behind is read by its types, where that is not most of the log", async () => {
+test("a catch-up reads only the types of a projection that lags behind the others", async () => {
   const { store, reads } = memory([]);
   const positions = new Map(PROJECTION_NAMES.map((name) => [name, name === "quota" ? 10 : 40]));
   await catchUpStates(store, createStates(PROJECTION_NAMES), positions, { to: 50 });

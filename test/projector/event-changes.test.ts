@@ -8,8 +8,9 @@ import { findDifferences } from "../../src/projector/differences.ts";
 import { findChange, listFolding } from "../../src/projector/event-changes.ts";
 import { testLog } from "../harness/memory/events.ts";
 import { histories } from "../projections/history.ts";
+import { countCases } from "../harness/is-whole.ts";
 
-test("is what two folds differ in, and leaves the state before it as it is", async () => {
+test("an event's change is the difference of two folds, and the earlier state stays unmodified", async () => {
   await fc.assert(
     fc.asyncProperty(histories(60), fc.constantFrom(...PROJECTION_NAMES), fc.nat(), async ({ events }, name, at) => {
       const event = events[at % Math.max(1, events.length)];
@@ -37,11 +38,11 @@ test("is what two folds differ in, and leaves the state before it as it is", asy
       expect(found.differences.map(({ path }) => path)).toEqual(differences.map(({ path }) => path));
       if (found.differences.length > 0) expect(listFolding(event.type)).toContain(name);
     }),
-    { numRuns: 1_000 },
+    { numRuns: countCases(1_000) },
   );
 });
 
-test("has both states as a whole where they are short, and of no recipient", async () => {
+test("a change includes both whole states if they are short and not personal", async () => {
   const log = testLog();
   log.add("TokenUsed", { name: "ops", token_id: "b".repeat(12), day: "2026-11-20" });
   const [event] = log.events;

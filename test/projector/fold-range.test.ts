@@ -20,8 +20,8 @@ async function eventsOf(store: EventStore<Event>, query: Query = {}): Promise<Re
   return Array.fromAsync(store.read(query));
 }
 
-describe("the log up to a moment", () => {
-  test("is folded as event after event would be, all projections in one pass", async () => {
+describe("a fold of the log up to a moment", () => {
+  test("gives all projections in one pass the same states as event-by-event folds", async () => {
     await using store = await mixed(3_000);
     const { states, ...rest } = await foldLog(store, PROJECTION_NAMES);
     const { position, time } = await store.head();
@@ -33,7 +33,7 @@ describe("the log up to a moment", () => {
     }
   });
 
-  test("ends at a position, or at the last event of a time", async () => {
+  test("ends at a given position or at the last event before a given time", async () => {
     await using store = await mixed(3_000);
     const [middle] = await eventsOf(store, { from: 1_500, limit: 1 });
     const upTo = await foldLog(store, ["clicks", "stats"], { to: 1_500 });
@@ -48,7 +48,7 @@ describe("the log up to a moment", () => {
     expect(then.states).toEqual((await foldLog(store, ["clicks"], { to: last })).states);
   });
 
-  test("before the first event is the beginning", async () => {
+  test("gives the initial states for a moment before the first event", async () => {
     await using store = await mixed(100);
     for (const options of [{ until: new Date("2001-01-01") }, { to: 0 }]) {
       const { states, ...rest } = await foldLog(store, ["stats"], options);
@@ -57,7 +57,7 @@ describe("the log up to a moment", () => {
     }
   });
 
-  test("tells how far it is, and reads no more than its types", async () => {
+  test("reports its progress and reads only the types of its projections", async () => {
     await using store = await mixed(3_000);
     const told: number[] = [];
     const all = await foldLog(store, PROJECTION_NAMES, { onProgress: (position) => told.push(position) });
@@ -73,7 +73,7 @@ describe("the log up to a moment", () => {
   });
 });
 
-test("a mixed log is the same for the same seed, and has no event but of the catalog's kinds", async () => {
+test("a mixed log is reproducible from its seed", async () => {
   const told = async (seed: number): Promise<string[]> => {
     const file = newLogFile();
     await writeMixedLog(file, 1_200, { seed });

@@ -4,7 +4,8 @@ import * as fc from "fast-check";
 import type { EventStore, Query } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, rewindOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { countPeopleAt, dropReplacedUpTo, type Contacts } from "../../projections/contacts.ts";
+import { dropReplacedUpTo } from "../../projections/contact-changes.ts";
+import { countPeopleAt, type Contacts } from "../../projections/contact.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { createEraseHandler } from "../../src/privacy/retention.ts";
@@ -18,10 +19,10 @@ import { rebuildAll } from "./rebuilding.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
-/** Small, so that short logs have snapshots of the past. */
+/** Number of positions between snapshots of the past, small so that short logs have some. */
 const PAST_EVERY = 40;
 
-/** A busy service's log in rounds; each step uses the part of the service that would do it. */
+/** Returns functions that extend a busy service's log in rounds; each uses the part of the service that would do it. */
 function livesOn(world: CommandHarness) {
   const { store } = world;
   const live = createMixedLife(store, world.append);
@@ -80,7 +81,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
 
 const SPOILED = ["contacts", "clicks", "stats", "results"] as const satisfies ProjectionName[];
 
-test("a moment folded from a snapshot is the same as folded from the start, whatever happened between", async () => {
+test("a fold from snapshots equals a fold from the start in any history", async () => {
   let kept = 0;
   await fc.assert(
     fc.asyncProperty(steps, async (life) => {
@@ -128,7 +129,7 @@ test("a moment folded from a snapshot is the same as folded from the start, what
 });
 
 describe("snapshots of the past", () => {
-  /** Wraps the log and records the reads for folds. */
+  /** Wraps the log and records which parts of it folds read. */
   function watched(store: EventStore<Event>) {
     const folded: Query[] = [];
     const seen: EventStore<Event> = {
@@ -141,7 +142,7 @@ describe("snapshots of the past", () => {
     return { store: seen, folded };
   }
 
-  test("make the way to a moment short, are bounded in number, and are left out where they are void", async () => {
+  test("shorten later folds, are bounded in number, and are ignored after a rebuild", async () => {
     await using world = await openCommands();
     const { serve } = livesOn(world);
     await serve(60);
@@ -163,7 +164,7 @@ describe("snapshots of the past", () => {
     expect(third.folded[0]?.from).toBe(1);
   });
 
-  test("are kept of what does not change too, where the whole log would be read to see that", async () => {
+  test("bound a read along the whole log, even for unchanged projections", async () => {
     await using world = await openCommands();
     const people = Array.from({ length: 3 * PAST_EVERY }, (_, number): NewEvent => {
       const recipient = { username: `person_${number}` };
@@ -179,7 +180,7 @@ describe("snapshots of the past", () => {
     expect(alongLog.map(({ from }) => from)).toEqual([2 * PAST_EVERY + 1]);
   });
 
-  test("are gone with all others when the log goes on without its lost end", async () => {
+  test("are removed when all snapshots are forgotten", async () => {
     await using world = await openCommands();
     const { serve } = livesOn(world);
     await serve(3);
@@ -189,7 +190,7 @@ describe("snapshots of the past", () => {
     expect(await world.store.snapshots.list("past/")).toEqual([]);
   });
 
-  test("of the recipients serve moments whose changes are dropped: put back from the next, or folded from the one before", async () => {
+  test("for contacts serve moments with dropped changes by rewinding or folding", async () => {
     await using world = await openCommands();
     const rows = Array.from({ length: 60 }, (_, at) => addedOf({ id: `${at % 3}` }, { fields: { at: `${at}` } }));
     await world.append(STREAMS.outreach, rows);
@@ -228,7 +229,7 @@ describe("snapshots of the past", () => {
     expect(isDue("contacts", await stateAt(60), { ...moment, last: 0 })).toBe(false);
   });
 
-  test("of the recipients, which older versions kept, are removed at a start", async () => {
+  test("for contacts from older versions are removed at a start", async () => {
     await using world = await openCommands();
     await livesOn(world).serve(2);
     const state = encodeState(projectionOf("contacts").initial());
@@ -239,7 +240,7 @@ describe("snapshots of the past", () => {
     expect(await listPast(world.store, "stats")).not.toEqual([]);
   });
 
-  test("stay behind while a service runs and restarts, in the bytes that it saved anyway", async () => {
+  test("are left by the saves of a service and used without reading the log", async () => {
     await using world = await openCommands();
     const { serve } = livesOn(world);
     for (let life = 0; life < 4; life++) await serve(2);
@@ -251,7 +252,7 @@ describe("snapshots of the past", () => {
     expect(reader.folded).toEqual([]);
   });
 
-  test("of a person who is forgotten are void, also those that are made meanwhile", async () => {
+  test("with a forgotten recipient are ignored, even if saved during the erasure", async () => {
     await using world = await openCommands();
     const { store } = world;
     const attemptedOf = (username: string, number: number): NewEvent => {

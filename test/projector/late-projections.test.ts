@@ -1,8 +1,9 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { StoreUnavailable } from "eventstore-lite";
+import { StoreUnavailable } from "eventstore-lite/testing";
 import type { LogStore } from "../../events/catalog.ts";
-import { findContact, type Contacts } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import type { Contacts } from "../../projections/contact.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
@@ -48,13 +49,13 @@ function refusedNames(projector: Projector): readonly ProjectionName[] {
   });
 }
 
-/** Waits until a fold has read what `let` allows; each step takes a turn or two of the event loop. */
+/** Waits until `holds` returns true. A fold that may go on reaches that within some turns of the event loop. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
-  test("is followed at once, and no state is read before it is complete", async () => {
+  test("is followed at once, and states are refused until they are complete", async () => {
     await using stack = new AsyncDisposableStack();
     const { store, eventLog } = await openInstance(stack, await make(stack));
     await eventLog.append(STREAMS.outreach, EVENTS, {});
@@ -76,7 +77,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     expect(textsOf((name) => projector.state(name))).toEqual(await truth(store));
   });
 
-  test("is folded without a person who is forgotten meanwhile", async () => {
+  test("is folded without a recipient who is forgotten during the fold", async () => {
     await using stack = new AsyncDisposableStack();
     const { store, eventLog, ...instance } = await openInstance(stack, await make(stack));
     await eventLog.append(STREAMS.outreach, EVENTS, {});
@@ -110,7 +111,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     expect(JSON.stringify(await storedTexts(store))).not.toContain(ANN);
   });
 
-  test("stopped or killed in the midst of the fold, it is folded whole by the next start", async () => {
+  test("is folded completely by the next start after an interrupted fold", async () => {
     await using stack = new AsyncDisposableStack();
     const { store, eventLog } = await openInstance(stack, await make(stack));
     await eventLog.append(STREAMS.outreach, EVENTS, {});
@@ -137,19 +138,22 @@ describe("a changed projection", () => {
     return store;
   }
 
-  test.each(["visits", "quota", "contacts"] as const)("alone is refused: %s", async (name) => {
-    await using store = await changedLog(name);
-    const gate = gateFolds(store);
-    await using projector = await startProjector(gate.store, { lateAfter: 100 });
-    expect(refusedNames(projector)).toEqual([name]);
-    expect([...projector.folding().keys()]).toEqual([name]);
-    gate.let(Infinity);
-    expect(await complete(projector, store)).toEqual(await truth(store));
-    await projector[Symbol.asyncDispose]();
-    expect(await storedTexts(store)).toEqual(await truth(store));
-  });
+  test.each(["visits", "quota", "contacts"] as const)(
+    "is the only one refused until it is folded (%s)",
+    async (name) => {
+      await using store = await changedLog(name);
+      const gate = gateFolds(store);
+      await using projector = await startProjector(gate.store, { lateAfter: 100 });
+      expect(refusedNames(projector)).toEqual([name]);
+      expect([...projector.folding().keys()]).toEqual([name]);
+      gate.let(Infinity);
+      expect(await complete(projector, store)).toEqual(await truth(store));
+      await projector[Symbol.asyncDispose]();
+      expect(await storedTexts(store)).toEqual(await truth(store));
+    },
+  );
 
-  test("goes on from where a former start saved it", async () => {
+  test("continues from the snapshot of an earlier start", async () => {
     await using store = await changedLog("visits");
     const { states } = await foldLog(store, ["visits"], { to: 900 });
     await store.snapshots.save("visits", snapshotOf("visits", 900, states.visits));
@@ -160,14 +164,14 @@ describe("a changed projection", () => {
     expect(Math.min(...gate.seen.map((from) => from ?? 1))).toBeGreaterThan(900);
   });
 
-  test("is not late where few events are missing: they are folded before the start resolves", async () => {
+  test("is folded before the start resolves if few events are missing", async () => {
     await using store = await changedLog("visits");
     await using projector = await startProjector(store, { lateAfter: 1_000_000 });
     expect(refusedNames(projector)).toEqual([]);
     expect(textsOf((name) => projector.state(name))).toEqual(await truth(store));
   });
 
-  test("is there sooner where a replay rebuilds it meanwhile", async () => {
+  test("is complete early if a replay rebuilds it during the fold", async () => {
     await using store = await changedLog("visits");
     const gate = gateFolds(store);
     await using projector = await startProjector(gate.store, { lateAfter: 100 });
@@ -179,7 +183,7 @@ describe("a changed projection", () => {
     expect(await complete(projector, store)).toEqual(await truth(store));
   });
 
-  test("is folded on when the log was out of reach for a moment", async () => {
+  test("continues its fold after the log was briefly unavailable", async () => {
     await using store = await changedLog("visits");
     let isAway = true;
     const readFolded: LogStore["readFolded"] = async function* (query) {
@@ -197,7 +201,7 @@ describe("a changed projection", () => {
     expect(isAway).toBe(false);
   });
 
-  test("ends the service where it cannot be folded", async () => {
+  test("fails the projector if it cannot be folded", async () => {
     await using store = await changedLog("visits");
     const readFolded: LogStore["readFolded"] = () => {
       throw new Error("a defect");

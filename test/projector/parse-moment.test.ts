@@ -15,13 +15,13 @@ function refusal(text: string, timezone = "UTC"): string {
 
 const until = (text: string, timezone = "UTC"): string | undefined => parseMoment(text, timezone).until?.toISOString();
 
-test("without a moment it is now; digits are a position, 0 too", () => {
+test("no text means now, and digits are a position, including 0", () => {
   expect(parseMoment(undefined, "UTC")).toEqual({});
   expect(parseMoment("0", "UTC")).toEqual({ to: 0 });
   expect(parseMoment("57", "UTC")).toEqual({ to: 57 });
 });
 
-test("a time with Z or an offset is the same moment in every zone", () => {
+test("a time with Z or an offset means the same in every time zone", () => {
   for (const timezone of ["UTC", "Asia/Tokyo"]) {
     expect(until("2026-11-21T09:00:00.123Z", timezone)).toBe("2026-11-21T09:00:00.123Z");
     expect(until("2026-11-21 09:00z", timezone)).toBe("2026-11-21T09:00:00.000Z");
@@ -30,16 +30,16 @@ test("a time with Z or an offset is the same moment in every zone", () => {
   }
 });
 
-test("more digits than the log has never reach beyond the millisecond", () => {
+test("digits beyond milliseconds are cut off", () => {
   expect(until("2026-11-21T09:00:00.123999Z")).toBe("2026-11-21T09:00:00.123Z");
 });
 
-test("a time without an offset is one of the zone", () => {
+test("a time without an offset is in the given time zone", () => {
   expect(until("2026-11-21T09:00", "Asia/Tokyo")).toBe("2026-11-21T00:00:00.000Z");
   expect(until("2026-07-21 09:00:30", "Europe/Berlin")).toBe("2026-07-21T07:00:30.000Z");
 });
 
-describe("a day is its last millisecond in the zone", () => {
+describe("a day means its last millisecond in the time zone", () => {
   test.each([
     ["2026-11-21", "UTC", "2026-11-21T23:59:59.999Z"],
     ["2026-11-21", "Asia/Tokyo", "2026-11-21T14:59:59.999Z"],
@@ -54,26 +54,26 @@ describe("a day is its last millisecond in the zone", () => {
   });
 });
 
-test.each(["2026-10-25T02:30", "2026-03-29T02:30"])("%s, which comes twice or never in Berlin, is refused", (text) => {
+test.each(["2026-10-25T02:30", "2026-03-29T02:30"])("%s, which occurs twice or never in Berlin, is refused", (text) => {
   expect(refusal(text, "Europe/Berlin")).toBe(
-    `clocks in Europe/Berlin change at ${text}, so that it comes twice or never: add an offset, such as +02:00`,
+    `clocks in Europe/Berlin change at ${text}, so that it occurs twice or never: add an offset, such as +02:00`,
   );
   expect(until(text)).toBe(`${text}:00.000Z`);
 });
 
 test.each(["2026-02-30", "2026-02-29T10:00Z", "2026-13-01T10:00", "2026-11-21T25:00", "2026-11-21T10:61Z"])(
-  "%s does not exist",
+  "the nonexistent time %s is refused",
   (text) => expect(refusal(text)).toBe(`there is no such time as ${text}`),
 );
 
 test.each(["", "-1", "+1", "1.5", "1e3", "yesterday", "21.11.2026", "11/21/2026", "2026-11", "10:00", "2026-11-21T10"])(
-  '"%s" is no moment, or one that people read in two ways',
+  "the invalid or ambiguous moment %j is refused",
   (text) => {
     expect(refusal(text)).toBe(`a moment is a position, a day or an ISO 8601 time, not "${text}"`);
   },
 );
 
-test("what is refused is told in short, and does not write to the terminal", () => {
+test("a refusal shortens the text and escapes its control characters", () => {
   expect(refusal(`\u001b[2J${"x".repeat(1000)}`)).toBe(
     `a moment is a position, a day or an ISO 8601 time, not "\\u001b[2J${"x".repeat(36)}"`,
   );

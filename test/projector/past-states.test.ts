@@ -18,9 +18,9 @@ let projector: Projector;
 let stop: AbortController;
 /** Number of reads of the log for folds. */
 let folds: number;
-/** Called before each read. */
+/** Hook that is called before each read of the log for a fold. */
 let beforeFold: () => Promise<void>;
-/** Called after each complete read. */
+/** Hook that is called after each complete read of the log for a fold. */
 let afterFold: () => Promise<void>;
 
 function person(username: string): NewEvent {
@@ -42,7 +42,10 @@ afterEach(async () => {
   await world[Symbol.asyncDispose]();
 });
 
-/** With `folding`, no past state can be derived from the current ones, as after a start with an old snapshot. */
+/**
+ * Opens past states. With `folding`, none of them can be derived from the current states, as after a start with an old
+ * snapshot.
+ */
 function open(patienceMs?: number, folding = true): PastStates {
   const store: EventStore<Event> = {
     ...world.store,
@@ -62,7 +65,7 @@ function namesOf(states: Pick<States, "contacts"> | undefined): readonly (string
   return [...(states?.contacts.people.values() ?? [])].map(({ username }) => username);
 }
 
-test("are those of the moment, and each is folded once for all who ask for it", async () => {
+test("past states are those of the moment, each folded once for all callers", async () => {
   const past = open();
   const [one, other] = await Promise.all([past.at(3, ["contacts"]), past.at(3, ["contacts"])]);
   expect(other?.contacts).toBe(one!.contacts);
@@ -75,7 +78,7 @@ test("are those of the moment, and each is folded once for all who ask for it", 
   expect(folds).toBe(2);
 });
 
-test("of the two moments asked for last stay in memory", async () => {
+test("the states of the two last requested moments stay in memory", async () => {
   const past = open();
   for (const position of [1, 2, 1, 3, 1]) await past.at(position, ["contacts"]);
   expect(folds).toBe(3);
@@ -83,7 +86,7 @@ test("of the two moments asked for last stay in memory", async () => {
   expect(folds).toBe(4);
 });
 
-test("are folded one after the other; who comes when four wait is told to come again", async () => {
+test("moments are folded one at a time, and a fifth waiting request is refused", async () => {
   let under = 0;
   let most = 0;
   beforeFold = async () => {
@@ -102,7 +105,7 @@ test("are folded one after the other; who comes when four wait is told to come a
   expect(namesOf(await past.at(5, ["contacts"]))).toHaveLength(5);
 });
 
-test("that take longer than patience lasts are there for who asks again", async () => {
+test("a fold that outlasts the caller's patience serves a later request", async () => {
   const gate = Promise.withResolvers<void>();
   beforeFold = () => gate.promise;
   const past = open(1);
@@ -114,7 +117,7 @@ test("that take longer than patience lasts are there for who asks again", async 
   expect(folds).toBe(1);
 });
 
-test("forget a person as soon as the service does, also those that are held or on their way", async () => {
+test("an erasure applies at once to past states in memory or being folded", async () => {
   const past = open();
   expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["ann_builds", "bea"]);
   afterFold = async () => {
@@ -126,7 +129,7 @@ test("forget a person as soon as the service does, also those that are held or o
   expect(namesOf(await past.at(2, ["contacts"]))).toEqual(["bea"]);
 });
 
-test("of recipients are put back from those of now, without a fold, until one of them is forgotten", async () => {
+test("past contacts are rewound from the current ones without a fold, even after an erasure", async () => {
   const past = open(undefined, false);
   for (const position of [0, 3, 6]) {
     const states = await past.at(position, ["contacts"]);
@@ -145,7 +148,7 @@ test("of recipients are put back from those of now, without a fold, until one of
   expect(folds).toBe(0);
 });
 
-test("a moment that could not be folded is tried again, and a stop ends what is under way", async () => {
+test("the next request retries a failed fold, and a stop ends a running one", async () => {
   const past = open();
   beforeFold = () => Promise.reject(new Error("a broken disk"));
   expect(await past.at(2, ["contacts"]).catch((fault: unknown) => fault)).toEqual(new Error("a broken disk"));

@@ -1,13 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import {
-  openSqliteStore,
-  StoreFull,
-  StoreUnavailable,
-  type EventStore,
-  type Query,
-  type Snapshot,
-} from "eventstore-lite";
+import { openSqliteStore, type EventStore, type Query, type Snapshot } from "eventstore-lite";
+import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { encodeState } from "../../projections/snapshot.ts";
@@ -33,7 +27,7 @@ function skippedOf(projector: Projector): number {
   return projector.state("stats").skipped;
 }
 
-/** Wraps the log and records the reads for folds, and the positions it was followed from. */
+/** Wraps the log and records which parts of it folds read, and the positions it was followed from. */
 function watched(store: EventStore<Event>) {
   const folded: Query[] = [];
   const followedFrom: (number | undefined)[] = [];
@@ -51,15 +45,15 @@ function watched(store: EventStore<Event>) {
   return { store: seen, folded, followedFrom };
 }
 
-describe("started", () => {
-  test("on an empty log, it is at its beginning", async () => {
+describe("a started projector", () => {
+  test("holds the initial states on an empty log", async () => {
     await using store = await open();
     await using projector = await startProjector(store);
     expect([projector.position, projector.time]).toEqual([0, undefined]);
     for (const name of PROJECTION_NAMES) expect(projector.state(name)).toEqual(projectionOf(name).initial() as never);
   });
 
-  test("it has caught up with the log, and knows how old it is", async () => {
+  test("has caught up with the log and knows the time of its last event", async () => {
     await using store = await open();
     const last = await skip(store, 300);
     await using projector = await startProjector(store);
@@ -67,7 +61,7 @@ describe("started", () => {
     expect(projector.time).toBe((await store.head()).time);
   });
 
-  test("it follows what is appended, and tells each event once, in order, folded in already", async () => {
+  test("announces each appended event once, in order, after folding it", async () => {
     await using store = await open();
     await using projector = await startProjector(store);
     const heard: [number, number][] = [];
@@ -85,7 +79,7 @@ describe("started", () => {
     expect(skippedOf(projector)).toBe(5);
   });
 
-  test("it sees what another connection appends", async () => {
+  test("folds events that another connection appends", async () => {
     const file = newLogFile();
     await using store = await open(file);
     await using projector = await startProjector(store);
@@ -96,7 +90,7 @@ describe("started", () => {
   });
 });
 
-test("others have their turn while it folds many at once, and see the states of a position", async () => {
+test("other work runs while a large batch is folded, and sees consistent states", async () => {
   await using store = await open();
   const last = await skip(store, 3_000);
   const events = await Array.fromAsync(store.read());
@@ -121,7 +115,7 @@ test("others have their turn while it folds many at once, and see the states of 
 });
 
 describe("until", () => {
-  test("resolves at once for what is folded in, and otherwise with the event, in the order of the log", async () => {
+  test("resolves at once for a folded position, and in log order for later ones", async () => {
     await using store = await open();
     await skip(store, 2);
     await using projector = await startProjector(store);
@@ -137,7 +131,7 @@ describe("until", () => {
     expect(reached).toEqual([3, 4, 5]);
   });
 
-  test("rejects with the fault that stopped the projector, so that no caller waits for ever", async () => {
+  test("rejects with the fault that stopped the projector", async () => {
     await using store = await open();
     await using projector = await startProjector(store);
     const waiting = projector.until(10).catch((fault: unknown) => fault);
@@ -151,7 +145,7 @@ describe("until", () => {
   });
 });
 
-test("a log that is out of reach for a while is followed on, and no event is folded twice or left out", async () => {
+test("each event is folded once although the log was unavailable in between", async () => {
   await using store = await open();
   const attempts: number[] = [];
   const said: string[] = [];
@@ -182,7 +176,7 @@ describe("snapshots", () => {
     await projector.until(await skip(store, count));
   }
 
-  test("are saved at the stop, and the next start folds only what came after", async () => {
+  test("are saved at a stop, and the next start folds only later events", async () => {
     const file = newLogFile();
     await fill(file, 50);
     await using store = await open(file);
@@ -193,7 +187,7 @@ describe("snapshots", () => {
     expect(skippedOf(projector)).toBe(52);
   });
 
-  test("are used even when the log did not grow, and its time is known at once", async () => {
+  test("are used if the log has not grown, and the log's time is known", async () => {
     const file = newLogFile();
     await fill(file, 3);
     await using store = await open(file);
@@ -204,7 +198,7 @@ describe("snapshots", () => {
     expect(projector.time).toBe((await store.head()).time);
   });
 
-  test("of another version are not used: that projection is rebuilt from its own types, and no other", async () => {
+  test("with another version are ignored, and only their projection is folded again", async () => {
     const file = newLogFile();
     await fill(file, 5);
     await using store = await open(file);
@@ -219,7 +213,7 @@ describe("snapshots", () => {
   });
 
   test.each([projectionOf("stats").version, 99])(
-    "that are ahead of the log (it lost its end) are told, not passed over: version %p",
+    "ahead of a truncated log make the start fail (version %p)",
     async (version) => {
       await using store = await open();
       await skip(store, 2);
@@ -234,7 +228,7 @@ describe("snapshots", () => {
     },
   );
 
-  test("of different positions are continued each from its own", async () => {
+  test("at different positions are each continued from there", async () => {
     const file = newLogFile();
     await fill(file, 4);
     await using store = await open(file);
@@ -254,7 +248,7 @@ describe("snapshots", () => {
     expect([projector.position, skippedOf(projector)]).toEqual([7, 7]);
   });
 
-  test("are not saved after a fault, when a state may hold half of an event", async () => {
+  test("are not saved after a fault", async () => {
     const file = newLogFile();
     {
       await using store = await open(file);
@@ -277,12 +271,12 @@ describe("snapshots", () => {
     return MANY;
   }
 
-  /** Wraps the log so that saved snapshots are only reported. */
+  /** Wraps the log so that snapshots to be saved are only passed to `save`. */
   function keeping(store: EventStore<Event>, save: (name: string, snapshot: Snapshot) => Promise<void>) {
     return { ...store, snapshots: { ...store.snapshots, save } };
   }
 
-  test("are saved on the way, at the latest every 20,000 positions, but a state only when it changed", async () => {
+  test("are saved at least every 20,000 positions, but only of states that have changed", async () => {
     await using store = await open();
     const saved: [string, number][] = [];
     const kept = keeping(store, (name, { position }) => {
@@ -298,11 +292,11 @@ describe("snapshots", () => {
       expect(position - (positions[index - 1] ?? 0)).toBeLessThan(20_000 + PROJECTION_NAMES.length);
     }
     expect(new Set(saved.map(([name]) => name))).toEqual(
-      new Set(["stats", "timeline", "run", "contacts", "deliveries"]),
+      new Set(["stats", "timeline", "run", "runs", "contacts", "deliveries", "news"]),
     );
   });
 
-  test("are left to another instance until that one is gone", async () => {
+  test("are saved only while this instance is the one that saves them", async () => {
     await using store = await open();
     const saved: number[] = [];
     const kept = keeping(store, (_name, { position }) => {
@@ -319,7 +313,7 @@ describe("snapshots", () => {
     expect(saved.length).toBeGreaterThan(0);
   });
 
-  test("of a long log are saved before the start is done, so that a kill costs the next one nothing", async () => {
+  test("for a long log are saved before the start resolves", async () => {
     const file = newLogFile();
     await using store = await open(file);
     await skipMany(store);
@@ -333,7 +327,7 @@ describe("snapshots", () => {
     expect(skippedOf(projector)).toBe(MANY);
   });
 
-  test("that a full disk does not take stop nothing", async () => {
+  test("refused by a full disk do not stop the projector", async () => {
     await using store = await open();
     let refused = 0;
     const full = keeping(store, () => {

@@ -47,7 +47,7 @@ export function rebuildAll(
   return rebuild(store, names, { ...quiet, ...options });
 }
 
-/** The states folded from the log, as text that includes the order of the Maps. */
+/** Folds the log and returns the states as text, which includes the order of the Maps. */
 export async function truth(store: EventStore<Event>, to?: number): Promise<Record<string, string>> {
   const { states } = await foldLog(store, PROJECTION_NAMES, to === undefined ? {} : { to });
   return textsOf((name) => states[name]);
@@ -57,7 +57,7 @@ export function textsOf(state: (name: ProjectionName) => unknown): Record<string
   return Object.fromEntries(PROJECTION_NAMES.map((name) => [name, encodeState(state(name))]));
 }
 
-/** The stored snapshots of all projections in the same form; empty if missing. */
+/** Returns the stored snapshots of all projections as text, which includes the order of the Maps; empty if missing. */
 export async function storedTexts(store: EventStore<Event>): Promise<Record<string, string>> {
   const texts: Record<string, string> = {};
   for (const name of PROJECTION_NAMES) {
@@ -72,7 +72,7 @@ export function snapshotOf(name: ProjectionName, position: number, state: unknow
   return { version: version ?? projectionOf(name).version, position, state: encodeState(state) };
 }
 
-/** A logger that collects its lines. */
+/** Creates a logger that collects its lines. */
 export function recordingLog(): Logger & { readonly lines: Record<string, unknown>[] } {
   const lines: Record<string, unknown>[] = [];
   const logger = createLogger("debug", (line) => lines.push(JSON.parse(line) as Record<string, unknown>), Date.now);

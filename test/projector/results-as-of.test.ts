@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { findPerson } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import type { LogConfig } from "../../src/config/database.ts";
 import { createResults, GROUPINGS } from "../../src/history/results.ts";
@@ -12,7 +12,7 @@ import { ENGINES, openInstance } from "../harness/memory/instance.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { rebuildAll } from "./rebuilding.ts";
 
-const NAMES = ["results", "visits", "runs"] as const;
+const NAMES = ["conversions", "results", "visits", "runs"] as const;
 const [ANN, BEA] = [
   { id: "1001", username: "ann_builds" },
   { id: "1002", username: "bea_codes" },
@@ -30,7 +30,7 @@ async function openWorld(stack: AsyncDisposableStack, config: LogConfig) {
   return { ...instance, append };
 }
 
-/** An intent. `template_name` is missing in older messages. */
+/** Creates an intent to send a message. `template_name` is missing in older messages. */
 function attempted(
   attempt_id: string,
   recipient: typeof ANN,
@@ -67,7 +67,7 @@ async function tell({ append }: Awaited<ReturnType<typeof openWorld>>): Promise<
 }
 
 test.each(ENGINES)(
-  "%s, results as of any moment and after a rebuild equal a replay; of a recipient who is forgotten totals stand",
+  "%s, results at any moment equal a replay, even after a rebuild and an erasure",
   async (_name, where) => {
     await using stack = new AsyncDisposableStack();
     const world = await openWorld(stack, await where(stack));
@@ -88,7 +88,12 @@ test.each(ENGINES)(
       for (const name of NAMES) expect(encodeState(projector.state(name))).toBe(encodeState(states[name]));
     };
     const total = async () => {
-      const states = { results: projector.state("results"), visits: projector.state("visits") };
+      const states = {
+        conversions: projector.state("conversions"),
+        results: projector.state("results"),
+        runs: projector.state("runs"),
+        visits: projector.state("visits"),
+      };
       return (await createResults(states, "variant", { from: undefined, to: undefined })).total.figures;
     };
 
@@ -99,7 +104,7 @@ test.each(ENGINES)(
       sent: 2,
       replied: 1,
       clicks: { total: 6, unique: 4, suspected: 0, bots: 1, probes: 3 },
-      tracked: { recipients: 2, clicked: 2, clicks: 2, suspected: 0, first_click_ms: 60_000 },
+      tracked: { recipients: 2, clicked: 2, clicks: 2, suspected: 0, converted: 0, first_click_ms: 60_000 },
     });
     expect([...projector.state("results").templates]).toEqual([["aaaa", "Autumn invite"]]);
     expect(projector.state("runs").started.get("r")).toMatchObject({ end: { reason: "completed", sent: 2 } });
@@ -110,10 +115,17 @@ test.each(ENGINES)(
     const options = { metadata: {}, signal: new AbortController().signal };
     await forgetPerson(world, (contacts) => findPerson(contacts, ANN), options);
     await expectTruth();
-    const { tracked, click_rate: _, ...after } = await total();
-    const { tracked: __, click_rate: ___, ...stood } = before;
+    const { tracked, click_rate: _, conversion_rate: __, ...after } = await total();
+    const { tracked: ___, click_rate: ____, conversion_rate: _____, ...stood } = before;
     expect(after).toEqual(stood);
-    expect(tracked).toEqual({ recipients: 1, clicked: 1, clicks: 1, suspected: 0, first_click_ms: 60_000 });
+    expect(tracked).toEqual({
+      recipients: 1,
+      clicked: 1,
+      clicks: 1,
+      suspected: 0,
+      converted: 0,
+      first_click_ms: 60_000,
+    });
     const states = NAMES.map((name) => encodeState(projector.state(name))).join("");
     expect(states).toContain("code-of-bea");
     for (const hers of [ANN.id, ANN.username, ANNS_CODE]) expect(states).not.toContain(hers);

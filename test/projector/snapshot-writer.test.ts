@@ -38,7 +38,7 @@ async function appendAll(store: EventStore<Event>): Promise<number> {
   return (await Promise.all(appends)).at(-1)?.last ?? last;
 }
 
-test("a snapshot that is made while events arrive holds the state of its position", async () => {
+test("a snapshot encoded while events arrive holds the state of its position", async () => {
   await using store = await open(newLogFile());
   const saved: (Snapshot & { readonly name: ProjectionName; readonly passed: number })[] = [];
   const save: typeof store.snapshots.save = (name, snapshot, alsoAs) => {
@@ -56,7 +56,7 @@ test("a snapshot that is made while events arrive holds the state of its positio
   expect(saved.some(({ name, passed }) => name === "contacts" && passed > 0)).toBe(true);
 });
 
-test("a service that is killed while it saves a snapshot has left nothing of it", async () => {
+test("an interrupted save leaves no snapshot", async () => {
   await using store = await open(newLogFile());
   const reached = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();

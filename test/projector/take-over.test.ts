@@ -12,7 +12,7 @@ function skip(): Event {
   return makeEvent("DirectMessageSkipped", makeId(), { run_id: "r", recipient: { id: "1" }, reason: "self" }, {});
 }
 
-/** The event that a rebuild of `stats` appends. */
+/** Creates the event that a rebuild of `stats` appends. */
 function told(position: number, version = projectionOf("stats").version): Event {
   return makeEvent("ProjectionRebuilt", makeId(), { projection: "stats", version, position }, {});
 }
@@ -33,8 +33,8 @@ async function upToDate(projector: Projector, store: EventStore<Event>): Promise
   return textsOf((name) => projector.state(name));
 }
 
-describe("a rebuilt state is taken over by the service", () => {
-  test("what differed from the log is mended at once, and goes on from there", async () => {
+describe("a service that takes over a rebuilt state", () => {
+  test("corrects a wrong state at once and continues from it", async () => {
     await using store = await open(await spoiltLog());
     await using projector = await startProjector(store);
     expect(projector.state("stats").sent).toBeGreaterThan(1_000);
@@ -46,7 +46,7 @@ describe("a rebuilt state is taken over by the service", () => {
     expect(projector.state("stats").skipped).toBe(skipped + 2);
   });
 
-  test("it is told which members differed, and no person", async () => {
+  test("logs the members that differed but no personal data", async () => {
     await using store = await open(await spoiltLog());
     const log = recordingLog();
     await using projector = await startProjector(store, { logger: log });
@@ -61,7 +61,7 @@ describe("a rebuilt state is taken over by the service", () => {
     expect(JSON.stringify(log.lines)).not.toContain("person_");
   });
 
-  test("by another process, while events keep coming", async () => {
+  test("accepts it from another process while events arrive", async () => {
     const file = await spoiltLog();
     await using store = await open(file);
     await using projector = await startProjector(store);
@@ -77,7 +77,7 @@ describe("a rebuilt state is taken over by the service", () => {
     expect(await upToDate(projector, store)).toEqual(await truth(store));
   });
 
-  test("twice at once does no harm", async () => {
+  test("handles two concurrent rebuilds", async () => {
     const file = await spoiltLog();
     await using store = await open(file);
     await using projector = await startProjector(store);
@@ -90,10 +90,10 @@ describe("a rebuilt state is taken over by the service", () => {
   });
 });
 
-describe("what is not to be taken over leaves the live state", () => {
+describe("the live state is kept if the rebuilt one", () => {
   const wrong = { sent: 77, skipped: 77, failed: 77 };
 
-  test("of another version of the projection", async () => {
+  test("has another version of the projection", async () => {
     await using store = await open(await servedLog());
     const log = recordingLog();
     await using projector = await startProjector(store, { logger: log });
@@ -104,7 +104,7 @@ describe("what is not to be taken over leaves the live state", () => {
     expect(log.lines.map(({ level }) => level)).toEqual(["info"]);
   });
 
-  test("replaced meanwhile by one from further on, which has an event of its own", async () => {
+  test("was replaced by one at a later position", async () => {
     await using store = await open(await servedLog());
     await using projector = await startProjector(store);
     const { position } = await store.head();
@@ -113,7 +113,7 @@ describe("what is not to be taken over leaves the live state", () => {
     expect(await upToDate(projector, store)).toEqual(await truth(store));
   });
 
-  test("gone, unreadable, or of a projection that this version does not know: it is told, and the service goes on", async () => {
+  test("is missing, unreadable or of an unknown projection, which is logged", async () => {
     await using store = await open(await servedLog());
     const log = recordingLog();
     await using projector = await startProjector(store, { logger: log });
@@ -129,7 +129,7 @@ describe("what is not to be taken over leaves the live state", () => {
 });
 
 describe("a start after a rebuild", () => {
-  test("uses the rebuilt state rather than an older snapshot that a dying service left", async () => {
+  test("uses the rebuilt state instead of an outdated snapshot", async () => {
     const file = await spoiltLog();
     await using store = await open(file);
     const left = await store.snapshots.load("stats");
@@ -140,7 +140,7 @@ describe("a start after a rebuild", () => {
     expect(await upToDate(projector, store)).toEqual(await truth(store));
   });
 
-  test("uses a snapshot from after it, which has taken it over", async () => {
+  test("uses a snapshot saved after the rebuild", async () => {
     await using store = await open(await servedLog());
     await rebuildAll(store);
     const { position } = await store.head();
@@ -150,7 +150,7 @@ describe("a start after a rebuild", () => {
     expect(projector.state("stats")).toEqual(later);
   });
 
-  test("that came in the middle of a take-over finds everything in order", async () => {
+  test("gives correct states if the service stopped in the middle of the take-over", async () => {
     const file = await spoiltLog();
     await using store = await open(file);
     const asked = Promise.withResolvers<void>();

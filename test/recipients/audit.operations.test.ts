@@ -17,8 +17,8 @@ const added = (recipient: { id?: string; username?: string }, name: string): New
 const dispatch = { source: 15, lane: "clicks", low_watermark: 15 } as const;
 
 /**
- * Appends events about two people who pass on a handle, a message in doubt, and a click that a channel refused at
- * first.
+ * Appends events about two people who have the same handle one after the other, a message in doubt, and a click that a
+ * channel first refused.
  */
 async function tell(world: CommandHarness): Promise<void> {
   const bob = { attempt_id: "a1", run_id, recipient: { id: "101", username: "bob" } };
@@ -76,7 +76,7 @@ const LINES: Readonly<Record<number, string>> = {
   4: `run ${run_id} is sending to @bob (101), quota day 2025-11-20, variant A: "Hi\\nBob"`,
   5: 'the message to @bob (101) is in doubt: "time-out"',
   6: `run ${run_id} skipped @eve, a protected account`,
-  7: "message m1 was sent to @bob (101), as its conversation shows",
+  7: "message m1 was sent to @bob (101), as the conversation shows",
   8: `run ${run_id} ended, completed: 1 sent, 1 skipped, 0 failed, 0 in doubt`,
   9: '@robert (101) was imported from the list with the name "Robert"; basis: they opted in',
   10: '@bob (102) was imported from the list with the name "Bob the second"; basis: they opted in',
@@ -94,7 +94,7 @@ const LINES: Readonly<Record<number, string>> = {
 const lines = (...positions: number[]): string =>
   positions.map((position) => `${position} ${timeAt(position)} ${LINES[position]}\n`).join("");
 
-/** The refusal for an unknown name. */
+/** Expected refusal if the name means no recipient, link, event or run. */
 const UNKNOWN = {
   kind: "not_found",
   out: "The log knows no recipient, link, event or run of that name at that moment.",
@@ -114,7 +114,7 @@ describe("audit show", () => {
       .catch((refused: ServiceError) => ({ kind: refused.kind, out: refused.message }));
 
   test.each(["101", "robert", "@Robert", "https://x.com/robert"])(
-    "%s: the whole history, also under the former handle; not what befell who has that now",
+    "shows for %s the history of one recipient, also under a former handle",
     async (name) => {
       expect(await shown(name)).toEqual({
         code: 0,
@@ -128,12 +128,12 @@ Opted in; tracking unknown.
     },
   );
 
-  test("the handle leads to the recipient who had it at that moment", async () => {
+  test("finds the recipient who had the handle at the moment", async () => {
     expect((await shown("bob")).out).toStartWith(`${lines(10, 11)}\n`);
     expect((await shown("bob", "--as-of", "9")).out).toStartWith(`${lines(1, 4, 5, 7, 9)}\n`);
   });
 
-  test.each([1, 4, 5, 7, 9, 12])("--as-of: position %d is in the history from its own moment on", async (position) => {
+  test.each([1, 4, 5, 7, 9, 12])("includes position %d from its own moment on", async (position) => {
     const own = [1, 4, 5, 7, 9, 12];
     const until = lines(...own.filter((at) => at <= position));
     const before = lines(...own.filter((at) => at < position));
@@ -146,13 +146,13 @@ Opted in; tracking unknown.
     } else expect(earlier.out).toStartWith(`${before}\n`);
   });
 
-  test("a hostile name is escaped, and writes nothing to the terminal", async () => {
+  test("escapes control characters of a name", async () => {
     const { out } = await shown("eve");
     expect(out).toStartWith(lines(2, 6));
     expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\u202e]/u);
   });
 
-  test("a link: its clicks, and their outcomes on each channel", async () => {
+  test("shows the clicks of a link and their outcomes on each channel", async () => {
     expect((await shown("https://go.example/x")).out).toBe(`${lines(15, 17, 18, 19, 20, 21)}
 clicks of people 1, of bots 0
 ads: delivered 1, failed attempts 1
@@ -169,7 +169,7 @@ chat: dead 1
     expect(await shown("go.example/x", "--as-of", "14")).toMatchObject(UNKNOWN);
   });
 
-  test.each([15, 16])("the event at %d: the request and its dispatches", async (position) => {
+  test.each([15, 16])("shows for the event at %d the request and its dispatches", async (position) => {
     const stream = position === 15 ? LINK : STREAMS.answer("ann");
     expect((await shown(idAt(position))).out).toBe(`${lines(15, 16, 17, 18, 19, 20, 21)}
 position ${position} is event ${idAt(position)} of the stream ${stream}, by ann, request req-1
@@ -177,7 +177,7 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
 `);
   });
 
-  test("a position, as each listing prints it, is as good as the id of its event; a recipient's id comes first", async () => {
+  test("accepts a position instead of an event's id, unless it is a recipient's id", async () => {
     for (const position of [7, 15, 21]) {
       expect(await shown(String(position))).toEqual(await shown(idAt(position)));
     }
@@ -191,17 +191,17 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
     expect((await other.run(showHistoryCommand, "1", "--as-of", "1")).out).toContain("position 1 is event");
   });
 
-  test("an outcome: the dispatch, and not the answer to the request; in either case of its letters", async () => {
+  test("shows for an outcome its dispatch only, and accepts an id in upper case", async () => {
     expect((await shown(idAt(21).toUpperCase())).out).toStartWith(`${lines(15, 17, 18, 19, 20, 21)}\nposition 21 is `);
   });
 
-  test("an event of a message: the message and its run; a run's id: all of it", async () => {
+  test("shows a message with its run's start and end, and a run completely", async () => {
     expect((await shown(idAt(7))).out).toStartWith(`${lines(3, 4, 5, 7, 8)}\n`);
     // The import has the same trace as the run, so it belongs to it.
     expect((await shown(run_id)).out).toStartWith(`${lines(1, 2, 3, 4, 5, 6, 7, 8)}\nposition 3 is `);
   });
 
-  test("--json: each event as it is exported, and its words", async () => {
+  test("prints with --json each event as exported, with its sentence", async () => {
     const { out } = await shown("102", "--json");
     const events = out
       .trim()
@@ -212,16 +212,16 @@ position ${position} is event ${idAt(position)} of the stream ${stream}, by ann,
   });
 
   test.each([idAt(22), "00000000-0000-0000-0000-000000000000", "unknown", "99", "0"])(
-    "%s, which is not in the log",
+    "refuses %s, which is not in the log",
     async (wanted) => expect(await shown(wanted)).toMatchObject(UNKNOWN),
   );
 
-  test.each(["go.example/", "no handle at all"])("%s, which names nothing", async (wanted) => {
+  test.each(["go.example/", "no handle at all"])("rejects %s, which is no valid name", async (wanted) => {
     expect(await shown(wanted)).toMatchObject({ kind: "usage" });
   });
 });
 
-test("a dispatch in doubt that was retried is pending again, neither in doubt nor a dead letter", async () => {
+test("audit show counts a retried dispatch in doubt as pending", async () => {
   await using world = await openCommands();
   await world.append(LINK, [click("x", ["chat"])]);
   const about = { source: 1, channel: "chat", lane: "clicks", detail: "time-out" } as const;
@@ -234,7 +234,7 @@ test("a dispatch in doubt that was retried is pending again, neither in doubt no
 test.each([
   ["arrived", "delivered 1"],
   ["left", "nothing"],
-] as const)("a dispatch in doubt that was settled as %s is in doubt no more", async (as, counts) => {
+] as const)("audit show does not count a dispatch settled as %s as in doubt", async (as, counts) => {
   await using world = await openCommands();
   await world.append(LINK, [click("x", ["chat"])]);
   const about = { source: 1, channel: "chat", lane: "clicks", detail: "time-out" } as const;
@@ -244,7 +244,7 @@ test.each([
   expect((await world.run(showHistoryCommand, "go.example/x")).out).toContain(`\nchat: ${counts}\n`);
 });
 
-test("of many events a page is shown, from the first or from the newest on, and --json writes all of them", async () => {
+test("audit show prints pages from the first or the newest event, and all events with --json", async () => {
   await using world = await openCommands();
   const clicks = Array.from({ length: 41 }, () => click("x", []));
   await world.append(LINK, clicks);
@@ -272,7 +272,7 @@ test("of many events a page is shown, from the first or from the newest on, and 
   expect(positions(await show("--json", "--newest"))).toEqual(all.toReversed());
 });
 
-test("an outcome that is recorded twice shows as such", async () => {
+test("audit show counts an outcome that was recorded twice", async () => {
   await using world = await openCommands();
   await world.append(LINK, [click("x", ["ads"])]);
   const delivered = outcomeOf("DispatchSucceeded", { ...dispatch, source: 1, channel: "ads", latency_ms: 1 });
@@ -280,7 +280,7 @@ test("an outcome that is recorded twice shows as such", async () => {
   expect((await world.run(showHistoryCommand, "go.example/x")).out).toContain("\nads: delivered 1, recorded twice 1\n");
 });
 
-test("a discarded letter: asked for by its link, by the click, and by the discarding itself", async () => {
+test("audit show finds a discarded letter by its link, by the click and by the discard", async () => {
   await using world = await openCommands();
   const given = { ...dispatch, channel: "chat", detail: "gone", refused: true } as const;
   await world.append(LINK, [click("x", ["chat"]), click("x", ["chat"])]);
@@ -299,7 +299,7 @@ test("a discarded letter: asked for by its link, by the click, and by the discar
   }
 });
 
-test("an event whose id holds another time than the log's is found all the same", async () => {
+test("audit show finds an event with an id of a different time", async () => {
   await using world = await openCommands();
   await world.append(LINK, [click("x", [])]);
   const id = "ffffffff-ffff-7fff-8fff-ffffffffffff";
@@ -313,7 +313,7 @@ test("an event whose id holds another time than the log's is found all the same"
 describe("audit change", () => {
   const show = (world: CommandHarness, ...args: string[]) => world.run(showChangeCommand, ...args);
 
-  test("says what one event changed in that state, in lines and as JSON", async () => {
+  test("shows the changes of a projection by one event, in lines and as JSON", async () => {
     await using world = await openCommands();
     await tell(world);
     const { out } = await show(world, "7", "--projection", "stats");
@@ -334,7 +334,7 @@ describe("audit change", () => {
     expect((await show(world, "1", "--projection", "stats")).out).toContain("\n\nthe state of stats does not change\n");
   });
 
-  test("says that it shows the first of many changes", async () => {
+  test("shows the first 20 of many changes, and says so", async () => {
     await using world = await openCommands();
     const fields = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`field_${at}`, "x"]));
     await world.append(STREAMS.outreach, [addedOf({ username: "ada" }), addedOf({ username: "ada" }, { fields })]);
@@ -343,7 +343,7 @@ describe("audit change", () => {
     expect(out).toContain("\n(the first 20 changes)\n");
   });
 
-  test("writes no control characters of others, and is refused for what is no event", async () => {
+  test("escapes control characters, and rejects a name that is no event", async () => {
     await using world = await openCommands();
     await tell(world);
     const { out } = await show(world, "2", "--projection", "contacts");
@@ -357,7 +357,7 @@ describe("audit change", () => {
   });
 });
 
-test("over HTTP one history is read at a time: another request is told to come again", async () => {
+test("HTTP reads one history at a time, and answers 503 to another request", async () => {
   await using world = await openApp({ tokens: false });
   await world.append("link", clickOf({}));
   await world.projector.until(1);

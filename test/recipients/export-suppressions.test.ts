@@ -5,13 +5,14 @@ import type { Recipient } from "../../events/outreach.ts";
 import { exportSuppressions, type SuppressionsFormat } from "../../src/recipients/export-suppressions.ts";
 import { importSuppressions } from "../../src/recipients/import-suppressions.ts";
 import { parseSuppressions } from "../../src/recipients/recipients-file.ts";
-import { createSuppressionHashes, nameHashKey } from "../../src/recipients/suppress.ts";
+import { nameHashKey } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
-import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/log.ts";
 
 const CLOCK = (): number => Date.parse("2026-11-20T10:00:00.000Z");
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));
@@ -19,8 +20,11 @@ const KEY = nameHashKey(hashesOf);
 const hashed = (recipient: Recipient) => hashesOf(recipient).map((hash) => `${KEY}.${hash}`);
 const options = { chunkRows: 3, signal: new AbortController().signal };
 
-interface Instance extends Pick<MemoryLog, "store" | "eventLog"> {
-  readonly projector: Projector;
+type Instance = ReturnType<typeof instanceOn>;
+
+/** Returns what a command has of an open log: the store, and the context with the states. */
+function instanceOn({ store, eventLog }: MemoryLog, projector: Projector) {
+  return { ...toStateContext({ eventLog, projector }), store };
 }
 
 async function textOf({ store, projector }: Instance, format: SuppressionsFormat, isHashed = false): Promise<string> {
@@ -54,14 +58,14 @@ const BEA = { id: "102", username: "bea" };
 const CID = { username: "cid" };
 const AT = "2026-11-20T10:00:00.000Z";
 
-describe.each(ENGINES)("%s", (_where, logOf) => {
+describe.each(ENGINES)("an export of suppressions from a log %s", (_where, logOf) => {
   async function openWith(stack: AsyncDisposableStack, ...events: readonly NewEvent[]) {
     const instance = await openInstance(stack, await logOf(stack), { clock: CLOCK });
     if (events.length > 0) await instance.eventLog.append("outreach", events, METADATA);
     return instance;
   }
 
-  test("a list says who is suppressed, why and since when; a recipient without a name is in it by hash", async () => {
+  test("lists suppressed recipients with reason and time, and unnamed ones by hash", async () => {
     await using stack = new AsyncDisposableStack();
     const [orphan = ""] = hashesOf({ id: "109" });
     const instance = await openWith(
@@ -91,7 +95,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
     );
   });
 
-  test("a recipient who was forgotten is in it by hash alone, suppressed before or not", async () => {
+  test("lists forgotten recipients by hash only", async () => {
     await using stack = new AsyncDisposableStack();
     const said = { reason: "list", reason_text: "Ann asked", suppressed_at: "2026-03-02" };
     const instance = { ...(await openWith(stack, addedOf(ANN), suppressed(ANN, said), addedOf(BEA))), hashesOf };
@@ -105,7 +109,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
     expect(await rowsOf(instance, true)).toEqual(rows);
   });
 
-  test("imported into a log with the same key, it makes the same list there, names a recipient that only that log knows, and adds nothing a second time", async () => {
+  test("gives the same list after an import into a log with the same key", async () => {
     await using stack = new AsyncDisposableStack();
     const one = await openWith(stack, addedOf(ANN), suppressed(ANN, { reason: "opt_out" }), suppressed(CID), {
       type: "PersonForgotten",
@@ -126,7 +130,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
   });
 });
 
-test("a handle that another recipient has now names neither of them in the other's place", async () => {
+test("a handle that passed to another recipient is exported by hash, not as that recipient", async () => {
   await using log = await openMemoryLog({ clock: CLOCK });
   const projector = log.use(await startProjector(log.store));
   await log.eventLog.append(
@@ -134,7 +138,7 @@ test("a handle that another recipient has now names neither of them in the other
     [addedOf(ANN), suppressed(ANN), addedOf({ id: "103", username: "ann" }), suppressed({ id: "104" })],
     METADATA,
   );
-  expect(await rowsOf({ ...log, projector })).toMatchObject([
+  expect(await rowsOf(instanceOn(log, projector))).toMatchObject([
     { id: "101" },
     { hash: hashed({ username: "ann" })[0] },
     { id: "104" },
@@ -157,13 +161,13 @@ const happened: fc.Arbitrary<NewEvent> = fc.oneof(
   recipient.map((one): NewEvent => ({ type: "PersonForgotten", data: { hashes: [...hashesOf(one)], keys: [] } })),
 );
 
-test("whatever happened, the list in names or in hashes carries every hash and every suppressed contact over", async () => {
+test("an export and import transfers every hash and every suppressed contact", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(happened, { minLength: 1 }), fc.boolean(), async (events, isHashed) => {
       await using from = await openMemoryLog({ clock: CLOCK });
       await using to = await openMemoryLog({ clock: CLOCK });
-      const one = { ...from, projector: from.use(await startProjector(from.store)) };
-      const other = { ...to, projector: to.use(await startProjector(to.store)) };
+      const one = instanceOn(from, from.use(await startProjector(from.store)));
+      const other = instanceOn(to, to.use(await startProjector(to.store)));
       await one.eventLog.append("outreach", events, METADATA);
       await take(other, await textOf(one, "csv", isHashed), "csv");
       const [before, after] = [one.projector.state("contacts"), other.projector.state("contacts")];

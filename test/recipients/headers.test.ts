@@ -4,7 +4,7 @@ import { parseLinks, parseRecipients, parseSuppressions } from "../../src/recipi
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
-describe("a marketer's headers of a list of recipients", () => {
+describe("common headers of a list of recipients", () => {
   const read = (header: string, row: string) => parseRecipients(`${header}\n${row}`, "csv", { now: NOW });
 
   test.each([
@@ -25,7 +25,7 @@ describe("a marketer's headers of a list of recipients", () => {
   });
 
   test.each(["User", "Account", "X", "Profile", "Username (X)", "Your X handle", "X profile link", "User ID"])(
-    "are asked about where no other names the recipient: %s",
+    "cause a question if no other column names the recipient: %s",
     (header) => {
       const meant = header === "User ID" ? "id" : "username";
       const question = `did you mean ${meant} by "${header}"? Then rename it`;
@@ -46,18 +46,18 @@ describe("a marketer's headers of a list of recipients", () => {
     ["Date opted in", "consent_at"],
     ["Opt-in source", "consent_source"],
     ["Tracking consent", "tracking"],
-  ])("are asked about where they may mean consent: %s", (header, meant) => {
+  ])("cause a question if they may mean consent: %s", (header, meant) => {
     expect(() => read(`Handle,${header}`, "ada,yes")).toThrow(`"${header}" is not known: did you mean ${meant}?`);
   });
 
-  test("are asked about where one may be the name, and the list is taken", () => {
+  test("cause a note if one may be the name, and the list is accepted", () => {
     const { rows, notes } = read("Handle,First Name,Company", "ada,Ada,Acme");
     expect(rows).toHaveLength(1);
     expect(notes.first).toMatchObject([{ note: "did_you_mean_name", column: "first name" }]);
   });
 });
 
-describe("a marketer's headers of a list of suppressions", () => {
+describe("common headers of a list of suppressions", () => {
   const read = (header: string) => parseSuppressions(`${header}\nada,2026-01-02`, "csv", { now: NOW }, "key");
 
   test.each(["Handle", "@handle", "X username", "Twitter URL"])("name the recipient: %s", (header) => {
@@ -72,19 +72,20 @@ describe("a marketer's headers of a list of suppressions", () => {
     ["User,Reason", "did you mean username?"],
     ["Handle,Opted out", "keep those that say yes in the column opted out, and remove the column"],
     ["Handle,Company", "suppressions have no column company: they have id, username, hash, reason and suppressed_at"],
-  ])("are asked about, or named: %s", (header, words) => expect(() => read(header)).toThrow(words));
+  ])("are refused with a question or the reason: %s", (header, words) => expect(() => read(header)).toThrow(words));
 });
 
-describe("a marketer's headers of a list of links", () => {
+describe("common headers of a list of links", () => {
   const read = (header: string) => parseLinks(`${header}\none,https://shop.example/`, "csv");
 
-  test.each(["Code,Target", "Short code,URL", "Slug,Destination", "Back-half,Long URL"])("are known: %s", (header) =>
-    expect(read(header).rows).toMatchObject([{ code: "one", target: "https://shop.example/" }]),
+  test.each(["Code,Target", "Short code,URL", "Slug,Destination", "Back-half,Long URL"])(
+    "are recognized: %s",
+    (header) => expect(read(header).rows).toMatchObject([{ code: "one", target: "https://shop.example/" }]),
   );
 
   test.each([
     ["Short link,Long URL", 'did you mean code by "Short link"?'],
     ["Alias,Website", 'did you mean code by "Alias" or target by "Website"?'],
     ["Code,Link", 'did you mean target by "Link"?'],
-  ])("are asked about: %s", (header, words) => expect(() => read(header)).toThrow(words));
+  ])("cause a question: %s", (header, words) => expect(() => read(header)).toThrow(words));
 });

@@ -1,24 +1,22 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { contacts as contactsProjection, type Contacts, findPerson } from "../../projections/contacts.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
+import type { Contacts } from "../../projections/contact.ts";
+import { contacts as contactsProjection } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import { isSuppressed } from "../../src/outreach/decide.ts";
 import { importSuppressions } from "../../src/recipients/import-suppressions.ts";
 import { parseSuppressions, type SuppressionRow } from "../../src/recipients/recipients-file.ts";
-import {
-  createDecision,
-  createSuppressionHashes,
-  nameHashKey,
-  type Suppression,
-} from "../../src/recipients/suppress.ts";
+import { createDecision, nameHashKey, type Suppression } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { forgetPerson } from "../../src/privacy/forget.ts";
 import type { Recipient } from "../../events/outreach.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 import { given as stateAfter, testLog } from "../harness/memory/events.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
-import { METADATA } from "../harness/memory/log.ts";
+import { METADATA, toStateContext } from "../harness/memory/log.ts";
 import { openOutreach, RULES } from "../harness/memory/outreach.ts";
 
 const hashesOf = createSuppressionHashes(new Uint8Array(32).fill(5));
@@ -30,24 +28,24 @@ const LIST = { reason: "list" } as const;
 const decide = (before: readonly NewEvent[], suppressions: readonly Suppression[]) =>
   createDecision(hashesOf)(stateAfter(contactsProjection, before), suppressions).map(({ data }) => data);
 
-describe("the decision", () => {
-  test("keeps what the list says, and hashes every name that is known", () => {
+describe("the decision on a list of suppressions", () => {
+  test("keeps the reason and the time, and hashes every known name", () => {
     const said = { reason: "list", reason_text: "asked by phone", suppressed_at: "2026-03-02" } as const;
     expect(decide([addedOf(ANN)], [{ recipient: { username: "Ann" }, ...said }])).toEqual([
       { recipient: { username: "Ann" }, ...said, hashes: [HANDLE_HASH, ID_HASH] },
     ]);
   });
 
-  test("of a hash alone names no recipient", () => {
+  test("names no recipient for a hash alone", () => {
     expect(decide([addedOf(ANN)], [{ hash: ID_HASH, ...LIST }])).toEqual([{ ...LIST, hashes: [ID_HASH] }]);
   });
 
   test.each([
-    ["the same handle", [{ recipient: { username: "bea" } }, { recipient: { username: "BEA" } }]],
+    ["the same handle twice", [{ recipient: { username: "bea" } }, { recipient: { username: "BEA" } }]],
     ["a name and its hash", [{ recipient: { id: "101" } }, { hash: ID_HASH }]],
     ["a hash and its name", [{ hash: ID_HASH }, { recipient: { id: "101" } }]],
     ["an id and handle, and the handle", [{ recipient: ANN }, { recipient: { username: "ann" } }]],
-  ])("decides %s once", (_what, rows) => {
+  ])("records %s once", (_what, rows) => {
     expect(
       decide(
         [],
@@ -56,7 +54,7 @@ describe("the decision", () => {
     ).toHaveLength(1);
   });
 
-  test("names a contact beside its hash: the console shows them as suppressed", () => {
+  test("records a hash and a known contact's name separately", () => {
     const rows = [{ hash: ID_HASH }, { hash: HANDLE_HASH }, { recipient: ANN }];
     expect(
       decide(
@@ -66,7 +64,7 @@ describe("the decision", () => {
     ).toHaveLength(3);
   });
 
-  test("decides nothing of who is suppressed, whatever else the list says of it", () => {
+  test("records nothing for a suppressed recipient, even with another reason", () => {
     const before: NewEvent[] = [
       { type: "RecipientSuppressed", data: { recipient: ANN, ...LIST, hashes: hashesOf(ANN).slice() } },
     ];
@@ -74,7 +72,7 @@ describe("the decision", () => {
       expect(decide(before, [{ ...row, reason: "opt_out", suppressed_at: "2026-03-02" }])).toEqual([]);
   });
 
-  test("decides nothing of who was forgotten, and needs no name for that", () => {
+  test("records nothing for a forgotten recipient", () => {
     const forgotten: NewEvent = { type: "PersonForgotten", data: { hashes: [ID_HASH], keys: [] } };
     expect(
       decide(
@@ -114,7 +112,7 @@ const before: fc.Arbitrary<NewEvent> = fc.oneof(
 
 const pace = fc.record({ chunk: fc.integer({ min: 1, max: 5 }), behind: fc.nat(6) });
 
-test("whatever was recorded before, and however far the projections are behind: no recipient of a list is open after it, and the same list again decides nothing", () => {
+test("after an import every recipient of the list is suppressed, and a repeat records nothing", () => {
   const rules = { ...RULES, hashes: hashesOf };
   fc.assert(
     fc.property(fc.array(before), fc.array(suppression), pace, (past, rows, { chunk, behind }) => {
@@ -150,7 +148,7 @@ test("whatever was recorded before, and however far the projections are behind: 
   );
 });
 
-/** Four of twelve rows name their recipient only by a hash. */
+/** Rows of a suppression list. Of twelve rows, four name their recipient only by a hash. */
 const LINES = Array.from({ length: 12 }, (_, at) =>
   at % 3 === 2 ? `,,${nameHashKey(hashesOf)}.${hashesOf({ id: `20${at}` })[0] ?? ""}` : `20${at},user_${at},`,
 );
@@ -158,8 +156,8 @@ const LINES = Array.from({ length: 12 }, (_, at) =>
 const rowsOf = (lines: readonly string[]): readonly SuppressionRow[] =>
   parseSuppressions(`id,username,hash\n${lines.join("\n")}`, "csv", { now: 0 }, nameHashKey(hashesOf)).rows;
 
-describe.each(ENGINES)("%s", (_where, logOf) => {
-  test("an import interrupted between any two chunks is completed by the same import again, and nothing is twice", async () => {
+describe.each(ENGINES)("an import of suppressions into a log %s", (_where, logOf) => {
+  test("is completed by a repeat after an interruption between chunks, without duplicates", async () => {
     await using stack = new AsyncDisposableStack();
     const instance = { ...(await openInstance(stack, await logOf(stack))), hashesOf };
     const rows = rowsOf(LINES);
@@ -190,7 +188,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
     expect(instance.projector.state("contacts").people.size).toBe(8);
   });
 
-  test("a hash-only row stores no personal data openly, and its reason is erased with the recipient whose hash it is", async () => {
+  test("encrypts the reason of a row with a hash only, which is erased with the recipient", async () => {
     await using stack = new AsyncDisposableStack();
     const instance = { ...(await openInstance(stack, await logOf(stack))), hashesOf };
     const rows: SuppressionRow[] = [
@@ -219,7 +217,7 @@ describe.each(ENGINES)("%s", (_where, logOf) => {
   });
 });
 
-test("an import at any moment of a run: no recipient of it is written to after its answer", async () => {
+test("a run sends no message to an imported suppression after the import's end", async () => {
   const ids = ["10", "11", "12", "13"];
   let met = 0;
   await fc.assert(
@@ -243,7 +241,7 @@ test("an import at any moment of a run: no recipient of it is written to after i
         const eventLog = { ...world.eventLog, store: { ...world.store } };
         const lookAround = async (): Promise<void> => {
           if (++calls !== moment) return;
-          const deps = { eventLog, projector, hashesOf: RULES.hashes };
+          const deps = { ...toStateContext({ eventLog, projector }), hashesOf: RULES.hashes };
           await importSuppressions(deps, rows, METADATA, { chunkRows, signal: NEVER });
           asked = [...world.network.asked];
         };

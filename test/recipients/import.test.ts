@@ -1,13 +1,20 @@
 // On the memory harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { findContact } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { RULES } from "../harness/memory/outreach.ts";
-import { LOG_ENGINES, METADATA, openMemoryLog, type LogEngine, type MemoryLog } from "../harness/memory/log.ts";
+import {
+  LOG_ENGINES,
+  METADATA,
+  openMemoryLog,
+  type LogEngine,
+  type MemoryLog,
+  toStateContext,
+} from "../harness/memory/log.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
@@ -28,16 +35,13 @@ afterEach(() => log[Symbol.asyncDispose]());
 const depsOf = () => {
   const findLinkKeys = (codes: readonly string[]) => codes.map((code) => `key of ${code}`);
   return {
-    eventLog: log.eventLog,
-    projector,
+    ...toStateContext({ ...log, projector }, { sleep: async () => {} }),
     findLinkKeys,
     hashesOf: RULES.hashes,
-    sleep: async () => {},
-    random: () => 0,
   };
 };
 
-test("an import adds who is new, updates who is known, and counts who did not agree", async () => {
+test("an import adds and updates recipients, and counts those without consent", async () => {
   const deps = depsOf();
   const first = await importRecipients(deps, PEOPLE.slice(0, 2), METADATA, { chunkRows: 10, signal: NEVER });
   expect(first).toEqual({ taken: 2, added: 2, withoutConsent: 1, withoutEvidence: 1, revoked: 0, fields: ["city"] });
@@ -84,25 +88,25 @@ describe.each(LOG_ENGINES)("a second file, into a log %s", (engine) => {
     return { report: reports.at(-1), ann: findContact(projector.state("contacts"), { username: "ann" }) };
   }
 
-  test("leaves what it has no column for, with its evidence", async () => {
+  test("keeps data without a column in the file, with its evidence", async () => {
     const { ann, report } = await importInTurn(FIRST, "username,city\nann,London");
     expect(ann).toMatchObject({ ...HELD, fields: { product: "plan A", city: "London" } });
     expect(report).toMatchObject({ added: 0, withoutConsent: 0, revoked: 0, fields: ["city"] });
   });
 
-  test("takes back what it leaves blank, but no consent", async () => {
+  test("clears fields that it leaves blank, but not consent", async () => {
     const { ann, report } = await importInTurn(FIRST, "username,name,timezone,product,basis,tracking\nann,,,,,");
     expect(ann).toMatchObject({ basis: "opt_in", consent: HELD.consent, tracking: HELD.tracking, fields: {} });
     expect([ann?.name, ann?.timezone, report?.revoked]).toEqual([undefined, undefined, 0]);
   });
 
-  test("revokes by the word none alone, and says how many", async () => {
+  test("revokes consent by the word none only, and counts that", async () => {
     const { ann, report } = await importInTurn(FIRST, "username,basis\nann,none");
     expect(ann).toMatchObject({ ...HELD, basis: "none", consent: null });
     expect(report).toMatchObject({ withoutConsent: 1, revoked: 1 });
   });
 
-  test("in which the later row of a recipient says nothing of consent keeps what the earlier one takes back", async () => {
+  test("keeps a revocation if a later row of the recipient has blank consent", async () => {
     const twice = "username,basis,consent_source,tracking,city\nann,none,phone,denied,Rome\nann,,,,Bonn";
     const { ann } = await importInTurn(FIRST, twice);
     expect(ann).toMatchObject({
@@ -114,7 +118,7 @@ describe.each(LOG_ENGINES)("a second file, into a log %s", (engine) => {
   });
 });
 
-test("interrupted, an import ends between two chunks and says how far it came", async () => {
+test("an interrupted import ends between chunks and reports its progress", async () => {
   const stop = new AbortController();
   const onProgress = (taken: number): void => {
     if (taken === 2) stop.abort();
@@ -125,7 +129,7 @@ test("interrupted, an import ends between two chunks and says how far it came", 
   expect(await log.events("RecipientAdded")).toHaveLength(2);
 });
 
-test("the projections are waited for as far as any chunk came, also one that another overtook", async () => {
+test("an import waits for the projections up to the last position of any chunk", async () => {
   const ends = [7, 9, 8];
   const append: EventLog["append"] = async () => {
     const last = ends.shift() ?? 0;
@@ -138,7 +142,7 @@ test("the projections are waited for as far as any chunk came, also one that ano
   expect(waited).toEqual([9]);
 });
 
-test("requests have their turn after each chunk, however fast the log is", async () => {
+test("an import yields to the event loop after each chunk", async () => {
   const { last } = await log.eventLog.append("outreach", [{ type: "RunFinished", data: runFinished }], METADATA);
   const appended = Promise.resolve({ first: last, last, version: 1, repeated: false, ids: [] });
   const eventLog: EventLog = { ...log.eventLog, append: () => appended };
@@ -155,7 +159,7 @@ test("requests have their turn after each chunk, however fast the log is", async
 
 const runFinished = { run_id: "r", reason: "completed", sent: 0, skipped: 0, failed: 0, in_doubt: 0 } as const;
 
-test("a file is read apart as it is read on the spot", async () => {
+test("a worker reads a file like the main thread", async () => {
   const rows = Array.from({ length: 2_500 }, (_, at) => `p_${at},opt_in,"a ""b"", ${at}"`).join("\n");
   const text = `username,basis,note\n${rows}\nno handle,,\nP_7,opt_in,again\n`;
   const { rows: read, refused, duplicates, notes } = parseRecipients(text, "csv", { now: NOW });
@@ -167,7 +171,7 @@ test("a file is read apart as it is read on the spot", async () => {
   });
 });
 
-test("what cannot be read apart says why, as on the spot", async () => {
+test("a worker reports an unreadable file with the reason", async () => {
   const file = new TextEncoder().encode("name\nAnn");
   expect(readInWorker({ file, format: "csv", now: NOW }, NEVER)).rejects.toMatchObject({
     kind: "invalid",
@@ -178,29 +182,29 @@ test("what cannot be read apart says why, as on the spot", async () => {
   });
 });
 
-describe("a file that takes long to read", () => {
+describe("a file that takes long to read in a worker", () => {
   const LONG = new TextEncoder().encode(`username,note\n${'"a","b"\n'.repeat(1_000_000)}`);
 
   const faultOf = (reading: Promise<unknown>): Promise<unknown> => reading.catch((fault: unknown) => fault);
   const hungUp = new Error("hung up");
 
-  test("is read no further when no caller waits for it", async () => {
+  test("is abandoned when its caller leaves", async () => {
     const gone = new AbortController();
     const reading = readInWorker({ file: LONG, format: "csv", now: NOW }, gone.signal);
     gone.abort(hungUp);
     expect(await faultOf(reading)).toBe(hungUp);
   });
 
-  test("is not begun for a caller that is gone already", async () => {
+  test("is not begun if its caller has left before", async () => {
     expect(await faultOf(readInWorker({ file: LONG, format: "csv", now: NOW }, AbortSignal.abort(hungUp)))).toBe(
       hungUp,
     );
   });
 
-  test("is refused when its time is up", async () => {
+  test("is refused after the time limit", async () => {
     expect(await faultOf(readInWorker({ file: LONG, format: "csv", now: NOW }, NEVER, 1))).toMatchObject({
       kind: "invalid",
-      message: "to read the file takes longer than 0.001 seconds: send it in parts",
+      message: "reading the file takes longer than 0.001 seconds: split the file",
     });
   });
 });

@@ -1,7 +1,9 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { contacts, findContact, toRecipient } from "../../projections/contacts.ts";
-import { describeCellNote } from "../../src/recipients/file/cell-notes.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { toRecipient } from "../../projections/contact.ts";
+import { contacts } from "../../projections/contacts.ts";
+import { describeCellNote } from "../../src/recipients/file/import-remarks.ts";
 import { parseLinks, parseRecipients, parseSuppressions } from "../../src/recipients/recipients-file.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { BY_HAND } from "../fixtures/lists/by-hand.ts";
@@ -14,8 +16,8 @@ import { addedOf } from "../harness/memory/new-events.ts";
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 /**
- * The table as a program exports it. Windows-1252 text is readable only if it is ASCII, because no byte-order mark
- * identifies it.
+ * Builds the file that a program writes for the table, and the expected result of its import. Text in Windows-1252 can
+ * be read only if it is ASCII, because no byte-order mark identifies it.
  */
 function exported(program: Program, table: TableOfPeople): List {
   const name = `${table.name}, by ${program.name}`;
@@ -49,12 +51,12 @@ const toMeant = ({ fields, blank, ...rest }: Meant) => ({
   blank: [...(blank ?? [])].sort(),
 });
 
-test("there are 200 lists, each of another name", () => {
+test("at least 200 lists have different names", () => {
   expect(new Set(LISTS.map(({ name }) => name)).size).toBe(LISTS.length);
   expect(LISTS.length).toBeGreaterThanOrEqual(200);
 });
 
-describe("a list as people export it is read as it is meant, or refused in words", () => {
+describe("an exported list is read as meant, or refused with the reason", () => {
   test.each(LISTS.map((list) => [list.name, list] as const))("%s", (_, list) => {
     const read = readList(list);
     if (list.fault !== undefined || typeof read === "string") {
@@ -71,7 +73,7 @@ describe("a list as people export it is read as it is meant, or refused in words
   });
 });
 
-describe("other lists are read by the same reader", () => {
+describe("lists of suppressions and links", () => {
   const SUPPRESSIONS = [
     ["Twitter URL", "X ID", "reason", "Suppressed at"],
     ["https://x.com/ann_b", "null", "opt out", { day: "2026-03-02" }],
@@ -84,7 +86,7 @@ describe("other lists are read by the same reader", () => {
     ["two", "https://shop.example/2", "", "a, b"],
   ];
 
-  test.each(PROGRAMS.map((program) => [program.name, program] as const))("by %s", (_, program) => {
+  test.each(PROGRAMS.map((program) => [program.name, program] as const))("from %s are read as meant", (_, program) => {
     const options = { now: NOW, dates: program.dates };
     const { rows, refused, notes } = parseSuppressions(write(program, SUPPRESSIONS), "csv", options, "");
     expect(rows.map(({ suppression }) => suppression)).toEqual([
@@ -110,14 +112,14 @@ describe("other lists are read by the same reader", () => {
     ]);
   });
 
-  test("columns of suppressions that are not known are asked about, as all others are refused", () => {
+  test("with unknown columns of suppressions are refused, with a question if possible", () => {
     const read = (file: string) => () => parseSuppressions(file, "csv", { now: NOW }, "");
     expect(read("username,Unsubscribed at\nann_b,2026-03-02")).toThrow("did you mean suppressed_at?");
     expect(read("username,city\nann_b,Rome")).toThrow("suppressions have no column city: they have");
   });
 });
 
-/** Data that each recipient has before the list is imported. */
+/** Data that the log has of each recipient before the list is imported. */
 const HELD = {
   name: "Held",
   timezone: "Asia/Tokyo",
@@ -129,7 +131,7 @@ const HELD = {
   fields: { city: "Held", plan: "Held", other: "Held" },
 } as const;
 
-describe("a list changes of consent, name and text only what it says", () => {
+describe("a list changes only the consent, name and fields that it contains", () => {
   const read = LISTS.filter(({ people }) => people.length > 0);
   test.each(read.map((list) => [list.name, list] as const))("%s", (_, list) => {
     const parsed = readList(list);

@@ -19,7 +19,7 @@ const reasonFor = (given: Given): string => {
 };
 
 describe("a record of consent", () => {
-  test("is taken as it stands, without what is blank", () => {
+  test("keeps its values as given, without blank ones", () => {
     const given = {
       basis: "opt_in",
       consent_at: "2026-03-02",
@@ -42,7 +42,7 @@ describe("a record of consent", () => {
     ["Opt-In", "Granted", { basis: "opt_in", tracking: "granted" }],
     ["DM first", "DENIED", { basis: "dm_first", tracking: "denied" }],
     ["none", "unknown", { basis: "none", tracking: "unknown" }],
-  ] as const)("knows its words in any case: %s, %s", (basis, tracking, wanted) => {
+  ] as const)("accepts its words in any case: %s, %s", (basis, tracking, wanted) => {
     expect(parse({ basis, tracking })).toEqual(wanted);
   });
 
@@ -57,7 +57,7 @@ describe("a record of consent", () => {
     ["2026/3/2", "2026-03-02"],
     ["2026. 3. 2.", "2026-03-02"],
     ["03.03.2026", "2026-03-03"],
-  ])("takes the time %s", (consent_at, wanted) => {
+  ])("accepts the time %s", (consent_at, wanted) => {
     expect(parse({ basis: "opt_in", consent_at })).toEqual({ basis: "opt_in", consent_at: wanted });
   });
 
@@ -67,14 +67,14 @@ describe("a record of consent", () => {
     ["2026-03-02", "mdy", { consent_at: "2026-03-02" }],
     ["25.02.2026", "mdy", { reason: "consent_at 25.02.2026 is no date in the order mdy" }],
     ["2/3/2026 10:15:00", "mdy", { reason: expect.stringContaining("keep the day alone, 2026-02-03") }],
-  ] as const)("reads %s in the order %s of the file's dates", (consent_at, order, wanted) => {
+  ] as const)("reads %s with dates in the order %s", (consent_at, order, wanted) => {
     const given: Given = { basis: "opt_in", consent_at };
     expect(parseConsent((member) => given[member], NOW, order)).toMatchObject(wanted);
   });
 
   const NO_TIME = "consent_at is neither a day such as 2026-03-02 nor a time with its offset";
   test.each([
-    ["32.01.2026", NO_TIME],
+    ["32.01.2026", "consent_at 32.01.2026 is no day of the calendar"],
     ["02.03.2026", "consent_at 02.03.2026 is ambiguous, 2026-03-02 or 2026-02-03: write it so, or name"],
     ["2/3/2026", "consent_at 2/3/2026 is ambiguous, 2026-03-02 or 2026-02-03"],
     ["2-3-2026 10:15", "consent_at 2-3-2026 10:15 is ambiguous"],
@@ -110,7 +110,7 @@ describe("a record of consent", () => {
     ["https://ann@shop.example/", "tracking_source has a user name or a password in its address"],
     ["x".repeat(CONSENT_SOURCE_CHARS_MAX), "accepted"],
     ["x".repeat(CONSENT_SOURCE_CHARS_MAX + 1), "tracking_source has more than 500 characters"],
-  ])("of the source %s", (tracking_source, reason) => {
+  ])("validates the source %s", (tracking_source, reason) => {
     expect(reasonFor({ tracking: "granted", tracking_source })).toBe(reason);
   });
 
@@ -130,7 +130,7 @@ describe("a record of consent", () => {
     expect(reasonFor(given)).toBe(reason);
   });
 
-  test("whatever is given, it is a record that parses to itself, or a fault that names its member", () => {
+  test("from any input parses to itself, or is a fault that names the member", () => {
     const value = fc.option(
       fc.oneof(
         fc.string({ unit: "binary", maxLength: 20 }),

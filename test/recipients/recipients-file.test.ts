@@ -12,7 +12,7 @@ const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 
 const csv = (...lines: string[]) => parseRecipients(lines.join("\n"), "csv", { now: NOW });
 
-/** The single reason for refusing a file with this one row. */
+/** Imports a CSV file with this one row. Returns the reason for which the row is refused. */
 function reasonFor(header: string, row: string): string {
   const { refused } = csv(header, row);
   expect(refused).toHaveLength(1);
@@ -30,7 +30,7 @@ function fileFault(file: string | Uint8Array, format: RecipientsFormat = "csv"):
 }
 
 describe("the time zone", () => {
-  test("is a column of its own, under the name that the runtime has for it", () => {
+  test("has its own column, and its canonical name", () => {
     const { rows } = csv("handle,Time zone", "ann,europe/berlin", "bea,");
     expect(rows.map(({ recipient }) => [recipient.timezone, recipient.fields])).toEqual([
       ["Europe/Berlin", {}],
@@ -38,18 +38,18 @@ describe("the time zone", () => {
     ]);
   });
 
-  test.each(["Berlin", "+02:00", "CEST+1"])("%s is refused, and the row with it", (zone) => {
+  test.each(["Berlin", "+02:00", "CEST+1"])("refuses %s with its row only", (zone) => {
     const { rows, refused } = csv("handle,timezone", `ann,${zone}`, "bea,UTC");
     expect(rows.map(({ recipient }) => recipient.username)).toEqual(["bea"]);
     expect(refused).toEqual([{ line: 2, value: zone, reason: "timezone is no IANA time zone such as Europe/Berlin" }]);
   });
 });
 
-describe("a spreadsheet's export with every oddity", () => {
+describe("a spreadsheet's export with many irregularities", () => {
   const { rows, refused, duplicates } = parseRecipients(fixture("recipients-spreadsheet.csv"), "csv", { now: NOW });
   const byHandle = new Map(rows.map((row) => [row.recipient.username, row]));
 
-  test("the good rows go in, in order, by their line in an editor", () => {
+  test("gives the valid rows in order, with their lines", () => {
     expect(rows.map(({ line, recipient }) => [line, recipient.username])).toEqual([
       [3, "Bob_Stone"],
       [5, "carla"],
@@ -60,7 +60,7 @@ describe("a spreadsheet's export with every oddity", () => {
     ]);
   });
 
-  test("values are read as the spreadsheet showed them", () => {
+  test("gives the values as the spreadsheet showed them", () => {
     expect(byHandle.get("Bob_Stone")?.recipient).toMatchObject({
       name: "Bob; Stone",
       basis: "dm_first",
@@ -78,7 +78,7 @@ describe("a spreadsheet's export with every oddity", () => {
     expect(Object.keys(byHandle.get("Bob_Stone")?.recipient.fields ?? {})).not.toContain("company");
   });
 
-  test("the bad ones are refused by line and reason", () => {
+  test("gives the refused rows with line and reason", () => {
     expect(refused.map(({ line, reason }) => [line, reason.slice(0, 26)])).toEqual([
       [9, "basis must be dm_first, op"],
       [11, "username is neither a hand"],
@@ -90,39 +90,39 @@ describe("a spreadsheet's export with every oddity", () => {
     ]);
   });
 
-  test("the later row of one person takes the place of the earlier", () => {
+  test("gives the later of two rows of one recipient", () => {
     expect(duplicates).toEqual([{ line: 14, of: 2 }]);
     expect(byHandle.get("ANN_B")?.recipient.fields["company"]).toBe("Acme 2");
   });
 });
 
 describe("encodings", () => {
-  test("UTF-16 by its mark", () => {
+  test("UTF-16 with a byte order mark is read", () => {
     expect(parseRecipients(fixture("recipients-utf16.csv"), "csv", { now: NOW }).rows[0]?.recipient).toMatchObject({
       username: "ann_b",
       name: "Änn",
       basis: "opt_in",
     });
   });
-  test("a legacy code page is refused with the line and the way out", () => {
+  test("a legacy code page is refused with the line and a suggestion", () => {
     const fault = fileFault(fixture("recipients-windows-1252.csv"));
     expect(fault).toContain("invalid: the file is not valid UTF-8 (line 3; perhaps Windows-1252)");
     expect(fault).toContain('"CSV UTF-8"');
   });
   test.each([
     ["a workbook", [0x50, 0x4b, 3, 4, 20], "Excel workbook"],
-    ["UTF-16 without a mark", [0x69, 0, 0x64, 0], "zero bytes"],
+    ["UTF-16 without a byte order mark", [0x69, 0, 0x64, 0], "zero bytes"],
     ["cut UTF-16", [0xff, 0xfe, 0x00, 0xd8], "not valid UTF-16LE"],
   ])("%s is refused", (_, bytes, problem) => {
     expect(fileFault(Uint8Array.from(bytes))).toContain(problem);
   });
-  test("a mark is not a part of the first column's name, in a string either", () => {
+  test("a byte order mark is not part of the first column's name", () => {
     expect(csv("\uFEFFid", "12").rows).toHaveLength(1);
   });
 });
 
 describe("CSV", () => {
-  test.each([",", ";", "\t"])("columns separated by %j are found", (delimiter) => {
+  test.each([",", ";", "\t"])("columns separated by %j are recognized", (delimiter) => {
     const { rows } = csv(["username", '"a,b;c"', "name"].join(delimiter), ["ann", "x", "Ann"].join(delimiter));
     expect(rows[0]?.recipient).toMatchObject({
       username: "ann",
@@ -135,18 +135,18 @@ describe("CSV", () => {
       { line: 3, recipient: { username: "ann" } },
     ]);
   });
-  test.each(["\n", "\r\n", "\r"])("line ends %j, also inside quotes", (end) => {
+  test.each(["\n", "\r\n", "\r"])("lines that end with %j are counted, also inside quotes", (end) => {
     const { rows } = parseRecipients(["username,note", `ann,"a${end}b${end}c"`, "", "bob,x", ""].join(end), "csv", {
       now: NOW,
     });
     expect(rows.map(({ line }) => line)).toEqual([2, 6]);
   });
-  test("mixed line ends", () => {
+  test("mixed line ends are counted", () => {
     expect(
       parseRecipients("username\r\nann\nbob\r\ncarl\rdora", "csv", { now: NOW }).rows.map(({ line }) => line),
     ).toEqual([2, 3, 4, 5]);
   });
-  test("a quote that is never closed costs only what follows it", () => {
+  test("an unclosed quote does not affect the rows before it", () => {
     const { rows, refused } = csv("username,note", "ann,x", 'bob,"open', "carl,x", "dora,x");
     expect(rows.map(({ recipient }) => recipient.username)).toEqual(["ann"]);
     expect(refused).toEqual([{ line: 3, value: "", reason: expect.stringContaining("never closed") }]);
@@ -166,17 +166,17 @@ describe("CSV", () => {
   test.each([
     ["columns", ","],
     ["quoted columns", '","'],
-  ])("a header of a million %s is refused by their number, before they are compared", (_what, between) => {
+  ])("a header of a million %s is refused by its number of columns", (_what, between) => {
     const names = Array.from({ length: 1_000_000 }, (_, index) => `c${index}`).join(between);
     const text = between === "," ? names : `"${names}"`;
     expect(fileFault(`${text}\nann`)).toBe("invalid: the header has more than 16384 columns");
   });
-  test("a header as wide as a sheet, of one name, is refused by the number of its fields", () => {
+  test("a header with one name in 16,384 columns is refused by its number of fields", () => {
     expect(fileFault(Array.from({ length: 16_384 }, () => "c").join(","))).toBe(
       "invalid: more than 50 template fields: remove the columns that your message does not use",
     );
   });
-  test("a row that is wider than any sheet is refused alone", () => {
+  test("a row that is too wide is refused alone", () => {
     const { rows, refused } = csv("username", "a".concat(",b".repeat(20_000)), "ann");
     expect(rows).toHaveLength(1);
     expect(refused.map(({ reason }) => reason)).toEqual([
@@ -185,7 +185,7 @@ describe("CSV", () => {
   });
   const bothMean = (one: string, other: string): string =>
     `"${one.slice(0, 64)}…" and "${other.slice(0, 64)}…" both mean ${"x".repeat(64)}…: remove one of the two, or rename it`;
-  test("a sentence shows the first characters of a name, and some names", () => {
+  test("a fault shows a long name and many names shortened", () => {
     const long = "x".repeat(5_000);
     expect(fileFault(`${long},${long}\n`)).toBe(`invalid: ${bothMean(long, long)}`);
     const names = Array.from({ length: 12 }, (_, index) => `f${index}`).join(",");
@@ -198,7 +198,7 @@ describe("CSV", () => {
       `${"x".repeat(64)}…: neither a text, a number, true, false nor null`,
     ]);
   });
-  test("a header alone is a file without rows", () => {
+  test("a header alone gives no rows", () => {
     expect(csv("username")).toEqual({ rows: [], refused: [], duplicates: [], notes: { count: 0, first: [] } });
   });
   test.each(["handle", "HANDLE ", "User Name", "user_name", "X handle", "twitter_username", "screen_name"])(
@@ -209,7 +209,7 @@ describe("CSV", () => {
   );
 });
 
-describe("who is meant", () => {
+describe("the recipient of a row", () => {
   test.each([
     ["ann", "ann"],
     ["@Ann_B", "Ann_B"],
@@ -224,7 +224,7 @@ describe("who is meant", () => {
     ["https://x.com/ann/status/12", "ann"],
     ["https://twitter.com/#!/ann", "ann"],
     ["abcdefghijklmno", "abcdefghijklmno"],
-  ])("%j is %s", (username, handle) => {
+  ])("%j is read as %s", (username, handle) => {
     expect(csv("username", username).rows[0]?.recipient.username).toBe(handle);
   });
   test.each([
@@ -241,14 +241,14 @@ describe("who is meant", () => {
     "https://x.com/i/user/12",
     "https://x.com/intent/user?screen_name=ann",
     "анна",
-  ])("%j names no recipient", (username) => {
+  ])("%j is refused as a username", (username) => {
     expect(reasonFor("username", username)).toContain("username is neither");
   });
   test.each([
     ["1", "1"],
     ["1786543210987654321", "1786543210987654321"],
     ['"=""1786543210987654321"""', "1786543210987654321"],
-  ])("the id %s", (cell, id) => {
+  ])("the id %s is read as %s", (cell, id) => {
     expect(csv("id", cell).rows[0]?.recipient.id).toBe(id);
   });
   test.each([
@@ -273,10 +273,10 @@ describe("basis", () => {
     [" opt in ", "opt_in"],
     ["None", "none"],
     ["", undefined],
-  ] as const)("%j is %s", (cell, basis) => {
+  ] as const)("%j is the basis %s", (cell, basis) => {
     expect(csv("username,basis", `ann,${cell}`).rows[0]?.recipient.basis).toBe(basis);
   });
-  test.each(["yes", "optin", "true", "dm"])("%j is refused: consent is not guessed", (cell) => {
+  test.each(["yes", "optin", "true", "dm"])("%j is refused", (cell) => {
     expect(reasonFor("username,basis", `ann,${cell}`)).toBe(
       `basis must be dm_first, opt_in or none; got ${JSON.stringify(cell)}`,
     );
@@ -289,7 +289,7 @@ describe("duplicates", () => {
     duplicates,
     refused,
   });
-  test("by handle in any case, and by id", () => {
+  test("are recognized by handle in any case, and by id", () => {
     expect(pick(csv("id,username", ",ann", ",ANN", "7,", "7,bob"))).toEqual({
       lines: [3, 5],
       duplicates: [
@@ -299,7 +299,7 @@ describe("duplicates", () => {
       refused: [],
     });
   });
-  test("a row that joins two earlier ones takes the place of both", () => {
+  test("are replaced by a later row that joins two earlier ones", () => {
     expect(pick(csv("id,username", "7,", ",ann", "7,ann"))).toEqual({
       lines: [4],
       duplicates: [
@@ -309,7 +309,7 @@ describe("duplicates", () => {
       refused: [],
     });
   });
-  test("one handle with two ids is a contradiction, not a duplicate", () => {
+  test("do not include one handle with two ids, which is refused", () => {
     expect(pick(csv("id,username", "7,ann", "8,Ann"))).toEqual({
       lines: [2],
       duplicates: [],
@@ -318,7 +318,7 @@ describe("duplicates", () => {
   });
 });
 
-describe("a refused row names what of it cannot be used", () => {
+describe("a refused row shows the invalid value", () => {
   test.each([
     ["username,basis", "ann,sometimes", "sometimes"],
     ["username,id", "ann,1.7e18", "1.7e18"],
@@ -328,11 +328,11 @@ describe("a refused row names what of it cannot be used", () => {
     ["username,note", `ann,${"y".repeat(4000)}`, `${"y".repeat(100)}…`],
     ["username,note", `ann,${"y".repeat(99)}${"\u{1F44B}".repeat(600)}`, `${"y".repeat(99)}…`],
     ["username,note", `ann,${"y".repeat(99)}\uFFFD`, `${"y".repeat(99)}\uFFFD`],
-  ])("%s / %s", (header, row, value) => {
+  ])("for %s / %s", (header, row, value) => {
     expect(csv(header, row).refused).toMatchObject([{ line: 2, value }]);
   });
 
-  test("in JSON as it was written", () => {
+  test("for JSON, as written", () => {
     const { refused } = parseRecipients('[7, {"id":1,"x":{"a":1}}, {"id":"1","handle":"a","username":"b"}]', "json", {
       now: NOW,
     });
@@ -347,7 +347,7 @@ describe("JSON", () => {
   test.each([
     ["an array", entries, 0],
     ["an object with recipients", `{"recipients":\n${entries}}`, 1],
-  ] as const)("%s, by line", (_, text, shift) => {
+  ] as const)("in %s is read by line", (_, text, shift) => {
     const { rows } = parseRecipients(text, "json", { now: NOW });
     expect(rows.map(({ line }) => line - shift)).toEqual([2, 4, 5]);
     expect(rows[0]?.recipient).toMatchObject({
@@ -358,13 +358,13 @@ describe("JSON", () => {
     expect(rows[0]?.recipient.fields).not.toHaveProperty("note");
   });
 
-  test("entries on one line are all kept", () => {
+  test("may have several entries on one line", () => {
     expect(
       parseRecipients('[{"id":1},{"id":2},{"id":3}]', "json", { now: NOW }).rows.map(({ recipient }) => recipient.id),
     ).toEqual(["1", "2", "3"]);
   });
 
-  test("is refused before it is parsed where it is nested deeper than a recipient can be", () => {
+  test("is refused before it is parsed if it is nested too deep", () => {
     const why = "invalid: the file is nested deeper than 16 levels: a recipient is an object of texts";
     expect(fileFault("[".repeat(1_000_000), "json")).toBe(why);
     expect(fileFault('{"a":'.repeat(17), "json")).toBe(why);
@@ -374,13 +374,13 @@ describe("JSON", () => {
     ]);
   });
 
-  test("may hold any number of brackets in texts, and escaped quotes before them", () => {
+  test("may contain any number of brackets in texts", () => {
     const text = `\\"\\\\${"[{".repeat(50)}`;
     const { rows } = parseRecipients(JSON.stringify([{ username: "ann", note: text }]), "json", { now: NOW });
     expect(rows[0]?.recipient.fields["note"]).toBe(text);
   });
 
-  test("is refused before it is parsed where it has more objects and lists than a file has rows", () => {
+  test("is refused before it is parsed if it has too many objects and lists", () => {
     const why = "invalid: the file has more than 1000002 objects and lists";
     expect(fileFault(`[[${"[],".repeat(1_000_001)}[]]]`, "json")).toBe(why);
   });
@@ -412,20 +412,20 @@ describe("JSON", () => {
     }
   });
 
-  test("a reserved key reaches no prototype", () => {
+  test("has fields without a prototype", () => {
     const fields = parseRecipients('[{"id":1,"city":"Rome"}]', "json", { now: NOW }).rows[0]?.recipient.fields ?? {};
     expect(Object.getPrototypeOf(fields)).toBeNull();
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
 
   test.each(["", "{", '{"recipients": 1}', '{"recipients": [], "more": []}', "7"])(
-    "a file that is none is refused as a whole",
+    "is refused as a whole if it is %j",
     (text) => {
       expect(fileFault(text, "json")).toMatch(/^invalid: (?:the file is not valid JSON|neither an array of objects)/);
     },
   );
 
-  test("JSONL: a bad line costs only itself", () => {
+  test("with one object per line loses only a bad line", () => {
     const { rows, refused } = parseRecipients('{"id":"1"}\r\n\r\n{oops\r\n{"id":"2"}\r\n', "jsonl", { now: NOW });
     expect(rows.map(({ line }) => line)).toEqual([1, 4]);
     expect(refused).toEqual([{ line: 3, value: "{oops", reason: "the line is not valid JSON" }]);
@@ -433,15 +433,15 @@ describe("JSON", () => {
 });
 
 describe("limits", () => {
-  test("a file of more than 50 MB", () => {
+  test("refuse a file of more than 50 MB", () => {
     expect(fileFault(new Uint8Array(50 * 1024 * 1024 + 1))).toContain("the file has more than 52428800 bytes");
   });
-  test("more than a million rows", () => {
+  test("refuse more than a million rows", () => {
     expect(fileFault("7\n".repeat(1_000_001), "jsonl")).toContain("more than 1000000 rows");
   });
 });
 
-test("whatever is in the cells, each row is taken, refused or replaced, and nothing else throws", () => {
+test("any row of cells is accepted, refused or replaced, without an exception", () => {
   const cell = fc.oneof(
     fc.string({ unit: "binary", maxLength: 12 }),
     fc.constantFrom("ann", "@bob", "12", "opt_in", '"', "\r\n", ",", "\uFEFF"),
@@ -462,7 +462,7 @@ test("whatever is in the cells, each row is taken, refused or replaced, and noth
 });
 
 describe("columns of consent", () => {
-  test("are no template fields, whatever the case and the spaces of their names", () => {
+  test("are not template fields, in any spelling", () => {
     const { rows, refused } = csv(
       "Handle,Basis,Consent at,CONSENT-SOURCE,consent_text,Tracking,tracking at,Tracking_Source,tracking  text,city",
       'ann,opt-in,2026-03-02,https://shop.example/form,"Yes, version 3",Granted,2026-03-02T10:00+01:00,form,v3,Rome',
@@ -487,7 +487,7 @@ describe("columns of consent", () => {
     ]);
   });
 
-  test("of JSON are read the same, with null for what is not known", () => {
+  test("in JSON are read the same, with null for unknown values", () => {
     const row = { username: "ann", basis: "opt_in", consent_at: "2026-03-02", consent_source: null, tracking: null };
     for (const format of ["json", "jsonl"] as const) {
       const text = format === "json" ? JSON.stringify([row]) : JSON.stringify(row);
@@ -502,7 +502,7 @@ describe("columns of consent", () => {
     }
   });
 
-  test("that cannot be used refuse their row alone, with the value and the reason", () => {
+  test("with invalid values refuse their row only, with the reason", () => {
     const { rows, refused } = csv(
       "username,basis,consent_at,tracking",
       "ann,opt_in,2027-01-01,",

@@ -4,7 +4,7 @@ import type { DataOf } from "../../events/catalog.ts";
 import type { KnownRecipient } from "../../events/outreach.ts";
 import { KEYS_PER_EVENT_MAX } from "../../events/personal.ts";
 import { type ConsentRecord } from "../../projections/consent.ts";
-import { findContact } from "../../projections/contacts.ts";
+import { findContact } from "../../projections/contact-identity.ts";
 import { STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
@@ -13,7 +13,7 @@ import { parseRecipients } from "../../src/recipients/recipients-file.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
-import { METADATA, openMemoryLog, type MemoryLog } from "../harness/memory/log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "../harness/memory/log.ts";
 import { addedOf } from "../harness/memory/new-events.ts";
 
 const ANN = { id: "101", username: "ann" };
@@ -45,7 +45,7 @@ const erased = (...codes: readonly string[]) => ({
 
 describe("a record of consent", () => {
   test.each(["@Ann", "ann", "https://x.com/ann", "101"])(
-    "of %s names the recipient, and holds what was given",
+    "for %s names the recipient and contains the given values",
     (name) => {
       const recipient = name === "101" ? { id: "101" } : { username: name === "@Ann" ? "Ann" : "ann" };
       given(addedOf(ANN))
@@ -54,13 +54,13 @@ describe("a record of consent", () => {
     },
   );
 
-  test("of a name that is not known is recorded", () => {
+  test("for an unknown name is recorded", () => {
     given()
       .when(recording("ann", { tracking: "denied" }))
       .thenEvents({ data: { recipient: { username: "ann" }, tracking: "denied" } });
   });
 
-  test("that changes nothing is not recorded again", () => {
+  test("without a change is not recorded again", () => {
     const record = { basis: "opt_in", ...FORM, tracking: "denied", tracking_source: "mail" } as const;
     const before: NewEvent = { type: "ConsentRecorded", data: { recipient: ANN, ...record } };
     given(before).when(recording("ann", record)).thenEvents();
@@ -82,23 +82,23 @@ describe("a record of consent", () => {
   });
 });
 
-describe("granted tracking that is revoked", () => {
-  test.each(["denied", "unknown"] as const)("erases the clicks by their own links: %s", (tracking) => {
+describe("the revocation of granted tracking", () => {
+  test.each(["denied", "unknown"] as const)("erases the clicks on personal links: %s", (tracking) => {
     given(granted(), sentWithLinks(ANN, "c1", "c2"))
       .when(recording("ann", { tracking }))
       .thenEvents({ type: "ConsentRecorded", data: { tracking } }, erased("c1", "c2"));
   });
 
   test.each([
-    ["was granted under another name", addedOf(ANN), "denied"],
-    ["was revoked before, and not erased", granted({ tracking: "denied" }), "unknown"],
-  ] as const)("erases what is left where it %s", (_what, before, tracking) => {
+    ["it was granted under another name", addedOf(ANN), "denied"],
+    ["it was revoked before without an erasure", granted({ tracking: "denied" }), "unknown"],
+  ] as const)("erases the remaining clicks if %s", (_what, before, tracking) => {
     given(before, sentWithLinks(ANN, "c1"))
       .when(recording("ann", { tracking, tracking_at: "2026-03-01" }))
       .thenEvents({ type: "ConsentRecorded" }, erased("c1"));
   });
 
-  test("erases nothing where it stays granted, and where nothing is left", () => {
+  test("erases nothing if it stays granted, or if nothing remains", () => {
     given(granted(), sentWithLinks(ANN, "c1"))
       .when(recording("ann", { tracking: "granted", tracking_at: "2026-03-01" }))
       .thenEvents({ type: "ConsentRecorded" });
@@ -107,7 +107,7 @@ describe("granted tracking that is revoked", () => {
       .thenEvents({ type: "ConsentRecorded" });
   });
 
-  test("erases nothing where they got no link of their own, and where only the basis is recorded", () => {
+  test("erases nothing without personal links, or if only the basis is recorded", () => {
     given(granted())
       .when(recording("ann", { tracking: "denied" }))
       .thenEvents({ type: "ConsentRecorded" });
@@ -116,7 +116,7 @@ describe("granted tracking that is revoked", () => {
       .thenEvents({ type: "ConsentRecorded" });
   });
 
-  test("erases those of both entries that a row shows to be one person", () => {
+  test("erases the clicks of both entries if a row joins them", () => {
     const before = [
       granted({ recipient: { username: "ann" } }),
       sentWithLinks({ id: "101", username: "ann_old" }, "c1"),
@@ -129,7 +129,7 @@ describe("granted tracking that is revoked", () => {
       .thenAnswers([]);
   });
 
-  test("names no more keys in one event than fit", () => {
+  test("is split into several events above the limit of keys", () => {
     const codes = Array.from({ length: KEYS_PER_EVENT_MAX + 1 }, (_, at) => `c${at}`);
     given(granted(), sentWithLinks(ANN, ...codes))
       .when(recording("ann", { tracking: "denied" }))
@@ -137,7 +137,7 @@ describe("granted tracking that is revoked", () => {
   });
 });
 
-describe("on the log", () => {
+describe("consent in a log", () => {
   let log: MemoryLog;
   let projector: Projector;
   beforeEach(async () => {
@@ -147,17 +147,14 @@ describe("on the log", () => {
   afterEach(() => log[Symbol.asyncDispose]());
 
   const deps = () => ({
-    eventLog: log.eventLog,
-    projector,
+    ...toStateContext({ ...log, projector }, { sleep: async () => {} }),
     findLinkKeys,
     hashesOf: RULES.hashes,
-    sleep: async () => {},
-    random: () => 0,
   });
   const rowsOf = (csv: string) => parseRecipients(csv, "csv", { now: Date.parse("2026-11-20T10:00:00Z") }).rows;
   const options = { chunkRows: 2, signal: new AbortController().signal };
 
-  test("says who is meant, and whether the log held as much", async () => {
+  test("is recorded with the contact, and whether it was known or a repeat", async () => {
     const record = { tracking: "denied" } as const;
     expect(await recordConsent(deps(), "ann", record, METADATA)).toMatchObject({
       isKnown: false,
@@ -168,7 +165,7 @@ describe("on the log", () => {
     expect(await log.events("ConsentRecorded")).toHaveLength(1);
   });
 
-  test("a message with a link of their own that is sent meanwhile is not overlooked", async () => {
+  test("erases the clicks of a message that was sent at the same time", async () => {
     await log.eventLog.append(STREAMS.outreach, [granted()], METADATA);
     let isFirst = true;
     const eventLog: typeof log.eventLog = {
@@ -187,7 +184,7 @@ describe("on the log", () => {
     expect((await log.events("PersonForgotten"))[1]?.data.keys).toEqual([...findLinkKeys(["late", "late"])]);
   });
 
-  test("a chunk that may revoke is decided on when the one before is in the log", async () => {
+  test("from a file is decided in sequence if a chunk may revoke", async () => {
     const order: string[] = [];
     const eventLog: typeof log.eventLog = {
       ...log.eventLog,
@@ -203,7 +200,7 @@ describe("on the log", () => {
     expect(order.join()).toBe("begin,end,begin,end,begin,end");
   });
 
-  test("an import holds the evidence, and revokes in the same append; a file without the column revokes nothing", async () => {
+  test("from a file is stored with evidence, and revoked tracking erases in the same append", async () => {
     const bea = { id: "102", username: "bea" };
     await log.eventLog.append(
       STREAMS.outreach,

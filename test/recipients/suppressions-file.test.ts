@@ -1,7 +1,8 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import { parseSuppressions, type SuppressionRow } from "../../src/recipients/recipients-file.ts";
-import { createSuppressionHashes, nameHashKey } from "../../src/recipients/suppress.ts";
+import { nameHashKey } from "../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts";
 import { REASON_CHARS_MAX } from "../../src/recipients/file/suppression-row.ts";
 import type { RecipientsFormat } from "../../src/recipients/file/format.ts";
 
@@ -35,13 +36,13 @@ test.each([
   ["'=cmd", { reason: "list", reason_text: "'=cmd" }],
   ["'tis over", { reason: "list", reason_text: "'tis over" }],
   ["x".repeat(REASON_CHARS_MAX), { reason: "list", reason_text: "x".repeat(REASON_CHARS_MAX) }],
-] as const)("the reason %j", (reason, expected) => {
+] as const)("the reason %j is read as %j", (reason, expected) => {
   expect(suppressionsIn(read(JSON.stringify([{ id: 1001, reason }]), "json"))).toEqual([
     [1, { id: "1001", ...expected }],
   ]);
 });
 
-test("a reason is read without the apostrophe that keeps a spreadsheet from running it", () => {
+test("a reason is read without the apostrophe that guards against formulas", () => {
   const { rows, notes } = read("id,reason\n1001,'=cmd\n1002,'tis over\n");
   expect(rows.map(({ suppression }) => suppression.reason_text)).toEqual(["=cmd", "'tis over"]);
   expect(notes).toEqual({
@@ -53,13 +54,13 @@ test("a reason is read without the apostrophe that keeps a spreadsheet from runn
 test.each([
   ["2026-03-02", "2026-03-02"],
   ["2026-03-02T10:15:00+01:00", "2026-03-02T09:15:00.000Z"],
-])("the date %s", (given, expected) => {
+])("the date %s is read as %s", (given, expected) => {
   expect(suppressionsIn(read(`id,suppressed at\n1001,${given}`))).toEqual([
     [2, { id: "1001", reason: "list", suppressed_at: expected }],
   ]);
 });
 
-describe("a row is refused", () => {
+describe("a row", () => {
   test.each([
     ["username", "ann builds", "username is neither a handle"],
     ["id", "1.5E+18", "a spreadsheet has rounded this id"],
@@ -71,14 +72,14 @@ describe("a row is refused", () => {
     ["id,suppressed_at", "1001,2026-11-22", "suppressed_at is in the future"],
     ["id,suppressed_at", "1001,1970-01-01", "suppressed_at is before 1995-01-01"],
     ["id,suppressed_at", "1001,03/02/2026", "suppressed_at 03/02/2026 is ambiguous, 2026-02-03 or 2026-03-02"],
-  ])("%s: %s", (header, row, reason) => {
+  ])("is refused for %s: %s", (header, row, reason) => {
     expect(read(`${header}\n${row}\n`)).toMatchObject({
       rows: [],
       refused: [{ line: 2, reason: expect.stringContaining(reason) }],
     });
   });
 
-  test("and the others are read, also those that name the same recipient", () => {
+  test("does not affect other rows if it is refused, also for the same recipient", () => {
     const { rows, refused } = read("username,id\nann,1001\nc d,\nANN,\n,1001");
     expect([rows.map(({ line }) => line), refused.map(({ line }) => line)]).toEqual([[2, 4, 5], [3]]);
   });
@@ -90,11 +91,11 @@ test.each([
   ["json", '[{"id":"1"},\n{"id":"2","reson":"opt_out"}]', "line 2: suppressions have no column reson: they have id,"],
   ["jsonl", '{"id":"1"}\n{"id":"2","reson":"opt_out"}', "line 2: suppressions have no column reson: they have id,"],
   ["json", '{"recipients":[]}', 'neither an array of objects nor {"suppressions": [...]}'],
-] as const)("a %s that cannot be understood is refused as a whole: %s", (format, text, why) => {
+] as const)("a %s with the wrong columns or structure is refused as a whole: %s", (format, text, why) => {
   expect(() => read(text, format)).toThrow(why);
 });
 
-test("the name of a key is the same for each log with that key, and no other", () => {
+test("the name of a hash key depends on the key only", () => {
   expect(KEY).toMatch(/^[0-9a-f]{8}$/);
   expect(nameHashKey(createSuppressionHashes(new Uint8Array(32).fill(1)))).toBe(KEY);
   expect(OTHER_KEY).not.toBe(KEY);

@@ -15,7 +15,7 @@ function createProject() {
   return project;
 }
 
-test("another project starts the networks with one import, as the README shows", () => {
+test("the README's example starts the networks in another project", () => {
   using project = createProject();
   const [, example = ""] = /```ts\n(.*?)```/s.exec(readFileSync(join(SANDBOX, "README.md"), "utf8")) ?? [];
   writeFileSync(project.file("example.ts"), example);
@@ -23,7 +23,7 @@ test("another project starts the networks with one import, as the README shows",
   expect([stdout.toString(), stderr.toString()]).toEqual(['[ "hello" ]\n429 30\n', ""]);
 });
 
-test("one command serves the networks, and prints where each is and what it accepts", async () => {
+test("one command serves the networks and prints their URLs and credentials", async () => {
   using project = createProject();
   const command = [process.execPath, "node_modules/@reachlog/sandbox/main.ts", "--port", "0"];
   await using process_ = Bun.spawn(command, { cwd: project.path, stdout: "pipe" });

@@ -27,7 +27,7 @@ describe("the sandbox's Meta", () => {
     return [answer.status, error?.code, error?.error_subcode];
   };
 
-  test("counts one event for each id in 48 hours, and everything that has none", async () => {
+  test("counts one event per id in 48 hours, and each event without an id", async () => {
     expect(await (await send([pageView()])).json()).toMatchObject({ events_received: 1, messages: [] });
     await send([pageView()]);
     expect([sandbox.meta.requests.total, sandbox.meta.events.total]).toEqual([2, 1]);
@@ -51,7 +51,7 @@ describe("the sandbox's Meta", () => {
     ["in the future", { event_time: nowS() + 3600 }],
     ["in milliseconds", { event_time: Date.now() }],
     ["in fractions of seconds", { event_time: nowS() + 0.5 }],
-  ])("refuses a batch whole for one event: %s", async (_why, bad) => {
+  ])("refuses a whole batch for one event: %s", async (_why, bad) => {
     expect(await codeOf(await send([pageView({ event_id: "good" }), pageView(bad)]))).toEqual([400, 100, 2_804_019]);
     expect(sandbox.meta.events.total).toBe(0);
   });
@@ -71,19 +71,19 @@ describe("the sandbox's Meta", () => {
     "",
     null,
     7,
-  ])("refuses a batch whole for the click id %j", async (fbc) => {
+  ])("refuses a whole batch for the click id %j", async (fbc) => {
     expect(await codeOf(await send([pageView(), withUser({ fbc })]))).toEqual([400, 100, 2_804_001]);
     expect(sandbox.meta.events.total).toBe(0);
   });
 
   test.each([`fb.1.${MADE}.AbC`, "fb.1.1.1098115397", `fb.1.${MADE + 3_600_000}.1`, "", null])(
-    "refuses a batch whole for the browser id %j",
+    "refuses a whole batch for the browser id %j",
     async (fbp) => {
       expect(await codeOf(await send([pageView(), withUser({ fbp })]))).toEqual([400, 100, 2_804_019]);
     },
   );
 
-  test("takes ids as Meta's own libraries write them", async () => {
+  test("accepts ids as Meta's own libraries write them", async () => {
     const ids = { fbc: `fb.1.${MADE}.IwAR0_-aB.AQEAAQMB`, fbp: `fb.2.${MADE}.1098115397.AQEAAQMB` };
     expect((await send([withUser(ids), withUser({ fbc: `fb.0.${MADE}.AbC`, fbp: `fb.1.${MADE}.7` })])).status).toBe(
       200,
@@ -98,7 +98,7 @@ describe("the sandbox's Meta", () => {
     ]);
   });
 
-  test("takes up to 1,000 events at once", async () => {
+  test("accepts up to 1,000 events at once", async () => {
     const events = Array.from({ length: 1_001 }, (_, number) => pageView({ event_id: `e${number}` }));
     expect((await send(events)).status).toBe(400);
     expect((await send([])).status).toBe(400);
@@ -106,7 +106,7 @@ describe("the sandbox's Meta", () => {
     expect(sandbox.meta.events.total).toBe(1_000);
   });
 
-  test("refuses a wrong token, a version that is dead or not born, and another pixel", async () => {
+  test("refuses a wrong token, a retired or future version, and another pixel", async () => {
     expect(await codeOf(await send([pageView()], "other"))).toEqual([400, 190, undefined]);
     expect(await codeOf(await send([pageView()], undefined, "v18.0"))).toEqual([400, 2635, undefined]);
     expect(await codeOf(await send([pageView()], undefined, "v99.0"))).toEqual([400, 2500, undefined]);
@@ -124,7 +124,7 @@ describe("the sandbox's Slack", () => {
   const say = (body: unknown): Promise<Response> => postJson(sandbox.urls.slackWebhook, body);
   const answered = async (answer: Response): Promise<unknown> => [answer.status, await answer.text()];
 
-  test("says ok in plain text, and refuses what is no message", async () => {
+  test("answers ok in plain text and refuses invalid messages", async () => {
     const ok = await say({ text: "hello", blocks: [{ type: "section", text: { type: "mrkdwn", text: "there" } }] });
     expect(ok.headers.get("content-type")).toStartWith("text/plain");
     expect(await answered(ok)).toEqual([200, "ok"]);
@@ -147,7 +147,7 @@ describe("the sandbox's Slack", () => {
     expect(sandbox.slack.messages.total).toBe(1);
   });
 
-  test("knows its own webhook only", async () => {
+  test("accepts only its own webhook address", async () => {
     const { url } = sandbox;
     expect(await answered(await postJson(`${url}/slack/services/T/B/other`, { text: "x" }))).toEqual([404, "no_team"]);
     const otherSecret = `${url}/slack/services/T0SANDBOX/B0SANDBOX/other`;
@@ -155,7 +155,7 @@ describe("the sandbox's Slack", () => {
     expect(await answered(await fetch(`${url}/slack/elsewhere`))).toEqual([404, "no_service"]);
   });
 
-  test("takes a short burst, then one message a second", async () => {
+  test("accepts a short burst, then one message a second", async () => {
     for (let number = 0; number < 5; number++) expect((await say({ text: "x" })).status).toBe(200);
     const limited = await say({ text: "sixth" });
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "1"]);
@@ -170,7 +170,7 @@ describe("the sandbox's Telegram", () => {
   const say = (text: unknown, more: object = {}): Promise<Response> =>
     call("sendMessage", { chat_id: sandbox.telegram.chatId, text, ...more });
 
-  test("answers with its own errors, the same code as the status", async () => {
+  test("answers with Telegram's errors and their codes as the status", async () => {
     expect(await (await say("x")).json()).toMatchObject({ ok: true, result: { message_id: 1, text: "x" } });
     for (const [answer, code, words] of [
       [await call("sendMessage", {}, "1:other"), 401, "Unauthorized"],
@@ -195,7 +195,7 @@ describe("the sandbox's Telegram", () => {
     expect((await say("<b>x</b>", { parse_mode: "HTML" })).status).toBe(200);
   });
 
-  test("shows the bot and the chat, and takes a query as well", async () => {
+  test("returns the bot and the chat, the latter by query", async () => {
     const url = `${sandbox.urls.telegram}/bot${sandbox.telegram.botToken}`;
     expect(await (await fetch(`${url}/getMe`)).json()).toMatchObject({ ok: true, result: { is_bot: true } });
     const chat = await fetch(`${url}/getChat?chat_id=${sandbox.telegram.chatId}`);
@@ -208,8 +208,8 @@ describe("the sandbox's Telegram", () => {
     expect(await chat.json()).toMatchObject({ ok: true, result });
   });
 
-  test("a group that became a supergroup names its new id", async () => {
-    await postJson(`${sandbox.url}/_sandbox/telegram/migrate`, { to: "-100777" });
+  test("names the new id of a group that became a supergroup", async () => {
+    sandbox.telegram.migratedTo = "-100777";
     expect(await (await say("x")).json()).toMatchObject({
       ok: false,
       description: expect.stringContaining("upgraded to a supergroup"),
@@ -218,7 +218,7 @@ describe("the sandbox's Telegram", () => {
     expect((await say("x", { chat_id: "-100777" })).status).toBe(200);
   });
 
-  test("one message a second after a short burst, and 20 in a minute in a group", async () => {
+  test("accepts a short burst, then a message a second and 20 a minute in a group", async () => {
     for (let number = 0; number < 5; number++) expect((await say("x")).status).toBe(200);
     const limited = await say("sixth");
     expect([limited.status, await limited.json()]).toMatchObject([429, { parameters: { retry_after: 1 } }]);
@@ -236,7 +236,7 @@ describe("the sandbox's Telegram", () => {
   });
 });
 
-test("the sandbox's LINE answers with all that an official account's information always has", async () => {
+test("the sandbox's LINE returns all required members of an account's profile", async () => {
   const headers = { authorization: `Bearer ${sandbox.line.accessToken}` };
   const info = await fetch(`${sandbox.urls.line}/v2/bot/info`, { headers });
   const members = { userId: expect.stringMatching(/^U[0-9a-f]{32}$/), basicId: "@sandbox", displayName: "Sandbox" };

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { postJson } from "./client.ts";
 
-describe("faults look to a client as they do in the field", () => {
+describe("the sandbox's faults", () => {
   let sandbox: Sandbox;
   beforeEach(async () => {
     sandbox = await startSandbox();
@@ -20,7 +20,10 @@ describe("faults look to a client as they do in the field", () => {
   const control = (path: string, body: unknown = {}): Promise<Response> =>
     postJson(`${sandbox.url}/_sandbox/${path}`, body);
   const GIVEN_UP = new DOMException("given up", "TimeoutError");
-  /** Makes the client give up once its request has been received and `delivered` messages have arrived. */
+  /**
+   * Returns options of a request that its client gives up once the sandbox has received it and `delivered` messages
+   * have arrived.
+   */
   const briefly = (delivered = 0): RequestInit => {
     const client = new AbortController();
     const before = sandbox.tally.slack.requests;
@@ -32,7 +35,7 @@ describe("faults look to a client as they do in the field", () => {
     return { signal: client.signal };
   };
   const arrived = (): number => sandbox.slack.messages.total;
-  /** The status, or the client's error. */
+  /** Resolves with the status of the answer, or with the client's error. */
   const seen = (answer: Promise<unknown>): Promise<unknown> =>
     answer.then(
       (value) => (value instanceof Response ? value.status : value),
@@ -60,7 +63,7 @@ describe("faults look to a client as they do in the field", () => {
   });
 
   test.each(["timeout_before", "reset_after_delivery"] as const)(
-    "%s on a connection that was used before",
+    "%s also works on a reused connection",
     async (kind) => {
       expect(await seen(post())).toBe(200);
       sandbox.faults.add({ network: "slack", kind, count: 1 });
@@ -69,7 +72,7 @@ describe("faults look to a client as they do in the field", () => {
     },
   );
 
-  test("a slow body outlasts the client", async () => {
+  test("slow_body outlasts the client after the message is delivered", async () => {
     sandbox.faults.add({ network: "slack", kind: "slow_body", count: 1 });
     const client = new AbortController();
     const answer = await post({ signal: client.signal });
@@ -83,7 +86,7 @@ describe("faults look to a client as they do in the field", () => {
   test.each([
     ["timeout_before", "ECONNRESET", 0],
     ["timeout_after_delivery", "ECONNRESET", 1],
-  ] as const)("all off ends the wait that %s makes, without an answer", async (kind, expected, delivered) => {
+  ] as const)("switching all faults off cuts a request that waits on %s", async (kind, expected, delivered) => {
     sandbox.faults.add({ network: "slack", kind });
     const waiting = seen(post());
     while (sandbox.tally.slack.requests === 0 || arrived() < delivered) await Bun.sleep(1);
@@ -93,14 +96,14 @@ describe("faults look to a client as they do in the field", () => {
     expect(await seen(post())).toBe(200);
   });
 
-  test("all off ends a slow body with all of it", async () => {
+  test("switching all faults off completes a slow body", async () => {
     sandbox.faults.add({ network: "slack", kind: "slow_body" });
     const answer = await post();
     await control("all-off");
     expect(await answer.text()).toBe("ok");
   });
 
-  test("a fault that is switched off alone ends its own waits, and no others", async () => {
+  test("switching one fault off ends only the requests that wait on it", async () => {
     sandbox.faults.add({ network: "slack", kind: "timeout_before" });
     const waiting = seen(post());
     while (sandbox.tally.slack.requests === 0) await Bun.sleep(1);
@@ -111,8 +114,9 @@ describe("faults look to a client as they do in the field", () => {
     expect(await waiting).toBe("ECONNRESET");
   });
 
-  test("all off gives back limits that were used up or made smaller, and keeps what arrived", async () => {
-    await control("limits", { x: { lateCommitMs: 60_000 }, slack: 1 });
+  test("switching all faults off restores limits and keeps arrived messages", async () => {
+    Object.assign(sandbox.x.limits, { lateCommitMs: 60_000 });
+    sandbox.slack.limit = 1;
     expect([await seen(post()), await seen(post())]).toEqual([200, 429]);
     sandbox.line.quota = 0;
     await control("all-off");
@@ -121,7 +125,7 @@ describe("faults look to a client as they do in the field", () => {
     expect([sandbox.x.limits.lateCommitMs, sandbox.slack.limit, sandbox.line.quota]).toEqual([0, 5, Infinity]);
   });
 
-  test("a huge body goes on for as long as one reads", async () => {
+  test("huge_body continues for as long as the client reads", async () => {
     sandbox.faults.add({ network: "slack", kind: "huge_body", count: 1 });
     const reader = (await post()).body?.getReader();
     let bytes = 0;
@@ -130,7 +134,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(await seen(post())).toBe(200);
   });
 
-  test("a body that is cut off resets the connection; broken JSON does not parse", async () => {
+  test("cut_body resets the connection, and invalid_json does not parse", async () => {
     const url = `${sandbox.urls.telegram}/bot${sandbox.telegram.botToken}/getMe`;
     sandbox.faults.add({ network: "telegram", kind: "cut_body", count: 1 });
     const cut = await fetch(url);
@@ -142,7 +146,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
   });
 
-  test("a redirect would take the body elsewhere, and each caller that follows it is counted", async () => {
+  test("redirect answers 307, and each client that follows it is counted", async () => {
     sandbox.faults.add({ network: "slack", kind: "redirect", count: 2 });
     expect(await seen(post({ redirect: "manual" }))).toBe(307);
     expect(sandbox.tally.slack.requests).toBe(1);
@@ -151,7 +155,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(arrived()).toBe(0);
   });
 
-  test("each network words its own refusals", async () => {
+  test("refusals are worded as each network words them", async () => {
     for (const network of ["meta", "telegram"] as const) {
       for (const kind of ["429", "500", "502_html", "token_revoked"] as const) {
         sandbox.faults.add({ network, kind, count: 1, retryAfter: 7 });
@@ -173,7 +177,7 @@ describe("faults look to a client as they do in the field", () => {
     expect(await answered(telegram)).toMatchObject({ error_code: 401, description: "Unauthorized" });
   });
 
-  test("over HTTP: switched on and off, counted down, only for the paths they name", async () => {
+  test("faults are set over HTTP with a count and a path, and cleared", async () => {
     const board = `${sandbox.url}/_sandbox/faults`;
     for (const nonsense of [
       { network: "slack", kind: "nonsense" },
@@ -189,9 +193,9 @@ describe("faults look to a client as they do in the field", () => {
     await postJson(board, { network: "slack", kind: "500", count: 2 });
     expect([await seen(post()), await seen(post()), await seen(post())]).toEqual([500, 500, 200]);
     await postJson(board, { network: "slack", kind: "500" });
-    await fetch(`${board}?network=telegram`, { method: "DELETE" });
+    await control("faults/clear?network=telegram");
     expect(await seen(post())).toBe(500);
-    await fetch(board, { method: "DELETE" });
+    await control("faults/clear");
     expect(await seen(post())).toBe(200);
     expect(() => sandbox.faults.add({ network: "meta", kind: "bot_blocked" })).toThrow(RangeError);
   });

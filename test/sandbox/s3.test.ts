@@ -26,7 +26,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     names: "host;range;x-amz-content-sha256;x-amz-date",
     signature: "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
   },
-  "a file that is written": {
+  "a written file": {
     request: { method: "PUT", path: "/test$file.text", query: "" },
     more: { date: "Fri, 24 May 2013 00:00:00 GMT", "x-amz-storage-class": "REDUCED_REDUNDANCY" },
     body: "Welcome to Amazon S3.",
@@ -60,7 +60,7 @@ describe.each(Object.entries(EXAMPLES))("AWS's example of %s", (_what, example) 
 
   test("is accepted", () => expect(check(right)).toBeUndefined());
 
-  test("is refused with another method, path, query, header, key or body", () => {
+  test("is refused with a changed method, path, query, header, key or body", () => {
     const { headers } = right;
     const wrong = [
       { ...right, method: "DELETE" },
@@ -75,7 +75,7 @@ describe.each(Object.entries(EXAMPLES))("AWS's example of %s", (_what, example) 
     expect(checkSignature(right, { ...CREDENTIALS, accessKeyId: "other" }, AT)).toBe("InvalidAccessKeyId");
   });
 
-  test("is refused without a signature, for another region, a quarter of an hour late, or with a header added", () => {
+  test("is refused unsigned, for another region, 15 minutes late, or with an added header", () => {
     const { headers } = right;
     expect(check({ ...right, headers: { ...headers, authorization: "" } })).toBe("AccessDenied");
     expect(check({ ...right, headers: { ...headers, "x-amz-acl": "public-read" } })).toBe("AccessDenied");

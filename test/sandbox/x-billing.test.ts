@@ -25,7 +25,7 @@ const billed = async (): Promise<unknown> => {
   return x.billed;
 };
 
-test("what is metered is what X bills", async () => {
+test("the meter counts exactly what X bills", async () => {
   const { meter, token, own } = await metered();
   const { network } = meter;
   const [ada, carl] = ["ada_builds", "closed_carl"].map((name) => personId(sandbox, name)) as [string, string];
@@ -48,7 +48,7 @@ test("what is metered is what X bills", async () => {
   expect(usd).toBeCloseTo(0.015 + 0.15 + 0.04 + 0.015 + 0.03, 9);
 });
 
-test("what is refused is neither billed nor metered; what may have been sent is", async () => {
+test("refused requests are neither billed nor metered; a send in doubt is both", async () => {
   const { meter, token } = await metered();
   const ada = personId(sandbox, "ada_builds");
   sandbox.faults.add({ network: "x", kind: "reset_after_delivery", count: 1 });

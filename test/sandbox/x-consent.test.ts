@@ -13,7 +13,7 @@ describe("the sandbox's consent page", () => {
   const ask = (spoiled: Record<string, string> = {}): Promise<Response> =>
     fetch(`${sandbox.urls.xAuthorize}?${consentRequest(sandbox, spoiled).toString()}`, { redirect: "manual" });
 
-  test("shows the app, the accounts and what it asks for; nothing in it is markup", async () => {
+  test("shows the app, accounts and scopes, and escapes the state", async () => {
     const answer = await ask({ state: '"><script>alert(1)</script>' });
     const page = await answer.text();
     expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
@@ -23,7 +23,7 @@ describe("the sandbox's consent page", () => {
     expect(page).not.toContain("<script>");
   });
 
-  test("a client or redirect that is not registered gets a page, never a redirect", async () => {
+  test("shows an unregistered client or redirect an error page, never a redirect", async () => {
     for (const spoiled of [
       { client_id: "other" },
       { redirect_uri: "https://evil.example/social/callback" },
@@ -37,7 +37,7 @@ describe("the sandbox's consent page", () => {
     }
   });
 
-  test("registered redirects are compared exactly", async () => {
+  test("compares registered redirects exactly", async () => {
     await using strict = await startSandbox({ xApp: { redirectUris: ["https://reach.example/social/callback"] } });
     const status = async (redirect_uri: string): Promise<number> =>
       (await fetch(`${strict.urls.xAuthorize}?${consentRequest(strict, { redirect_uri }).toString()}`)).status;
@@ -46,7 +46,7 @@ describe("the sandbox's consent page", () => {
     expect(await status("http://127.0.0.1:9/social/callback")).toBe(400);
   });
 
-  test("a wrong request is sent back with its state", async () => {
+  test("redirects an invalid request back with its state", async () => {
     for (const [spoiled, error] of [
       [{ code_challenge_method: "plain" }, "invalid_request"],
       [{ code_challenge: "short" }, "invalid_request"],
@@ -60,7 +60,7 @@ describe("the sandbox's consent page", () => {
     }
   });
 
-  test("cancelling sends access_denied back, and so does an account that is none", async () => {
+  test("redirects with access_denied after a cancel or for an unknown account", async () => {
     const account = personId(sandbox, "acme_team");
     for (const choice of [
       { account, decision: "cancel" },

@@ -1,11 +1,11 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { authorized, callX, personId, postJson } from "./client.ts";
+import { authorized, callX, personId } from "./client.ts";
 
 const QUARTER_HOUR_MS = 15 * 60_000;
 
-describe("the sandbox's X limits as X does", () => {
+describe("the sandbox's rate limits of X", () => {
   let sandbox: Sandbox;
   let access: string;
   beforeEach(async () => {
@@ -18,7 +18,7 @@ describe("the sandbox's X limits as X does", () => {
     callX(sandbox, `/dm_conversations/with/${personId(sandbox, username)}/messages`, access, { text });
   const header = (answer: Response, name: string): number => Number(answer.headers.get(name) ?? Number.NaN);
 
-  test("15 messages in 15 minutes, refusals count too; then 429 until the window has passed", async () => {
+  test("allow 15 messages, refused ones included, in 15 minutes, then answer 429", async () => {
     const closed = await send("closed_carl", "x");
     expect([closed.status, header(closed, "x-rate-limit-remaining")]).toEqual([403, 14]);
     for (let sent = 0; sent < 14; sent++) expect((await send("ada_builds", String(sent))).status).toBe(201);
@@ -34,7 +34,7 @@ describe("the sandbox's X limits as X does", () => {
     expect(sandbox.x.accepted.get(personId(sandbox, "ada_builds"))).toBe(15);
   });
 
-  test("the reset and the Date are of the same clock, however it was moved", async () => {
+  test("take reset and Date header from the same moved clock", async () => {
     sandbox.clock.advance(3 * 24 * 3_600_000);
     access = (await authorized(sandbox)).access_token;
     const sent = await send("ada_builds", "x");
@@ -45,16 +45,16 @@ describe("the sandbox's X limits as X does", () => {
     expect(wait).toBeLessThan(QUARTER_HOUR_MS + 5_000);
   });
 
-  test("a clock that runs faster lets windows pass by themselves", async () => {
+  test("follow a clock that runs faster", async () => {
     const real = { now: 1_800_000_000_000 };
     await using fast = await startSandbox({ clock: () => real.now });
     const before = fast.clock.now();
-    await postJson(`${fast.url}/_sandbox/clock`, { speed: 60 });
+    fast.clock.setSpeed(60);
     real.now += 15_000;
     expect(fast.clock.now() - before).toBe(QUARTER_HOUR_MS);
   });
 
-  test("a day's limit outlasts the windows in it", async () => {
+  test("keep a day's limit across the windows of that day", async () => {
     Object.assign(sandbox.x.limits, { dmLimit: 2, dmDayLimit: 3 });
     for (const status of [201, 201, 429]) expect((await send("ada_builds", "x")).status).toBe(status);
     sandbox.clock.advance(QUARTER_HOUR_MS);
@@ -64,15 +64,15 @@ describe("the sandbox's X limits as X does", () => {
     expect((await send("ada_builds", "x")).status).toBe(201);
   });
 
-  test("reading conversations has its own 15, shared by both ways", async () => {
+  test("count both ways of reading messages together, apart from sends", async () => {
     for (let read = 0; read < 15; read++) expect((await callX(sandbox, "/dm_events", access)).status).toBe(200);
     const path = `/dm_conversations/with/${personId(sandbox, "ada_builds")}/dm_events`;
     expect((await callX(sandbox, path, access)).status).toBe(429);
     expect((await send("ada_builds", "x")).status).toBe(201);
   });
 
-  test("headers are sometimes missing", async () => {
-    await postJson(`${sandbox.url}/_sandbox/limits`, { x: { rateHeaders: false } });
+  test("omit their headers if told to", async () => {
+    sandbox.x.limits.rateHeaders = false;
     const sent = await send("ada_builds", "x");
     expect([sent.status, sent.headers.get("x-rate-limit-remaining")]).toEqual([201, null]);
   });
@@ -84,7 +84,7 @@ describe("the sandbox's X limits as X does", () => {
     ["over_capacity", 503, "Service Unavailable", "about:blank"],
     ["client_forbidden", 403, "Client Forbidden", "https://api.twitter.com/2/problems/client-forbidden"],
     ["token_revoked", 401, "Unauthorized", "about:blank"],
-  ] as const)("%s: %p, and tokens are still given out", async (kind, status, title, type) => {
+  ] as const)("leave tokens available during the fault %s, answered with %p", async (kind, status, title, type) => {
     sandbox.faults.add({ network: "x", kind });
     const answer = await send("ada_builds", "x");
     expect([answer.status, await answer.json()]).toMatchObject([status, { title, type }]);
@@ -93,7 +93,7 @@ describe("the sandbox's X limits as X does", () => {
     expect(me.status).toBe(kind === "sender_restricted" ? 200 : status);
   });
 
-  test("a 429 by fault names the moment by the sandbox's clock", async () => {
+  test("reset a 429 from a fault by the sandbox's clock", async () => {
     sandbox.clock.advance(3_600_000);
     sandbox.faults.add({ network: "x", kind: "429", retryAfter: 90, path: "/messages" });
     const reset = header(await send("ada_builds", "x"), "x-rate-limit-reset") * 1000;

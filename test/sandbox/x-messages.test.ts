@@ -9,7 +9,7 @@ interface Events {
   readonly meta: { readonly result_count: number; readonly next_token?: string; readonly previous_token?: string };
 }
 
-describe("the sandbox's X carries messages as X does", () => {
+describe("direct messages on the sandbox's X", () => {
   let sandbox: Sandbox;
   let access: string;
   beforeEach(async () => {
@@ -26,7 +26,7 @@ describe("the sandbox's X carries messages as X does", () => {
   };
   const ALL = "dm_event.fields=id,event_type,text,created_at,dm_conversation_id,entities&expansions=sender_id";
 
-  test("a message: 201 with ids, links wrapped in look-ups, not de-duplicated", async () => {
+  test("answer a send with 201 and ids, shorten links, and are not deduplicated", async () => {
     const text = "Hi: https://go.example/welcome?a=1.";
     const sent = await send("ada_builds", { text });
     expect([sent.status, await sent.json()]).toEqual([
@@ -46,7 +46,7 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(includes?.users.map(({ id }) => id)).toEqual([sender]);
   });
 
-  test("a bare name is a link too, and three characters are escaped as in HTML", async () => {
+  test("shorten a bare domain too, and escape three characters as in HTML", async () => {
     await send("ada_builds", { text: "R&D <3 at example.com/a and b@example.com" });
     const event = (await events(ALL)).data?.[0] ?? {};
     expect(event["text"]).toMatch(/^R&amp;D &lt;3 at https:\/\/t\.co\/\w{10} and b@example\.com$/);
@@ -55,7 +55,7 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(url).toMatchObject({ expanded_url: "http://example.com/a", display_url: "example.com/a" });
   });
 
-  test("look-ups: newest first, in pages, default fields, nothing of others", async () => {
+  test("are listed newest first, in pages, with default fields, per conversation", async () => {
     for (const text of ["1", "2", "3"]) await send("ada_builds", { text });
     await send("grace_codes", { text: "for Grace" });
     const first = await events("max_results=2");
@@ -75,7 +75,7 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(await events("event_types=ParticipantsJoin")).toEqual({ meta: { result_count: 0 } });
   });
 
-  test("every page with messages has both tokens, also a short one and the last; only behind that there is no next", async () => {
+  test("have both page tokens on every page with messages, even the last", async () => {
     for (const text of ["1", "2", "3"]) await send("ada_builds", { text });
     const only = await events();
     expect(only.meta).toEqual({
@@ -92,22 +92,22 @@ describe("the sandbox's X carries messages as X does", () => {
     expect(await events(`pagination_token=${first.meta.previous_token}`)).toMatchObject({ meta: { result_count: 0 } });
   });
 
-  test("what X documents and no message here has is taken and left out", async () => {
+  test("accept documented fields that the sandbox lacks and leave them out", async () => {
     await send("ada_builds", { text: "1" });
     const fields = "user.fields=confirmed_email,subscribes_to_you,subscription,protected";
     const { includes } = await events(`expansions=sender_id,referenced_posts&${fields}`);
     expect(includes?.users).toEqual([{ ...includes?.users[0], protected: false } as never]);
   });
 
-  test("one person who may get no message from X is refused in other words than a closed one, and the next is not", async () => {
-    const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"));
-    await postJson(`${sandbox.url}/_sandbox/people`, [{ ...ada, not_permitted: true }]);
+  test("are refused as not permitted by one recipient and accepted by the next", async () => {
+    const ada = sandbox.x.people.get(personId(sandbox, "ada_builds"))!;
+    sandbox.x.people.set(ada.id, { ...ada, not_permitted: true });
     const refused = await send("ada_builds", { text: "x" });
     expect([refused.status, await refused.json()]).toMatchObject([403, { detail: "This operation is not permitted." }]);
     expect((await send("grace_codes", { text: "x" })).status).toBe(201);
   });
 
-  test("cursors that repeat, by fault: each page leads to itself", async () => {
+  test("have pages that lead to themselves under the fault repeated_cursor", async () => {
     sandbox.faults.add({ network: "x", kind: "repeated_cursor", path: "/dm_events" });
     const empty = await events("", "yuki_dev");
     const token = empty.meta.next_token ?? "";
@@ -124,11 +124,11 @@ describe("the sandbox's X carries messages as X does", () => {
     "event_types=Like",
     "max_results=101",
     "max_results=0",
-  ])("a look-up with %s is refused", async (query) => {
+  ])("are not listed with the invalid query %s", async (query) => {
     expect(await events(query)).toMatchObject({ title: "Invalid Request" });
   });
 
-  test("a person writes to us; after 30 days nothing is shown any more", async () => {
+  test("arrive from a recipient, and are hidden after 30 days", async () => {
     const from = personId(sandbox, "ada_builds");
     await postJson(`${sandbox.url}/_sandbox/inbound`, { from: "ada_builds", to: "acme_team", text: "stop" });
     expect((await events(ALL)).data).toMatchObject([{ sender_id: from, text: "stop" }]);
@@ -139,7 +139,7 @@ describe("the sandbox's X carries messages as X does", () => {
     expect((await events(ALL)).meta.result_count).toBe(0);
   });
 
-  test("what is refused: closed people, ourselves, unknown members of the body, empty and long texts", async () => {
+  test("are refused to closed recipients or ourselves, and with an invalid body", async () => {
     for (const username of ["closed_carl", "late_lena", "private_pia", "acme_team"]) {
       const closed = await send(username, { text: "x" });
       expect([closed.status, ((await closed.json()) as { detail: string }).detail]).toEqual([
@@ -154,7 +154,7 @@ describe("the sandbox's X carries messages as X does", () => {
     expect([...sandbox.x.accepted]).toEqual([[personId(sandbox, "ada_builds"), 1]]);
   });
 
-  test("sending wants dm.write and dm.read", async () => {
+  test("require the scopes dm.write and dm.read to be sent", async () => {
     for (const scope of ["users.read tweet.read dm.read", "users.read tweet.read dm.write"]) {
       const { access_token } = await authorized(sandbox, scope);
       const path = `/dm_conversations/with/${personId(sandbox, "ada_builds")}/messages`;
@@ -163,7 +163,7 @@ describe("the sandbox's X carries messages as X does", () => {
     }
   });
 
-  test("an accepted message shows only after the late commit", async () => {
+  test("are shown only after a late commit", async () => {
     sandbox.x.limits.lateCommitMs = 5_000;
     await send("ada_builds", { text: "slow" });
     expect((await events()).meta.result_count).toBe(0);

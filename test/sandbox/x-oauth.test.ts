@@ -2,9 +2,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/settings.ts";
+import { revokeAll } from "../../sandbox/x/tokens.ts";
 import { ALL_SCOPES, authorizationCode, authorized, callX, postForm, REDIRECT, type Tokens } from "./client.ts";
 
-describe("the sandbox's X gives tokens no more easily than X", () => {
+describe("the sandbox's OAuth server of X", () => {
   let sandbox: Sandbox;
   beforeEach(async () => {
     sandbox = await startSandbox();
@@ -25,7 +26,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
   const refresh = (refresh_token: string): Promise<Response> => token({ grant_type: "refresh_token", refresh_token });
   const me = async (access: string): Promise<number> => (await callX(sandbox, "/users/me", access)).status;
 
-  test("PKCE is verified, and a code that failed is used up", async () => {
+  test("verifies PKCE and consumes a code that failed", async () => {
     const { code, verifier } = await authorizationCode(sandbox);
     const form = { grant_type: "authorization_code", code, redirect_uri: REDIRECT };
     await refused(
@@ -35,7 +36,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     await refused(await token({ ...form, code_verifier: verifier }), CODE);
   });
 
-  test("a code works once, for 30 seconds, and for its own redirect", async () => {
+  test("accepts a code once, for 30 seconds, and only for its own redirect", async () => {
     const first = await authorizationCode(sandbox);
     const form = { grant_type: "authorization_code", redirect_uri: REDIRECT };
     const good = { ...form, code: first.code, code_verifier: first.verifier };
@@ -58,7 +59,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     );
   });
 
-  test("what is missing is named; only forms are taken", async () => {
+  test("names a missing parameter and accepts only forms", async () => {
     await refused(await token({ grant_type: "authorization_code" }), "Missing required parameter [code].");
     await refused(await token({ grant_type: "refresh_token" }), "Missing required parameter [refresh_token].");
     expect((await token({ grant_type: "password" })).status).toBe(400);
@@ -76,7 +77,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
   const MISSING = { error: "unauthorized_client", error_description: "Missing valid authorization header" };
   const FAILED = { error: "invalid_client", error_description: "Client authentication failed." };
 
-  test("a confidential client identifies itself by raw Basic: not percent-encoded, not by its id alone", async () => {
+  test("requires raw Basic credentials of a confidential client, not percent-encoded ones", async () => {
     const { clientId, clientSecret } = sandbox.x;
     const encoded = clientSecret.replaceAll("-", "%2D").replaceAll("_", "%5F");
     const form = { grant_type: "refresh_token", refresh_token: "x", client_id: clientId };
@@ -87,7 +88,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     expect((await token(form)).status).toBe(400);
   });
 
-  test("where it follows RFC 6749, id and secret are form-encoded inside Basic, and raw ones are read so", async () => {
+  test("requires form-encoded Basic credentials where it follows RFC 6749", async () => {
     const clientSecret = "a%2Bb+c";
     await using strict = await startSandbox({ xApp: { basic: "form", clientSecret } });
     const { clientId } = strict.x;
@@ -99,7 +100,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
       expect(await answered(await ask(password))).toEqual([401, 'Basic realm="oauth"', FAILED]);
   });
 
-  test("a public client has its id in the body, and no secret", async () => {
+  test("accepts a public client by the id in the body, without a secret", async () => {
     await using open = await startSandbox({ xApp: { publicClient: true } });
     expect(settingsOf(open)).not.toHaveProperty("X_CLIENT_SECRET");
     const { code, verifier } = await authorizationCode(open);
@@ -108,7 +109,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     expect((await postForm(open, "token", { ...form, client_id: open.x.clientId }, null)).status).toBe(200);
   });
 
-  test("refresh tokens rotate; a used one again ends the whole family", async () => {
+  test("rotates refresh tokens; reuse of one ends the whole family", async () => {
     const first = await authorized(sandbox);
     const renewed = (await (await refresh(first.refresh_token)).json()) as Tokens;
     expect(renewed.refresh_token).not.toBe(first.refresh_token);
@@ -119,7 +120,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     expect(sandbox.x.refreshUses.get(first.refresh_token)).toBe(2);
   });
 
-  test("an access token lives two hours, a refresh token half a year and only with offline.access", async () => {
+  test("ends access tokens after two hours and refresh tokens after half a year", async () => {
     const { access_token, refresh_token } = await authorized(sandbox);
     sandbox.clock.advance(7_199_000);
     expect(await me(access_token)).toBe(200);
@@ -130,7 +131,7 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     await refused(await refresh(refresh_token), TOKEN);
   });
 
-  test("revoking: an access token ends itself, a refresh token all that came from it", async () => {
+  test("revokes an access token alone, or a refresh token with its access tokens", async () => {
     const first = await authorized(sandbox);
     expect((await postForm(sandbox, "revoke", { token: first.access_token })).status).toBe(200);
     expect(await me(first.access_token)).toBe(401);
@@ -141,9 +142,9 @@ describe("the sandbox's X gives tokens no more easily than X", () => {
     await refused(await refresh(renewed.refresh_token), TOKEN);
   });
 
-  test("a person who removes the app ends every grant", async () => {
+  test("ends every grant when the user removes the app", async () => {
     const { access_token, refresh_token } = await authorized(sandbox);
-    await fetch(`${sandbox.url}/_sandbox/x/revoke`, { method: "POST" });
+    revokeAll(sandbox.x);
     expect(await me(access_token)).toBe(401);
     await refused(await refresh(refresh_token), TOKEN);
     expect(await me((await authorized(sandbox)).access_token)).toBe(200);

@@ -1,7 +1,8 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
-import { authorized, callX, personId, postJson } from "./client.ts";
+import { publish } from "../../sandbox/x/posts.ts";
+import { authorized, callX, personId } from "./client.ts";
 
 interface Posts {
   readonly data?: Record<string, string>[];
@@ -11,7 +12,7 @@ interface Posts {
 
 const DAY_MS = 24 * 3_600_000;
 
-describe("the sandbox's X searches posts as X does", () => {
+describe("the sandbox's post search of X", () => {
   let sandbox: Sandbox;
   let access: string;
   beforeEach(async () => {
@@ -23,12 +24,10 @@ describe("the sandbox's X searches posts as X does", () => {
   const search = (query: string): Promise<Response> => callX(sandbox, `/tweets/search/recent?${query}`, access);
   const found = async (query: string): Promise<Posts> => (await (await search(query)).json()) as Posts;
   const textsOf = ({ data = [] }: Posts) => data.map(({ text }) => text);
-  const post = async (from: string, text: string): Promise<string> => {
-    const answer = await postJson(`${sandbox.url}/_sandbox/post`, { from, text });
-    return ((await answer.json()) as { id: string }).id;
-  };
+  const personNamed = (username: string) => sandbox.x.people.get(personId(sandbox, username))!;
+  const post = (from: string, text: string): string => publish(sandbox.x, personNamed(from), text).id;
 
-  test("a search gives posts, newest first, and their authors when expanded", async () => {
+  test("returns posts, newest first, with their authors if expanded", async () => {
     const page = await found("query=link%20tracking%20-is:retweet&expansions=author_id");
     const authors = ["ada_builds", "linus_k", "late_lena"].map((name) => personId(sandbox, name));
     expect(page.data?.map(({ author_id }) => author_id)).toEqual(authors);
@@ -40,15 +39,15 @@ describe("the sandbox's X searches posts as X does", () => {
     expect(await found("query=zebra")).toEqual({ meta: { result_count: 0 } });
   });
 
-  test("an author of several posts is included once", async () => {
-    for (const text of ["zebra one", "zebra two"]) await post("yuki_dev", text);
+  test("includes an author of several posts once", async () => {
+    for (const text of ["zebra one", "zebra two"]) post("yuki_dev", text);
     const page = await found("query=zebra&expansions=author_id");
     expect(textsOf(page)).toEqual(["zebra two", "zebra one"]);
     expect(page.includes?.users).toHaveLength(1);
   });
 
-  test("results come in pages", async () => {
-    for (let number = 0; number < 12; number++) await post("yuki_dev", `zebra ${number}`);
+  test("returns results in pages", async () => {
+    for (let number = 0; number < 12; number++) post("yuki_dev", `zebra ${number}`);
     const first = await found("query=zebra");
     const second = await found(`query=zebra&next_token=${String(first.meta["next_token"])}`);
     expect([first.meta.result_count, second.meta.result_count]).toEqual([10, 2]);
@@ -56,20 +55,18 @@ describe("the sandbox's X searches posts as X does", () => {
     expect((await search(`query=horse&next_token=${String(first.meta["next_token"])}`)).status).toBe(400);
   });
 
-  test("since_id leaves out that post and all before it", async () => {
+  test("leaves out the post since_id and all before it", async () => {
     const newest = (await found("query=link%20tracking")).meta["newest_id"];
     const since = `query=link%20tracking&since_id=${String(newest)}`;
     expect(await found(since)).toEqual({ meta: { result_count: 0 } });
-    await post("grace_codes", "link tracking, once more");
-    const people = [...sandbox.x.people.values()].map((person) =>
-      person.username === "mina_designs" ? { ...person, post: "my link tracking" } : person,
-    );
-    await postJson(`${sandbox.url}/_sandbox/people`, people);
+    post("grace_codes", "link tracking, once more");
+    const mina = personNamed("mina_designs");
+    sandbox.x.people.set(mina.id, { ...mina, post: "my link tracking" });
     expect(textsOf(await found(since))).toEqual(["my link tracking", "link tracking, once more"]);
   });
 
-  test("since_id wants a post of the last 7 days", async () => {
-    const id = await post("grace_codes", "zebra");
+  test("requires since_id to be a post of the last 7 days", async () => {
+    const id = post("grace_codes", "zebra");
     expect((await search(`query=zebra&since_id=${id}`)).status).toBe(200);
     expect((await search("query=zebra&since_id=soon")).status).toBe(400);
     sandbox.clock.advance(7 * DAY_MS);
@@ -91,10 +88,10 @@ describe("the sandbox's X searches posts as X does", () => {
     ]);
   });
 
-  test("posts of the last 7 days are found, and none of people who are gone or protected", async () => {
-    await post("grace_codes", "zebra");
-    await post("yuki_dev", "zebra crossing");
-    await post("acme_team", "our zebra");
+  test("finds posts of the last 7 days, except by deleted or protected users", async () => {
+    post("grace_codes", "zebra");
+    post("yuki_dev", "zebra crossing");
+    post("acme_team", "our zebra");
     expect(textsOf(await found("query=zebra"))).toEqual(["our zebra", "zebra crossing", "zebra"]);
     for (const [username, change] of [
       ["grace_codes", { exists: false }],
@@ -116,7 +113,7 @@ describe("the sandbox's X searches posts as X does", () => {
     "query=lang:en",
     "query=zebra&max_results=9",
     "query=a&expansions=b",
-  ])("%s is refused", async (wrong) => {
+  ])("refuses the query %s", async (wrong) => {
     expect((await search(wrong)).status).toBe(400);
   });
 });

@@ -14,7 +14,7 @@ const suspended = {
   credential: "a keyed hash",
 } as const;
 
-test("a line of what a request brought about names that request and its trace", async () => {
+test("a log line names the request that caused its event, and the trace", async () => {
   await using world = await openApp();
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
@@ -63,9 +63,9 @@ test.each<[NewEvent, object]>([
   ],
   [
     { type: "RunAbandoned", data: { run_id: "run-1", ...counts } },
-    { level: "warn", message: "a run has ended with its process", run_id: "run-1", ...counts },
+    { level: "warn", message: "a run has ended because its process died", run_id: "run-1", ...counts },
   ],
-])("leaves a line: %j", async (newEvent, line) => {
+])("the event is logged: %j", async (newEvent, line) => {
   await using world = await openApp();
   const lines: string[] = [];
   const logger = createLogger(

@@ -12,14 +12,14 @@ const WEBHOOK = {
 const digestOf = (more: Record<string, string>): string =>
   ownInstance(loadConfig({ ...WEBHOOK, ...more }, () => "")).configuration;
 
-test("an instance by which the webhook would carry something else shows itself as configured otherwise", () => {
+test("an instance's configuration digest depends on the webhook's events and order", () => {
   const digest = digestOf({});
   expect(digestOf({ WEBHOOK_EVENTS: "RunFinished,LinkClicked" })).toBe(digest);
   expect(digestOf({ WEBHOOK_EVENTS: "LinkClicked" })).not.toBe(digest);
   expect(digestOf({ WEBHOOK_ORDER: "stream" })).not.toBe(digest);
 });
 
-test("no secret is in what it shows, nor in the digest of it", () => {
+test("the digest does not depend on the webhook's secret and address", () => {
   const WEBHOOK_SECRET = `whsec_${Buffer.alloc(32, "b").toString("base64")}`;
   expect(digestOf({ WEBHOOK_SECRET, WEBHOOK_URL: "https://other.example/hook" })).toBe(digestOf({}));
 });

@@ -18,13 +18,13 @@ const namedIn = (pattern: RegExp, texts: readonly string[] = [text]): readonly s
   ...new Set(texts.flatMap((one) => [...one.matchAll(pattern)]).map(([, name]) => name!)),
 ];
 
-test("each file that the map or a decision names is there", () => {
+test("each file named by the map or a decision exists", () => {
   const named = namedIn(/([\w./-]+\.(?:tsx?|sql|css)\b)/g, [text, ...decisions]);
   expect(named.length).toBeGreaterThan(100);
   expect(named.filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))).toEqual([]);
 });
 
-test("each room of the service has its line on the map, and stands on the drawing of the floors", () => {
+test("each folder of src is on the map and in the drawing of the floors", () => {
   const rooms = readdirSync(join(ROOT, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const lines = new Set(namedIn(/^ {2}([\w-]+)\/ /gm));
   expect(rooms.map(({ name }) => name).filter((room) => !lines.has(room))).toEqual([]);
@@ -32,7 +32,7 @@ test("each room of the service has its line on the map, and stands on the drawin
   expect(FLOORS.flat().filter((room) => !drawn.has(room.replace(/\.ts$/, "")))).toEqual([]);
 });
 
-test("each name of the code that a decision relies on is in the code", () => {
+test("each code name in the map or a decision exists in the code", () => {
   const sources = files.filter(
     (file) => /^(?:src|events|projections)\/.*\.tsx?$/.test(file) && !/\/(?:test|faults|bench)\//.test(file),
   );
@@ -55,7 +55,6 @@ const MACHINE_TIME = [
   "src/platform/log-uncaught-errors.ts",
   "src/metrics/metrics.ts",
   "src/service/shown-configuration.ts",
-  "src/commands/development/demo-history.ts",
   "src/commands/development/demo.ts",
   "src/commands/doctor.ts",
   "src/service/examine-installation.ts",
@@ -75,7 +74,7 @@ const MACHINE_TIME = [
   "src/networks/s3/segment-storage.ts",
 ];
 
-test("nothing else asks the machine for the time: what is decided is decided by the log's", () => {
+test("only the listed files read the machine's clock; decisions use the log's", () => {
   const asking = files.filter(
     (file) =>
       /^src\/.*\.tsx?$/.test(file) && /\bsystemClock\b|\bDate\.now\b/.test(readFileSync(join(ROOT, file), "utf8")),

@@ -7,25 +7,28 @@ import { loadOperations } from "../../src/operations.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-/** Separate processes, and modules that commands share: a terminal, a parser, files that an operator names. */
+/**
+ * Files beside the commands that are none: separate processes, and modules that commands share, such as a terminal, a
+ * parser, files that an operator names.
+ */
 const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src\/commands\/(?:serve|mcp)\.ts$/;
 
 /** Longest file of a command, which only parses flags, calls one function of a room and words the answer. */
 const LINES_MAX = 250;
 
-/** Allowed imports of a command from these modules: it may read what an operator names and parse its notation. */
+/** Imports that a command may have from these modules: it may read what an operator names and parse its notation. */
 const TAKEN: Readonly<Record<string, readonly string[]>> = {
   "node:fs": ["existsSync", "readFileSync"],
   "node:net": ["isIP"],
   "node:os": ["availableParallelism"],
   "node:path": ["relative"],
   "@sinclair/typebox/value": ["Value"],
-  "eventstore-lite": ["formatPublicKey", "parsePublicKey", "parseVerifierKey", "SigningKeyRefused"],
+  "eventstore-lite/proof": ["formatPublicKey", "parsePublicKey", "parseVerifierKey", "SigningKeyRefused"],
 };
 
 /** Our modules that write the log, open secrets, call networks or assemble a service. */
 const ENGINES =
-  /^src\/(?:vault\/|networks\/(?!hide-codes\.ts)|log\/(?:decide-and-append|lease|store-backends|log-files)\.ts|service\/service\.ts)/;
+  /^src\/(?:vault\/|networks\/(?!hide-personal-codes\.ts)|log\/(?:decide-and-append|lease|store-backends|log-files)\.ts|service\/service\.ts)/;
 
 const IMPORT = /^(import(?: type)?|\} from|export .* from)(?:\s*\{([^}]*)\} from)?\s*"([^"]+)";$/gm;
 
@@ -53,7 +56,7 @@ function enginesIn(file: string, text: string): readonly string[] {
 
 const files = [...new Bun.Glob("src/commands/**/*.ts").scanSync(ROOT)].filter((file) => !ARE_NO_COMMANDS.test(file));
 
-test("a command's file holds no engine", () => {
+test("a command's file imports no engine", () => {
   expect(files.length).toBeGreaterThan(20);
   expect(files.flatMap((file) => enginesIn(file, readFileSync(join(ROOT, file), "utf8")))).toEqual([]);
 });
@@ -61,22 +64,22 @@ test("a command's file holds no engine", () => {
 test.each([
   ["writes a file", 'import { existsSync, writeFileSync } from "node:fs";', "writeFileSync of node:fs"],
   ["serves", 'import { createServer } from "node:http";', "createServer of node:http"],
-  ["seals segments", 'import { sealSegments } from "eventstore-lite";', "sealSegments of eventstore-lite"],
-  ["opens the vault", 'import {\n  type Vault,\n  openVault,\n} from "../vault/vault.ts";', "../vault/vault.ts"],
   [
-    "calls a store of objects",
-    'import { createS3Client } from "../networks/s3/client.ts";',
-    "../networks/s3/client.ts",
+    "seals segments",
+    'import { sealSegments } from "eventstore-lite/segments";',
+    "sealSegments of eventstore-lite/segments",
   ],
-  ["decides", 'import { handle } from "../log/decide-and-append.ts";', "../log/decide-and-append.ts"],
+  ["opens the vault", 'import {\n  type Vault,\n  openVault,\n} from "../vault/vault.ts";', "../vault/vault.ts"],
+  ["calls an object store", 'import { createS3Client } from "../networks/s3/client.ts";', "../networks/s3/client.ts"],
+  ["decides and appends", 'import { handle } from "../log/decide-and-append.ts";', "../log/decide-and-append.ts"],
   ["appends", "await eventLog.append(stream, events);", ".append"],
-  ["keeps states", "await store.snapshots.save(name, state);", ".snapshots"],
+  ["stores states", "await store.snapshots.save(name, state);", ".snapshots"],
   ["is long", "\n".repeat(LINES_MAX + 1), `${LINES_MAX + 1} lines`],
-])("one that %s is found", (_what, text, finding) => {
+])("a command that %s is reported", (_what, text, finding) => {
   expect(enginesIn("src/commands/some.ts", text)).toEqual([`src/commands/some.ts: ${finding}`]);
 });
 
-test("types, and what an operator names, are no engine", () => {
+test("imports of types and of file reading are allowed", () => {
   const text = ['import type { Vault } from "../vault/vault.ts";', 'import { readFileSync } from "node:fs";'].join(
     "\n",
   );
@@ -134,7 +137,7 @@ const BY_HAND: Readonly<Record<string, readonly string[]>> = {
 
 const COMMAND = /new Command\("([a-z-]+)"/g;
 
-test("a command is an operation, or is listed here with what makes it none", () => {
+test("a command is an operation, or is listed here with the reason", () => {
   const made = [...new Bun.Glob("**/*.ts").scanSync(join(ROOT, "src/commands"))]
     .filter((file) => !file.startsWith("shared/"))
     .flatMap((file) => {
@@ -144,7 +147,7 @@ test("a command is an operation, or is listed here with what makes it none", () 
   expect(made.toSorted()).toEqual(Object.values(BY_HAND).flat().toSorted());
 });
 
-test("an operation has an endpoint beside its command, and no other handler answers by its id", async () => {
+test("an operation has exactly one endpoint, and no handwritten handler", async () => {
   const operations = await loadOperations();
   const ids = describeEndpoints().map(({ id }) => id);
   expect(operations.filter(({ id }) => ids.filter((one) => one === id).length !== 1)).toEqual([]);

@@ -13,13 +13,13 @@ const DECISIONS_MAX = 45;
 const DECISION_WORDS_MAX = 180;
 const PARAGRAPH_CHARACTERS_MAX = 500;
 
-test("ARCHITECTURE.md is read in a quarter of an hour", () => {
+test("ARCHITECTURE.md has at most 2,500 words", () => {
   const architecture = documents.find(({ path }) => path === "ARCHITECTURE.md");
   expect(countWords(architecture?.text ?? "")).toBeWithin(500, ARCHITECTURE_WORDS_MAX + 1);
 });
 
 describe("a decision", () => {
-  test("has its reason, what was rejected and its cost, in few words", () => {
+  test("has its four sections in at most 180 words", () => {
     expect(decisions.length).toBeWithin(30, DECISIONS_MAX + 1);
     const headings = ({ text }: { text: string }): readonly string[] => text.match(/^##+ .+$/gm) ?? [];
     const wrong = decisions.filter(
@@ -30,7 +30,7 @@ describe("a decision", () => {
     expect(wrong.map(({ path, text }) => [path, countWords(text)])).toEqual([]);
   });
 
-  test("has a number of its own, its title, and a line in the index", () => {
+  test("has a unique number, a title and a line in the index", () => {
     const numbers = decisions.map(({ path }) => Number(/\d+/.exec(path)?.[0]));
     expect(new Set(numbers).size).toBe(numbers.length);
     const index = documents.find(({ path }) => path === "docs/decisions/README.md")?.text ?? "";
@@ -49,14 +49,14 @@ test.each(documents.map(({ path }) => path))("%s has short paragraphs", (path) =
   expect(long.map((paragraph) => `${paragraph.length}: ${paragraph.slice(0, 60)}`)).toEqual([]);
 });
 
-test("every relative link leads to a file, and to a heading of it", () => {
+test("every relative link leads to an existing file and heading", () => {
   const broken = documents.flatMap((document) =>
     brokenLinks(ROOT, document).map((link) => `${document.path}: ${link}`),
   );
   expect(broken).toEqual([]);
 });
 
-test("every path in backticks leads to a file", () => {
+test("every path in backticks exists", () => {
   const broken = documents.flatMap((document) =>
     brokenPaths(ROOT, document).map((path) => `${document.path}: ${path}`),
   );
@@ -72,7 +72,7 @@ describe("the table of guarantees", () => {
     .map(([, promise = "", ...cells]) => ({ promise, cells: cells.slice(0, -1) }))
     .filter(({ promise }) => promise !== "Promise" && !/^-+$/.test(promise));
 
-  test("names in each cell tests that exist", () => {
+  test("names existing tests in each cell", () => {
     expect(rows.length).toBeGreaterThan(10);
     const isProved = (cell: string): boolean => {
       const files = [...cell.matchAll(/\]\(\.\.\/([^)]+)\)/g)].map(([, file = ""]) => file);
@@ -86,14 +86,14 @@ describe("the table of guarantees", () => {
     expect(rows.filter(({ cells }) => cells.length !== 4)).toEqual([]);
   });
 
-  test("explains each limit that it names", () => {
+  test("explains each limit that it refers to", () => {
     const named = [...text.matchAll(/holds? (?:with a limit )?\((\d+)\)/g)].map(([, number]) => Number(number));
     const explained = [...text.matchAll(/^(\d+)\. /gm)].map(([, number]) => Number(number));
     expect([...new Set(named)].sort((a, b) => a - b)).toEqual(explained);
   });
 });
 
-test("what is wrong is quoted in the words of the program", () => {
+test("each message quoted in docs/troubleshooting.md occurs in the code", () => {
   const text = documents.find(({ path }) => path === "docs/troubleshooting.md")?.text ?? "";
   const quotes = [...text.matchAll(/^\| (?:\d{3} )?`([^`]+)`/gm)].flatMap(([, quote = ""]) => quote.split("…"));
   const files = ["src", "events"].flatMap((folder) => [
@@ -108,12 +108,12 @@ test("what is wrong is quoted in the words of the program", () => {
 });
 
 describe("the check itself", () => {
-  test("counts prose and list items, and neither tables nor code", () => {
+  test("counts prose and list items, but not tables and code", () => {
     const text = "# Title\n\nOne\nline.\n\n- a\n  goes on\n- b\n\n| x | y |\n| - | - |\n\n```\ncode\n```\n\n1. c\n";
     expect(paragraphsOf(text)).toEqual(["One line.", "- a goes on", "- b", "1. c"]);
   });
 
-  test("finds links and paths that lead nowhere", () => {
+  test("finds broken links and paths", () => {
     const text =
       "[a](none.md) [b](README.md#none) [c](README.md) [d](https://x.example) `src/none.ts` `src/*.ts` `src/`";
     const document = { path: "X.md", text };

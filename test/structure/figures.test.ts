@@ -12,7 +12,7 @@ const sentences = Map.groupBy(
   ([, file = ""]) => file,
 );
 
-/** The text of a file without comments, code blocks and test titles, and the sentences that it must contain. */
+/** Returns the text of a file without comments, code blocks and test titles, and the sentences that it must contain. */
 function read(file: string) {
   const lines = (sentences.get(file) ?? []).flatMap(([, , line = ""]) => line.split(" … "));
   const text = readFileSync(join(ROOT, file), "utf8");
@@ -25,7 +25,7 @@ function read(file: string) {
 const toPattern = (sentence: string): RegExp =>
   new RegExp(`(?<![\\d.])${RegExp.escape(simplify(sentence))}(?!\\d)`, "g");
 
-test.each([...sentences.keys()])("%s has its sentences of limits.txt, with the limits of the code", (file) => {
+test.each([...sentences.keys()])("%s has its sentences of limits.txt, with the constants' values", (file) => {
   const { text, expected } = read(file);
   expect(expected.filter((sentence) => text.search(toPattern(sentence)) < 0)).toEqual([]);
 });
@@ -33,11 +33,11 @@ test.each([...sentences.keys()])("%s has its sentences of limits.txt, with the l
 /** Documents with many other figures: changes, measurements, and the duration of tests. */
 const OTHER_FIGURES = /^(?:CHANGELOG|CONTRIBUTING|docs\/(?:performance|development))\.md$/;
 
-/** A single second, minute or hour counts only as a limit: "a minute" may be a rate. */
+/** Pattern of a figure in a text. A single second, minute or hour counts only as a limit: "a minute" may be a rate. */
 const FIGURE =
   /(?<![\w.,:/-])(?:(?!1 (?:second|minute|hour|day)\b)|(?<=\b(?:within|once|each|every|for|than) )(?!1 day))\d[\d.]* ?(?:ms|s|second|min|minute|hour|day|[KMG]i?B|bytes|characters|digits|events|rows|letters|streams|levels|attempts|requests|recipients|links|positions|places)\b/g;
 
-test("each figure with a unit in a document, or in a text of the code, is in limits.txt", () => {
+test("each figure with a unit in documents and texts of the code is in limits.txt", () => {
   const documents = ["*.md", "docs/*.md"].flatMap((glob) => [...new Bun.Glob(glob).scanSync(ROOT)]);
   const code = sourceFiles(ROOT).filter((file) => /^(?:src|projections)\//.test(file));
   const others = [...documents.filter((file) => !OTHER_FIGURES.test(file)), ...code].flatMap((file) => {

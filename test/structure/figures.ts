@@ -20,8 +20,8 @@ export const withoutComments = (code: string): string => code.replace(/\/\*[\s\S
 const REFERENCE = /(?:([\w/-]+):)?\b([A-Za-z]\w+)((?:\.[\w-]+)*)/g;
 
 /**
- * Evaluates `FILE:NAME.member + 2 * NAME` in the constants' own unit. The file name is needed if several files have the
- * constant.
+ * Evaluates an expression such as `FILE:NAME.member + 2 * NAME` in the unit of its constants. The file name is needed
+ * if several files have the constant.
  */
 function evaluate(expression: string, constants: Constants, here = ""): number {
   const numbers = expression.replace(REFERENCE, (_, file: string | undefined, name: string, members: string) => {

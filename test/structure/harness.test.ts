@@ -6,7 +6,7 @@ import { harnessesOf, testFiles } from "./harness.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 
-test("each test file says in its first line which harness it is on", () => {
+test("each test file names its harness in the first line", () => {
   const harnesses = harnessesOf(ROOT);
   const files = testFiles(ROOT);
   expect(files.length).toBeGreaterThan(150);

@@ -13,7 +13,11 @@ const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)["']([^"']+)["']/
 const PACKAGE = new Map([
   ["eventstore-lite", "events/eventstore-lite/src/index.ts"],
   ["eventstore-lite/postgres", "events/eventstore-lite/src/postgres.ts"],
+  ["eventstore-lite/segments", "events/eventstore-lite/src/segments.ts"],
+  ["eventstore-lite/proof", "events/eventstore-lite/src/proof.ts"],
+  ["eventstore-lite/testing", "events/eventstore-lite/src/testing.ts"],
   ["@reachlog/sandbox", "sandbox/sandbox.ts"],
+  ["@reachlog/sandbox/demo", "sandbox/demo.ts"],
   ["@reachlog/sandbox/settings", "sandbox/settings.ts"],
 ]);
 

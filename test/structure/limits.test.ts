@@ -12,6 +12,8 @@ const LIMITS = {
   smallFilesWithOneImporter: 4,
   functionsNamedOf: 0,
   namesExportedTwice: 0,
+  picks: 6,
+  filesOpeningALog: 1,
   pronouns: 0,
   pronounsInDocuments: 0,
   pronounsInTests: 0,

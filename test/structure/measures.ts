@@ -6,7 +6,7 @@ import { importsOf, sourceFiles } from "./imports.ts";
 
 /** Sizes that make the product harder to change; each has an upper limit in limits.test.ts. */
 export interface Measures {
-  /** Files in the fullest folder, without its subfolders. */
+  /** Number of files in the fullest folder, without its subfolders. */
   readonly filesInAFolder: number;
   readonly linesInAFile: number;
   /**
@@ -18,11 +18,23 @@ export interface Measures {
   readonly functionsNamedOf: readonly string[];
   /** Names that several files of `src` export. */
   readonly namesExportedTwice: readonly string[];
-  /** Pronouns in `src` that stand for an actor: the caller, the operator, the recipient, the instance, the network. */
+  /**
+   * Files of `src` with a picked type (`Pick<…>`), once for each: a function takes a whole context by its name, or the
+   * value that it needs.
+   */
+  readonly picks: readonly string[];
+  /**
+   * Files of `src` that start the projections of a log. Only one should, which opens a log with all that belongs to it.
+   */
+  readonly filesOpeningALog: readonly string[];
+  /**
+   * Number of pronouns in `src` that stand for an actor: the caller, the operator, the recipient, the instance, the
+   * network.
+   */
   readonly pronouns: number;
-  /** Such pronouns in the documents of operators and developers. */
+  /** Number of such pronouns in the documents of operators and developers. */
   readonly pronounsInDocuments: number;
-  /** Such pronouns in tests, except names of the networks such as `@everyone`. */
+  /** Number of such pronouns in tests, except names of the networks such as `@everyone`. */
   readonly pronounsInTests: number;
   /** Comments that begin with a relative pronoun or "Of", have over 240 characters, or more than three sentences. */
   readonly riddles: readonly string[];
@@ -35,6 +47,8 @@ export const SMALL_LINES = 60;
 const FUNCTION_NAMED_OF =
   /\bfunction\*?\s+(\w+Of)\b|\bconst\s+(\w+Of)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)(?::[^=]+)?\s*=>/g;
 const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
+const PICK = /\bPick</g;
+const STARTS_PROJECTIONS = /(?<!function )\bstartProjector\(/;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 
 /** All other files that people write, and those generated from them. */
@@ -72,6 +86,8 @@ export function measure(root: string): Measures {
     namesExportedTwice: [...exporters]
       .filter(([, where]) => new Set(where.map(({ file }) => file)).size > 1)
       .map(([name, where]) => `${name} (${where.map(({ file }) => file).join(", ")})`),
+    picks: [...texts].flatMap(([file, text]) => (text.match(PICK) ?? []).map(() => file)),
+    filesOpeningALog: [...texts].flatMap(([file, text]) => (STARTS_PROJECTIONS.test(text) ? [file] : [])),
     pronouns: countIn(texts.values(), PRONOUNS),
     pronounsInDocuments: countIn(
       documents.flatMap(({ path, text }) => (ACTORS_ARE_NAMED.test(path) ? [text] : [])),

@@ -42,7 +42,10 @@ const DIALECT: Readonly<Record<string, string>> = {
 
 const root = join(import.meta.dirname, "../..");
 
-/** The sandbox imitates other companies' servers and uses their words. */
+/**
+ * Files whose names are checked: all but those of the sandbox, which imitates other companies' servers and uses their
+ * words.
+ */
 const files = sourceFiles(root).filter((file) => !file.startsWith("sandbox/"));
 
 /** The words that a name consists of, in lower case. */
@@ -50,7 +53,7 @@ function wordsOf(name: string): readonly string[] {
   return name.split(/[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/).map((word) => word.toLowerCase());
 }
 
-/** The term "in flight" is used everywhere. */
+/** Pattern of the term "in flight", which is used everywhere, so its words are not checked. */
 const IN_FLIGHT = /in[-_ ]?flight/gi;
 
 function dialectIn(name: string): readonly string[] {
@@ -59,23 +62,23 @@ function dialectIn(name: string): readonly string[] {
   );
 }
 
-test("file names are the field's words", () => {
+test("file names use the field's words", () => {
   expect(files.flatMap((file) => dialectIn(basename(file, ".ts")))).toEqual([]);
 });
 
 const EXPORTED = /^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm;
 
-test("exported names are the field's words", () => {
+test("exported names use the field's words", () => {
   const found = files.flatMap((file) =>
     [...readFileSync(join(root, file), "utf8").matchAll(EXPORTED)].flatMap(([, name = ""]) => dialectIn(name)),
   );
   expect(found).toEqual([]);
 });
 
-test.each(["createJournal", "OWED_MAX", "tell-around", "XMLBox"])("%s is found", (name) => {
+test.each(["createJournal", "OWED_MAX", "tell-around", "XMLBox"])("%s is reported", (name) => {
   expect(dialectIn(name)).toHaveLength(1);
 });
 
-test.each(["Mailbox", "factory", "untold"])("%s is not", (name) => {
+test.each(["Mailbox", "factory", "untold"])("%s is not reported", (name) => {
   expect(dialectIn(name)).toEqual([]);
 });

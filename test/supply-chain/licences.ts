@@ -40,7 +40,7 @@ function licenceOf(root: string, { name, version, sha512 }: Locked): string {
   return license;
 }
 
-/** The folder of a package; its name may end in a hash of the installation's context. */
+/** Returns the folder in which a package is installed; its name may end in a hash of the installation's context. */
 function installed(root: string, name: string, version: string): string {
   const store = join(root, "node_modules/.bun");
   const folder = `${name.replace("/", "+")}@${version}`;

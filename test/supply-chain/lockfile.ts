@@ -3,23 +3,26 @@ import { join } from "node:path";
 
 /** A package as pinned by the lockfile. */
 export interface Locked {
-  /** Key in the lockfile: the name, preceded by that of the only package that needs this version, if there is one. */
+  /**
+   * Key of the package in the lockfile: the name, preceded by that of the only package that needs this version, if
+   * there is one.
+   */
   readonly key: string;
   readonly name: string;
   readonly version: string;
   /** SHA-512 of the download in base64; undefined for a part of this repository. */
   readonly sha512: string | undefined;
-  /** Source of the package; empty for the registry that the installing machine has configured. */
+  /** Source of the package's download; empty for the registry that the installing machine has configured. */
   readonly origin: string;
-  /** Keys of the required and the optional dependencies. */
+  /** Keys of the required and the optional dependencies of the package. */
   readonly needs: readonly string[];
-  /** True for a build of another package for one kind of machine, which is installed only there. */
+  /** True if the package is a build of another package for one kind of machine, which is installed only there. */
   readonly isBuild: boolean;
 }
 
 export interface Lockfile {
   readonly packages: ReadonlyMap<string, Locked>;
-  /** Keys of the packages that the repository's parts name, and of the ones that they need at run time. */
+  /** Keys of the packages that the repository's parts name; `runtime` has those that the parts need at run time. */
   readonly direct: readonly string[];
   readonly runtime: readonly string[];
   /** Packages that may run code during installation. */
@@ -93,7 +96,10 @@ function versionIn(folder: string): string {
   return (JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { version: string }).version;
 }
 
-/** Key of the version for this one package, or of the common version; undefined for a peer that is not installed. */
+/**
+ * Returns the lockfile's key for the version of `name` that the package `of` gets: its own, or the common one.
+ * Undefined for a peer that is not installed.
+ */
 function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | undefined {
   return [`${of}/${name}`, name].find((key) => keys.has(key));
 }

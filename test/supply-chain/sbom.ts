@@ -72,7 +72,9 @@ function link(
   }
 }
 
-/** A UUID derived from the lockfile (RFC 9562, version 8), so that another lockfile gives another bill. */
+/**
+ * Returns a UUID derived from the lockfile (RFC 9562, version 8), so that another lockfile gives another serial number.
+ */
 function serialOf(root: string): string {
   const hex = createHash("sha256")
     .update(readFileSync(join(root, "bun.lock")))

@@ -16,13 +16,13 @@ const testsIn = (row: string): readonly string[] =>
   [...row.matchAll(/\]\(\.\.\/((?:test|events)\/[\w./-]+\.ts)\)/g)].map(([, file = ""]) => file);
 
 describe("docs/security-requirements.md", () => {
-  test("says of each claim which tests show it", () => {
+  test("names the tests of each claim", () => {
     expect(rows.length).toBeGreaterThan(50);
     const unproved = rows.filter((row) => testsIn(row).length === 0 && !row.includes("by reading:"));
     expect(unproved).toEqual([]);
   });
 
-  test.each([...new Set(rows.flatMap(testsIn))])("names %s, which has tests", (file) => {
+  test.each([...new Set(rows.flatMap(testsIn))])("names %s, which contains tests", (file) => {
     expect(readFileSync(join(ROOT, file), "utf8")).toMatch(/\b(?:test|describe|Attack)\b/);
   });
 });

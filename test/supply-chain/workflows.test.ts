@@ -39,7 +39,7 @@ const workflows = filesOf(".github/workflows/*.yml").map(
 const stepsOf = ({ jobs }: Workflow): readonly Step[] => Object.values(jobs).flatMap(({ steps = [] }) => steps);
 
 describe.each(workflows)("%s", (file, workflow) => {
-  test("takes actions of others at one commit, whose version stands beside it", () => {
+  test("pins foreign actions to a commit, with the version in a comment", () => {
     const used = [...read(file).matchAll(/uses: ([^.\s]\S*)(.*)/g)].map(
       ([, action = "", beside = ""]) => action + beside,
     );
@@ -48,13 +48,13 @@ describe.each(workflows)("%s", (file, workflow) => {
     expect(used.length).toBe(stepsOf(workflow).filter(({ uses }) => uses !== undefined).length);
   });
 
-  test("may only read, unless a job says more, and leaves no token in its checkout", () => {
+  test("has read permission by default and leaves no token in its checkout", () => {
     expect(workflow.permissions).toEqual({ contents: "read" });
     const checkouts = stepsOf(workflow).filter(({ uses }) => uses?.startsWith("actions/checkout@"));
     expect(checkouts.filter((step) => step.with?.["persist-credentials"] !== false)).toEqual([]);
   });
 
-  test("runs scripts that there are, and hands none of an event's texts to a shell", () => {
+  test("runs existing scripts and passes no event text to a shell", () => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Readonly<Record<string, string>> };
     const commands = stepsOf(workflow).map(({ run = "" }) => run);
     const run = commands.flatMap((command) => [...command.matchAll(/ run ([\w:]+)/g)].map(([, name = ""]) => name));
@@ -63,8 +63,11 @@ describe.each(workflows)("%s", (file, workflow) => {
   });
 });
 
-/** Such a job uses neither a checkout nor a registry: it only runs pinned actions and GitHub's own client. */
-test("a job that may publish or attest runs no code of the project or of its dependencies", () => {
+/**
+ * Checks that a job with such rights uses neither a checkout nor a registry: it only runs pinned actions and GitHub's
+ * own client.
+ */
+test("a job with write permission runs no code of the project or its dependencies", () => {
   const trusted = workflows
     .flatMap(([, { jobs }]) => Object.values(jobs))
     .filter(({ permissions = {} }) => Object.values(permissions).includes("write"));
@@ -89,7 +92,7 @@ const PROJECT = [
   "docs/*.md",
 ];
 
-test("everything asks for one version of the runtime, that of package.json", () => {
+test("all files name the runtime version of package.json", () => {
   const { engines, devDependencies } = JSON.parse(read("package.json")) as {
     engines: { bun: string };
     devDependencies: Readonly<Record<string, string>>;
@@ -120,7 +123,7 @@ const NAMES = {
 /** Settings of the proxy itself. */
 const OF_THE_PROXY = ["REACHLOG_SITE", "REACHLOG_UPSTREAM"];
 
-test("each credential that the drop-in hands out is one that it loads", () => {
+test("the systemd drop-in loads each credential that it passes on", () => {
   const text = read("deploy/credentials.conf");
   const loaded = [...text.matchAll(/^LoadCredential=(\w+):/gm)].map(([, name]) => name);
   expect([...text.matchAll(/_FILE=%d\/(\w+)$/gm)].map(([, name]) => name)).toEqual(loaded);
@@ -133,11 +136,11 @@ describe("the nightly backup", () => {
     line.replaceAll("$$", "$").replaceAll("%%", "%"),
   );
 
-  test("goes where the unit may write", () => {
+  test("goes to a folder that the unit may write", () => {
     expect(/^ReadWritePaths=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain(folder);
   });
 
-  test("is incremental and proved, goes to another folder once one refuses it, and leaves none for longer than a week", async () => {
+  test("is incremental and proved, changes folder after a refusal, and removes old folders", async () => {
     using place = temporaryFolder();
     const program = place.file("reachlog");
     writeFileSync(program, `#!/bin/sh\nexec ${onRuntime([]).join(" ")} "$@"\n`, { mode: 0o700 });
@@ -167,7 +170,7 @@ describe("the nightly backup", () => {
 });
 
 test.each(["deploy/compose.yaml", "deploy/compose.postgresql.yaml"])(
-  "each secret of the containers of %s is one that they are given",
+  "the containers of %s use exactly the secrets that they are given",
   (file) => {
     const { services, secrets } = Bun.YAML.parse(read(file)) as {
       services: Record<string, { environment: Record<string, string>; secrets?: string[] }>;
@@ -182,7 +185,7 @@ test.each(["deploy/compose.yaml", "deploy/compose.postgresql.yaml"])(
   },
 );
 
-test("the image starts its program, and asks for its health, without a shell", () => {
+test("the image starts its program and checks its health without a shell", () => {
   const text = read("deploy/Dockerfile");
   const asked = [...text.matchAll(/^(?:HEALTHCHECK .* CMD|ENTRYPOINT|CMD) (.*)$/gm)].map(([, form = ""]) => form);
   const [health, program, start] = asked.map((form) => JSON.parse(form) as string[]);
@@ -196,7 +199,7 @@ test("the image starts its program, and asks for its health, without a shell", (
   }
 });
 
-test("a cluster asks its instances at the addresses of the probes, and keeps some of them", () => {
+test("the Kubernetes probes use existing endpoints, and a disruption keeps some instances", () => {
   interface Probe {
     readonly httpGet: { readonly path: string };
   }
@@ -213,7 +216,7 @@ test("a cluster asks its instances at the addresses of the probes, and keeps som
   expect(budget.spec.minAvailable).toBeLessThan(deployment.spec.replicas);
 });
 
-test.each(Object.entries(NAMES))("%s names only settings that there are", (file, name) => {
+test.each(Object.entries(NAMES))("%s names only existing settings", (file, name) => {
   const named = [...read(file).matchAll(name)].map(([, setting = ""]) => setting);
   expect(named.length).toBeGreaterThan(1);
   expect(named.filter((one) => !settingNames.has(one) && !OF_THE_PROXY.includes(one))).toEqual([]);

@@ -27,7 +27,7 @@ test.each([
   ["“Hi {{name}}”\n", "begins and ends with “ and ”"],
   ["'Hi {{name}}'", "begins and ends with ' and '"],
   ["Hi\u001b[31m", "line 1: the control character U+001B is sent"],
-])("%j is warned of, once", (text, warning) => {
+])("%j causes one warning", (text, warning) => {
   expect(warnOfSlips(text)).toEqual([expect.stringContaining(warning)]);
 });
 
@@ -37,6 +37,6 @@ test.each([
   'He said "hi" to me, and "bye"!',
   "ÂGE D'OR, CHÂTEAU, SÃO PAULO, Grüße",
   "---",
-])("%j is not", (text) => {
+])("%j causes no warning", (text) => {
   expect(warnOfSlips(text)).toEqual([]);
 });

@@ -1,13 +1,16 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { createStopWords } from "../../src/outreach/stop-words.ts";
 import { checkOptOut } from "../../src/template/opt-out.ts";
+import { createOptOutCode, isPersonalCode } from "../../src/template/short-link.ts";
 import {
   MESSAGE_CHARS_MAX,
   missingPlaceholders,
   parseTemplate,
   render,
   renderAll,
+  withoutOptOut,
   chooseVariant,
   type MessageRecipient,
 } from "../../src/template/template.ts";
@@ -46,28 +49,28 @@ describe("placeholders", () => {
     ["👋🏽 {{name}} 日本", "👋🏽 Ann 日本"],
     ["one\r\ntwo\rthree", "one\ntwo\nthree"],
     ["  \n Hi {{name}} \n\n", "Hi Ann"],
-  ])("%j gives %j", (template, text) => {
+  ])("%j renders as %j", (template, text) => {
     expect(say(template)).toEqual({ ok: true, text, variant: "A", links: [] });
   });
 
-  test("an imported column and a placeholder meet whatever their case, spaces and composition", () => {
+  test("match columns regardless of case, spaces and composition", () => {
     expect(say("{{ PRE\u0301NOM  usuel }}", { fields: { " Prénom usuel ": "Zoé" } })).toMatchObject({ text: "Zoé" });
   });
 
-  test("a recipient's name beats a field of that name", () => {
+  test("prefer a recipient's name to a field called name", () => {
     expect(say("{{name}}", { fields: { name: "Field" } })).toMatchObject({
       text: "Ann",
     });
     expect(say("{{name}}", { name: undefined, fields: { name: "Field" } })).toMatchObject({ text: "Field" });
   });
 
-  test("that no recipient could fill are found, each once, sorted", () => {
+  test("without a column are listed once, in order", () => {
     const template = parseTemplate("{{zip}} {{ Company }} {{company}} {{name}} {{title|x}}\n---\n{{city}}");
     expect(missingPlaceholders(template, ["COMPANY "])).toEqual(["city", "zip"]);
     expect(missingPlaceholders(template, ["city", "zip", "company"])).toEqual([]);
   });
 
-  test("a field with a fallback in one place only is still missed in the other", () => {
+  test("are missing if only another occurrence has a fallback", () => {
     expect(missingPlaceholders(parseTemplate("{{a|x}} {{a}}"), [])).toEqual(["a"]);
   });
 });
@@ -76,7 +79,7 @@ describe("short links", () => {
   const base = "https://go.example";
   const linked = (text: string) => parseTemplate(text, base).variants.map(({ links }) => links);
 
-  test("each variant and target has a link of its own, which is always the same", () => {
+  test("differ for each variant and target, and stay the same", () => {
     const text =
       "A {{link https://shop.example/a}} {{ link https://shop.example/b }} {{link https://shop.example/a}}\n---\nB {{link https://shop.example/a}}";
     const all = linked(text).flat();
@@ -90,7 +93,7 @@ describe("short links", () => {
     expect(parseTemplate(text, "https://other.example").variants[0]?.links[0]?.code).not.toBe(all[0]!.code);
   });
 
-  test("a message holds the base and the code", () => {
+  test("appear in a message as base and code", () => {
     const template = parseTemplate("Hi {{name}}: {{link https://shop.example/a}}", "https://reach.example/l");
     const [link] = template.variants[0]!.links;
     expect(link).toMatchObject({
@@ -108,7 +111,7 @@ describe("short links", () => {
   });
 
   test.each(["{{link shop.example}}", "{{link ftp://shop.example}}", "{{link javascript:alert(1)}}"])(
-    "%s is refused with its place",
+    "%s is refused with line and column",
     (text) => {
       expect(() => parseTemplate(`Hi ${text}`, base)).toThrow(
         "line 1, column 4: {{link …}} needs an http or https URL",
@@ -116,14 +119,14 @@ describe("short links", () => {
     },
   );
 
-  test("without a base there is no link", () => {
+  test("are refused without a base", () => {
     expect(() => parseTemplate("Hi {{link https://shop.example}}")).toThrow("needs LINK_BASE, or REDIRECTS=on");
   });
 });
 
-describe("never a message with a hole in it", () => {
+describe("a missing field", () => {
   test.each([undefined, "", "   ", "\n\t", "\u200B", "\u2060\uFE0F", "\u3164", "\u0000", "\u2800", "\u202E"])(
-    "the name %j counts as missing",
+    "may be a name without visible text: %j",
     (name) => {
       expect(say("Hi {{name}}", { name })).toEqual({
         ok: false,
@@ -137,7 +140,7 @@ describe("never a message with a hole in it", () => {
     },
   );
 
-  test("all missing fields are named, once", () => {
+  test("is named once, like all others", () => {
     expect(say("{{b}} {{a}} {{b}} {{name}}")).toEqual({
       ok: false,
       reason: "missing_field",
@@ -150,7 +153,7 @@ describe("never a message with a hole in it", () => {
   });
 });
 
-describe("values are taken literally", () => {
+describe("a value", () => {
   test.each([
     ["{{username}}", "{{username}}"],
     ["$& $1 $$", "$& $1 $$"],
@@ -160,12 +163,12 @@ describe("values are taken literally", () => {
     ["👩‍👩‍👧 x", "👩‍👩‍👧 x"],
     ["\uD800x", "\uFFFDx"],
     ["  Ann  ", "Ann"],
-  ])("%j is written %j", (name, text) => {
+  ])("is inserted literally: %j as %j", (name, text) => {
     expect(say("{{name}}", { name })).toMatchObject({ ok: true, text });
   });
 });
 
-describe("malformed templates are reported by line and column", () => {
+describe("a malformed template", () => {
   test.each([
     ["Hi {{name", 1, 4, "not closed"],
     ["Hi\n  {{name\n}}", 2, 3, "not closed"],
@@ -181,13 +184,13 @@ describe("malformed templates are reported by line and column", () => {
     ["a\r\n---\r\nb {{", 3, 3, "not closed"],
     ["", 1, 1, "without text"],
     ["a\n---\n \n---\nb", 3, 1, "without text"],
-  ])("%j", (text, line, column, problem) => {
+  ])("is refused with line and column: %j", (text, line, column, problem) => {
     const fault = faultOf(text);
     expect(fault.message).toMatch(new RegExp(problem));
     if (!text.includes("\n \n") && !text.includes("{{{")) expect([fault.line, fault.column]).toEqual([line, column]);
   });
 
-  test("a placeholder may not reach over a line of ---", () => {
+  test("has a placeholder across a line of ---", () => {
     expect(faultOf("{{a\n---\nb}}").line).toBe(1);
   });
 });
@@ -205,11 +208,11 @@ describe("variants", () => {
     ["@ann_b", "A"],
     ["1786543210987654321", "B"],
     ["日本", "D"],
-  ])("the recipient %s gets %s for ever", (key, variant) => {
+  ])("the recipient %s always gets %s", (key, variant) => {
     expect(render(seven, { ...ann, key })).toMatchObject({ variant });
   });
 
-  test("whatever a template says, a person keeps their letter as long as the number of variants stays", () => {
+  test("the letter of a recipient depends on the number of variants, not on their text", () => {
     const wording = fc.array(fc.stringMatching(/^[a-z]{1,20}$/), { minLength: 7, maxLength: 7 });
     fc.assert(
       fc.property(wording, fc.string(), (texts, key) => {
@@ -236,7 +239,7 @@ describe("variants", () => {
     });
   });
 
-  test("there are at most 26", () => {
+  test("are limited to 26", () => {
     expect(faultOf(Array.from({ length: 27 }, () => "x").join("\n---\n")).message).toContain("26 variants");
   });
 });
@@ -247,14 +250,14 @@ describe("a template's id", () => {
     expect(parseTemplate("Hi {{name}}").id).toBe("deeba1bc3365");
   });
 
-  test("is the same whatever editor saved the file, and another for another text", () => {
+  test("ignores BOM and line endings, and changes with the text", () => {
     expect(parseTemplate("\uFEFFa\r\n---\r\nb").id).toBe(parseTemplate("a\n---\nb").id);
     expect(parseTemplate("a\n---\nc").id).not.toBe(parseTemplate("a\n---\nb").id);
   });
 });
 
-describe("length", () => {
-  test("X's limit is the last length that passes", () => {
+describe("the length of a message", () => {
+  test("may reach X's limit, but not exceed it", () => {
     const fits = "x".repeat(MESSAGE_CHARS_MAX - 1);
     expect(say(`${fits}{{name}}`, { name: "1" })).toMatchObject({ ok: true });
     expect(say(`${fits}{{name}}`, { name: "12" })).toEqual({
@@ -264,7 +267,7 @@ describe("length", () => {
       length: MESSAGE_CHARS_MAX + 1,
     });
   });
-  test("a text that could never be sent is refused at start", () => {
+  test("is checked at the start for the template's own text", () => {
     expect(faultOf("x".repeat(MESSAGE_CHARS_MAX + 1)).message).toContain("10000");
   });
 });
@@ -289,7 +292,7 @@ describe("for any template and recipient", () => {
     fields: fc.dictionary(fc.constantFrom("company", "City", "ort"), value),
   });
 
-  test("a message is whole, clean and of the same variant each time, or there is none", () => {
+  test("a message renders completely and reproducibly, or names the missing fields", () => {
     fc.assert(
       fc.property(template, recipient, (text, who) => {
         const parsed = parseTemplate(text);
@@ -310,7 +313,7 @@ describe("for any template and recipient", () => {
 
   const several = fc.array(template, { minLength: 1, maxLength: 5 }).map((texts) => texts.join("\n---\n"));
 
-  test("every variant renders for a person who has all fields, and none has a hole", () => {
+  test("every variant renders for a recipient with all fields", () => {
     const said = fc.stringMatching(/^[a-z]{1,10}$/);
     const whole = fc.record({
       key: fc.string(),
@@ -331,7 +334,7 @@ describe("for any template and recipient", () => {
     );
   });
 
-  test("the variant a person gets reads as it does among all variants", () => {
+  test("render and renderAll agree on the recipient's variant", () => {
     fc.assert(
       fc.property(several, recipient, (text, who) => {
         const parsed = parseTemplate(text);
@@ -353,7 +356,7 @@ describe("for any template and recipient", () => {
     );
   });
 
-  test("parsing either gives a template or a TemplateError, never another fault", () => {
+  test("parsing returns a template or throws a TemplateError", () => {
     const hostile = fc.array(fc.constantFrom("{{", "}}", "{", "}", "|", "---", "\n", "name", " ", "é", "\r\n"), {
       maxLength: 30,
     });
@@ -371,11 +374,35 @@ describe("for any template and recipient", () => {
 });
 
 test.each([
-  ["Hi https://acme.example/stop", true, "Each variant has a link"],
-  ["Hi\n---\nHi http://a.example\n---\nHi {{site}}, {{a|https://a.example}}", false, "without a link: A, C."],
-  ["Hi https:// there", false, "without a link: A."],
-])("a variant has a link where its own text has one: %j", (text, isLinked, detail) => {
-  expect(checkOptOut(parseTemplate(text))).toEqual({ isLinked, detail: expect.stringContaining(detail) });
+  ["Hi {{optout}}", true, "Each variant links"],
+  ["Hi, reply STOP and we stop.\n---\nHi {{ OptOut }}", true, "without {{optout}}: A"],
+  ["Hi https://acme.example/out\n---\nstop here\n---\nnonstop {{stop}} {{a|stop}}", false, "way to opt out: A, C."],
+])("a variant offers an opt-out by {{optout}} or by a stop word in its own text: %j", (text, isOffered, detail) => {
+  const template = parseTemplate(text, undefined, undefined, "https://reach.example/o");
+  const found = checkOptOut(template, createStopWords(["stop"]));
+  expect(found).toEqual({ isOffered, detail: expect.stringContaining(detail) });
+});
+
+describe("{{optout}}", () => {
+  const base = "https://reach.example/o";
+  const parse = (text: string, optOutBase?: string) => parseTemplate(text, undefined, undefined, optOutBase);
+
+  test("becomes the address of the recipient's page, and in previews one of the same length that no page has", () => {
+    const template = parse("Hi {{name}}: {{ Optout }}.", base);
+    const code = createOptOutCode("secret");
+    expect(render(template, ann, undefined, code)).toMatchObject({ text: `Hi Ann: ${base}/${code}.` });
+    const shown = render(template, ann);
+    expect(shown).toMatchObject({ text: `Hi Ann: ${base}/YOUR-OWN-CODE.` });
+    expect("YOUR-OWN-CODE".length).toBe(code.length);
+    expect(isPersonalCode(code)).toBe(true);
+    expect(withoutOptOut(template, shown.ok ? shown.text : "")).toBe("Hi Ann:  .");
+    expect(missingPlaceholders(template, [])).toEqual([]);
+  });
+
+  test("needs an address and takes no fallback", () => {
+    expect(() => parse("Hi {{optout}}")).toThrow("{{optout}} needs PUBLIC_URL");
+    expect(() => parse("Hi {{optout|there}}", base)).toThrow("line 1, column 4: {{optout}} takes no fallback");
+  });
 });
 
 /** The text of a variant by plain replacement, for values without braces and white space. */

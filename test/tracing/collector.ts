@@ -17,11 +17,11 @@ interface Posted {
 export interface Collector extends AsyncDisposable {
   readonly url: string;
   readonly spans: readonly CollectedSpan[];
-  /** All bodies that were posted, as text. */
+  /** Bodies that were posted to the collector, as text. */
   readonly posted: readonly string[];
 }
 
-/** Receives OTLP over HTTP, as a collector does. */
+/** Starts a collector that receives OTLP over HTTP. */
 export function startCollector(): Collector {
   const spans: CollectedSpan[] = [];
   const posted: string[] = [];

@@ -20,7 +20,7 @@ async function collected(work: (tracing: ReturnType<typeof openTracing>) => void
   return [...collector.spans];
 }
 
-test("a request stands below its caller, and what it causes below it", async () => {
+test("a request's span is a child of its caller's, and passes its own id on", async () => {
   let traceparent = "";
   const spans = await collected((tracing) => {
     const span = tracing.request("POST /api/notify", CALLER, true);
@@ -43,14 +43,14 @@ test("a request stands below its caller, and what it causes below it", async () 
   });
 });
 
-test("only a fault of ours marks a request as failed", async () => {
+test("only a 500 marks a request's span as failed", async () => {
   const spans = await collected((tracing) => {
     for (const status of [200, 404, 500]) tracing.request("GET /social/me", CALLER, true).end(status);
   });
   expect(spans.map(({ status }) => status.code)).toEqual([0, 0, 2]);
 });
 
-test("a caller decides whether their trace is collected, and the ratio for the others", async () => {
+test("a trusted caller's flag decides whether a trace is collected, otherwise the ratio", async () => {
   const requests = (given: string | null) => (tracing: ReturnType<typeof openTracing>) =>
     tracing.request("POST /api/notify", given, true).end(200);
   expect(await collected(requests(UNSAMPLED), 1)).toEqual([]);
@@ -59,7 +59,7 @@ test("a caller decides whether their trace is collected, and the ratio for the o
   expect(await collected(requests("no trace"), 1)).toHaveLength(1);
 });
 
-test("a stranger's flag is followed as often as a trace that begins here, whatever trace id they chose", async () => {
+test("an untrusted caller's flag is followed only at the sampling ratio", async () => {
   const collectedOf = async (given: string | null, ratio: number, drawn = 0.5): Promise<number> => {
     await using collector = startCollector();
     await using tracing = openTracing({ endpoint: collector.url, ratio, random: () => drawn });
@@ -79,7 +79,7 @@ test("a stranger's flag is followed as often as a trace that begins here, whatev
   expect(await collectedOf(null, 1)).toBe(1);
 });
 
-test("an append stands below what causes it, and one that no trace follows makes no span", async () => {
+test("an append's span is a child of its cause, and is not made without a trace", async () => {
   const appended = { first: 17, last: 18, version: 1, repeated: false, ids: ["a", "b"] };
   const fault = new Error("refused");
   const spans = await collected(async (tracing) => {
@@ -106,7 +106,7 @@ test("an append stands below what causes it, and one that no trace follows makes
   });
 });
 
-test("a dispatch stands below what requested it, and one of many leads back to each that is followed", async () => {
+test("a dispatch's span is a child of its request, a batch's links to each sampled request", async () => {
   const parents = ["1111111111111111", "2222222222222222"];
   const spans = await collected((tracing) => {
     tracing.dispatch({ ...ADS, mode: "single" }, [CALLER]).end(["delivered"]);
@@ -128,7 +128,7 @@ test("a dispatch stands below what requested it, and one of many leads back to e
   });
 });
 
-test("a collector that is not there holds up no request, and is no fault", async () => {
+test("an unreachable collector neither blocks requests nor causes errors", async () => {
   await using collector = startCollector();
   const { url } = collector;
   await collector[Symbol.asyncDispose]();
@@ -136,7 +136,7 @@ test("a collector that is not there holds up no request, and is no fault", async
   tracing.request("POST /api/notify", null, false).end(200);
 });
 
-test("a collector that refuses traces is said once, with its status, and once that it takes them again", async () => {
+test("a collector that refuses traces is logged once with its status, and its recovery once", async () => {
   let status = 404;
   using collector = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response(null, { status }) });
   const lines: unknown[] = [];
@@ -150,7 +150,10 @@ test("a collector that refuses traces is said once, with its status, and once th
   await tracing[Symbol.asyncDispose]();
   const url = `${endpoint}/v1/traces`;
   expect(lines).toEqual([
-    ["the collector takes no traces: OTEL_EXPORTER_OTLP_ENDPOINT", expect.objectContaining({ url, status: 404 })],
-    ["the collector takes traces again", { url }],
+    [
+      "the collector accepts no traces: check OTEL_EXPORTER_OTLP_ENDPOINT",
+      expect.objectContaining({ url, status: 404 }),
+    ],
+    ["the collector accepts traces again", { url }],
   ]);
 });

@@ -6,7 +6,7 @@ import { parseKey } from "../../src/vault/derive-keys.ts";
 import { loadKeyFile } from "../../src/vault/master-key.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-test("the key file is made once, for its owner alone, and leaves nothing else behind", () => {
+test("loading creates the key file once, readable by its owner only, and no other file", () => {
   using directory = temporaryFolder();
   const file = directory.file("key");
   const key = loadKeyFile(file);
@@ -17,7 +17,7 @@ test("the key file is made once, for its owner alone, and leaves nothing else be
   expect(readdirSync(dirname(file))).toEqual(["key"]);
 });
 
-test("processes that make a key file at the same moment get the same key", async () => {
+test("processes that create the same key file at once load the same key", async () => {
   using directory = temporaryFolder();
   // Each process goes through the same files, so that they meet at many of them.
   const script = `import { loadKeyFile } from ${JSON.stringify(require.resolve("../../src/vault/master-key.ts"))};
@@ -39,7 +39,7 @@ test.each([
   ["secret", "too short"],
   ["0".repeat(63), "a digit lost"],
   ["z".repeat(64), "no hex"],
-])("a file that holds %j is refused and stays as it is (%s)", (content) => {
+])("a key file with the content %j is refused and left unchanged (%s)", (content) => {
   using directory = temporaryFolder();
   const file = directory.file("key");
   writeFileSync(file, content);
@@ -47,7 +47,7 @@ test.each([
   expect(readFileSync(file, "utf8")).toBe(content);
 });
 
-test("what is wrong with a key is told without the key", () => {
+test("the error about a malformed key does not contain the key", () => {
   expect(() => parseKey("hunter2", "REACHLOG_KEY")).toThrow(/^REACHLOG_KEY holds no key/);
   expect(() => parseKey("hunter2", "REACHLOG_KEY")).not.toThrow(/hunter2/);
 });

@@ -8,8 +8,8 @@ import { ENGINES } from "./engines.ts";
 const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
 
-describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
-  test("what others ask for while a change is made neither sees it nor is undone with it", async () => {
+describe.each(ENGINES)("a secret store in %s", (_engine, openPlace) => {
+  test("calls during a change do not see it and are not rolled back with it", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     const standing = standStill(store);
@@ -22,7 +22,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await store.get("beside")).toEqual({ version: 1, value: "kept" });
   });
 
-  test("a writer beside another change waits for its end, and holds up no other caller meanwhile", async () => {
+  test("a second writer waits for a change in progress without blocking the process", async () => {
     await using world = await openPlace();
     await using one = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -35,7 +35,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await other.get("half")).toEqual({ version: 1, value: "half" });
   });
 
-  test("of many who change the same secret at once each is told whether it was the one", async () => {
+  test("exactly one of several concurrent writes to the same version succeeds", async () => {
     await using world = await openPlace();
     await using one = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -47,7 +47,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     }
   });
 
-  test("each of many changes at once is made on what the one before has left", async () => {
+  test("concurrent changes run one after the other, each on the result of the one before", async () => {
     await using world = await openPlace();
     await using one = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -61,7 +61,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await one.get("count")).toEqual({ version: 6, value: "6" });
   });
 
-  test("a change that fails leaves nothing", async () => {
+  test("a failed change leaves no trace", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     await store.put("kept", "value", 0);
@@ -77,7 +77,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await store.get("kept")).toEqual({ version: 1, value: "value" });
   });
 
-  test("secrets are had by name and by how their names begin, in order", async () => {
+  test("secrets are found by name, and their names are listed by prefix in order", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     const names = ["a", "a%", "a_/1", "a/1", "a/10", "a/2", "aé", "a茶", "b", "B"];
@@ -94,7 +94,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await store.getAll([])).toEqual(new Map());
   });
 
-  test("of many that are stored at once those that are there already, or are gone for good, stay as they are", async () => {
+  test("storing many secrets at once skips existing and buried ones", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     await store.put("1500", "there", 0);
@@ -114,7 +114,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await other.getAll([...found.keys()])).toEqual(found);
   });
 
-  test("a buried secret is gone for good, also where there never was one", async () => {
+  test("a buried name stays gone and cannot be stored again, even if it was unused", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     await store.put("had", "value", 0);
@@ -131,7 +131,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     ]);
   });
 
-  test("secrets that were bound to another log are changed no more, and the next look at them finds it", async () => {
+  test("a store that another log has bound refuses changes from its former log", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     const binding = (log: string, epoch: string | null) => ({ log, epoch, place: "here" });
@@ -164,7 +164,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     await other.put("token", "still", 2);
   });
 
-  test("notes are kept beside the secrets, and are no change of theirs", async () => {
+  test("notes are stored without counting as changes to the secrets", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -176,7 +176,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await labelOf(world.place)).toEqual({ changes, binding: undefined });
   });
 
-  test("a revision stays the same until another process has changed something", async () => {
+  test("the revision changes only when another process changes a secret", async () => {
     await using world = await openPlace();
     await using store = await openSecretStore({ place: world.place, master: KEY });
     await using other = await openSecretStore({ place: world.place, master: KEY });
@@ -194,7 +194,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await store.change((secrets) => secrets.revision())).toBe(after);
   });
 
-  test("a secret that is read while another process exchanges the data key opens", async () => {
+  test("a secret opens although another process exchanges the data key during the read", async () => {
     await using world = await openPlace();
     await using other = await openSecretStore({ place: world.place, master: KEY });
     await other.put("tokens", "value", 0);
@@ -211,7 +211,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
     expect(await other.get("tokens")).toEqual({ version: 2, value: "later" });
   });
 
-  test("all who open the same new place at once have the same data key", async () => {
+  test("stores that open the same new place at once share one data key", async () => {
     await using world = await openPlace();
     const stores = await Promise.all([1, 2, 3].map(() => openSecretStore({ place: world.place, master: KEY })));
     await stores[0]?.put("tokens", "value", 0);
@@ -222,7 +222,7 @@ describe.each(ENGINES)("secrets in %s", (_engine, openPlace) => {
   });
 });
 
-/** Starts a change that has put a secret and ends only when told to. */
+/** Starts a change of the store that has put a secret and ends only when told to. */
 function standStill(store: SecretStore) {
   const begun = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
@@ -242,7 +242,7 @@ function standStill(store: SecretStore) {
   };
 }
 
-/** The same place, for a process that is delayed before each answer with secrets. */
+/** Wraps a place so that its process waits for `work` before it gets each answer with secrets. */
 function beforeEachRead(place: SecretPlace, work: () => Promise<void>): SecretPlace {
   return {
     ...place,

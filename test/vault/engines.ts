@@ -1,16 +1,16 @@
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { secret } from "../../src/platform/secret.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
 import type { SecretPlace } from "../../src/vault/secret-database.ts";
 import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-/** A separate place; its data is removed when it is disposed. */
+/** Separate place for secrets; its data is removed when it is disposed. */
 export interface Place extends AsyncDisposable {
   readonly place: SecretPlace;
 }
 
-/** Creates a new, empty place. */
+/** Creates a new, empty place for secrets on one storage engine. */
 export type Engine = () => Promise<Place>;
 
 async function openSqlite(): Promise<Place> {

@@ -2,8 +2,7 @@
 import { expect, test } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase } from "eventstore-lite/postgres";
-import { newDatabase, startPostgres } from "eventstore-lite/testing/postgres-server";
-import { startProxy } from "eventstore-lite/test/proxy";
+import { newDatabase, startPostgres, startProxy } from "eventstore-lite/testing";
 import { secret } from "../../src/platform/secret.ts";
 import { ServiceError } from "../../src/platform/service-error.ts";
 import { postgresSecrets } from "../../src/vault/postgres-secrets.ts";
@@ -32,7 +31,7 @@ async function rowsOf(url: string, table: string): Promise<readonly string[]> {
   }
 }
 
-test("the vault and the keys of personal data in one database have nothing in common", async () => {
+test("the vault and the key store in one database share no names, claims or revisions", async () => {
   const places = placesIn(await newDatabase());
   await using vault = await openSecretStore({ place: places.vault, master: KEY });
   expect(await places.keys.isThere()).toBe(false);
@@ -53,7 +52,7 @@ test("the vault and the keys of personal data in one database have nothing in co
   expect(await vault.get("same")).toEqual({ version: 1, value: "of the vault" });
 });
 
-test("the tables hold no secret in the clear, and nothing of what is gone", async () => {
+test("the tables hold no plaintext secret and no row of a deleted secret", async () => {
   const url = await newDatabase();
   await using vault = await openVault(placesIn(url).vault, KEY);
   await vault.put("tokens", "canary", 0);
@@ -64,14 +63,14 @@ test("the tables hold no secret in the clear, and nothing of what is gone", asyn
   expect((await rowsOf(url, "secrets")).join()).not.toContain("tokens");
 });
 
-test("claims that are over leave no rows: a flood of them cannot fill the disk", async () => {
+test("expired claims are deleted from the table", async () => {
   const url = await newDatabase();
   await using vault = await openVault(placesIn(url).vault, KEY);
   for (let now = 0; now < 50; now++) await vault.claim(`state-${now}`, now + 10, now);
   expect(await rowsOf(url, "claims")).toHaveLength(10);
 });
 
-test("while the server is away a secret is neither read nor stored, and afterwards it is as it was", async () => {
+test("reads and writes fail during a server outage and work again after it", async () => {
   await using server = await startPostgres();
   const { vault: place } = placesIn(await server.newDatabase());
   await using vault = await openVault(place, KEY);
@@ -97,7 +96,7 @@ test("while the server is away a secret is neither read nor stored, and afterwar
   expect(await vault.put("tokens", "second", 1)).toBe(true);
 });
 
-test("a database that is not there is a matter of configuration, and so are tables of a newer version", async () => {
+test("a missing database and tables of a newer format are configuration errors", async () => {
   const url = new URL(await newDatabase());
   await using _vault = await openVault(placesIn(url.href).vault, KEY);
   const database = openDatabase({ url: url.href, connections: 1, name: "test" });
@@ -113,16 +112,16 @@ test("a database that is not there is a matter of configuration, and so are tabl
   });
 });
 
-test("what is asked of a closed vault is refused as closed", async () => {
+test("a closed vault refuses a read as closed", async () => {
   const vault = await openVault(placesIn(await newDatabase()).vault, KEY);
   await vault[Symbol.asyncDispose]();
   expect(vault.get("tokens")).rejects.toMatchObject({ code: "closed" });
 });
 
-/** Number of messages of a change on a new connection; a claim takes slightly fewer than the rest. */
+/** Number of protocol messages of a change and a claim on a new connection, of which each is cut once in either way. */
 const MESSAGES = 66;
 
-test("a connection that is cut at any message leaves no change lost, half done, or made after it was refused", async () => {
+test("a cut connection never loses a confirmed change or applies a refused one", async () => {
   const url = await newDatabase();
   await using proxy = await startProxy(url);
   await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
@@ -149,7 +148,7 @@ test("a connection that is cut at any message leaves no change lost, half done, 
   expect(outcomes).toEqual(new Set(["full", "in_doubt", "done"]));
 });
 
-test("a change whose connection the network lost without a word ends, and the next one is made", async () => {
+test("a change on a silently lost connection fails, and the next change succeeds", async () => {
   const url = await newDatabase();
   await using proxy = await startProxy(url);
   await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
@@ -167,7 +166,7 @@ test("a change whose connection the network lost without a word ends, and the ne
   expect(await store.names("")).toEqual(["after", "before"]);
 });
 
-test("a role with no right but to the rows keeps secrets, and makes no tables", async () => {
+test("a role with rights to the rows only can store secrets but cannot create tables", async () => {
   const url = await newDatabase();
   {
     await using vault = await openVault(placesIn(url).vault, KEY);

@@ -52,7 +52,7 @@ async function tokenWith(files: LogFiles, master: Uint8Array): Promise<string | 
   return (await vault.get("tokens"))?.value;
 }
 
-test("after a rotation the new key opens everything, and the former one nothing", async () => {
+test("after a rotation only the new key opens the vault", async () => {
   using world = await openFiles("file");
   await rotate(world.given, { from: FROM, to: TO });
   expect(await readMasterKey(world.place())).toEqual(TO);
@@ -62,7 +62,7 @@ test("after a rotation the new key opens everything, and the former one nothing"
   expect(statSync(world.files.key).mode & 0o777).toBe(0o600);
 });
 
-test("what is encrypted after a rotation does not open with the former master key and an old copy of the vault", async () => {
+test("a rotation re-encrypts all secrets with a new data key, absent from older copies", async () => {
   using world = await openFiles("file");
   copyFileSync(world.files.vault, `${world.files.vault}.old`);
   await rotate(world.given, { from: FROM, to: TO });
@@ -76,7 +76,7 @@ test("what is encrypted after a rotation does not open with the former master ke
   expect(new Set(secrets.map(({ key }) => key))).toEqual(new Set([current.id]));
 });
 
-test("keyed marks stay the same whatever the master key is, from the first one on", async () => {
+test("the stable key for keyed hashes survives each rotation of the master key", async () => {
   using world = await openFiles("file");
   const first = deriveKey(FROM, "suppression");
   for (const [from, to] of [
@@ -88,7 +88,7 @@ test("keyed marks stay the same whatever the master key is, from the first one o
   }
 });
 
-test("marks stay good when the vault is lost before the first rotation", async () => {
+test("the stable key is the same after the vault is lost before the first rotation", async () => {
   using world = await openFiles("file");
   const before = await stableKey(world.files, FROM);
   rmSync(world.files.vault);
@@ -97,7 +97,7 @@ test("marks stay good when the vault is lost before the first rotation", async (
   expect(await stableKey(world.files, TO)).toEqual(before);
 });
 
-test("a vault that was open meanwhile goes on while its master key is good, with the new data key", async () => {
+test("an open vault adopts the new data key while its master key is still valid", async () => {
   using world = await openFiles("environment");
   await using beside = await openVault(sqliteSecrets(world.files.vault), FROM);
   await rotate(world.given, { from: FROM, to: TO });
@@ -106,7 +106,7 @@ test("a vault that was open meanwhile goes on while its master key is good, with
   expect(await tokenWith(world.files, TO)).toBe("later");
 });
 
-test("a vault that was open meanwhile writes nothing that the new key would not open", async () => {
+test("an open vault refuses reads and writes after a rotation made its key invalid", async () => {
   using world = await openFiles("file");
   await using beside = await openVault(sqliteSecrets(world.files.vault), FROM);
   await rotate(world.given, { from: FROM, to: TO });
@@ -115,8 +115,8 @@ test("a vault that was open meanwhile writes nothing that the new key would not 
   expect(await tokenWith(world.files, TO)).toBe("canary");
 });
 
-describe("killed", () => {
-  /** Rotates in a separate process, which is killed right after the step. */
+describe("a rotation killed", () => {
+  /** Rotates the master key in a separate process, which is killed right after the step `killedAfter`. */
   async function rotateKilled(files: LogFiles, key: string | undefined, killedAfter: RotationStep): Promise<void> {
     const from = (name: string) => JSON.stringify(require.resolve(`../../src/${name}`));
     const script = `import { rotateKey } from ${from("vault/master-key.ts")};
@@ -136,25 +136,22 @@ describe("killed", () => {
     expect(child.signalCode).toBe("SIGKILL");
   }
 
-  test.each(STEPS)(
-    "after the step %j: the key in the file opens the vault, and the next start finishes",
-    async (step) => {
-      using world = await openFiles("file");
-      await rotateKilled(world.files, undefined, step);
-      const inFile = new Uint8Array(Buffer.from(readFileSync(world.files.key, "utf8").trim(), "hex"));
-      expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
-      expect(await tokenWith(world.files, inFile)).toBe("canary");
+  test.each(STEPS)("after the step %j is completed by the next start with the key file", async (step) => {
+    using world = await openFiles("file");
+    await rotateKilled(world.files, undefined, step);
+    const inFile = new Uint8Array(Buffer.from(readFileSync(world.files.key, "utf8").trim(), "hex"));
+    expect(inFile).toEqual(step === "begun" || step === "rewrapped" ? FROM : TO);
+    expect(await tokenWith(world.files, inFile)).toBe("canary");
 
-      expect(await readMasterKey(world.place())).toEqual(TO);
-      expect(await tokenWith(world.files, TO)).toBe("canary");
-      expect(await stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
-      expect(openVault(sqliteSecrets(world.files.vault), FROM)).rejects.toThrow("was encrypted with");
-      expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
-    },
-  );
+    expect(await readMasterKey(world.place())).toEqual(TO);
+    expect(await tokenWith(world.files, TO)).toBe("canary");
+    expect(await stableKey(world.files, TO)).toEqual(deriveKey(FROM, "suppression"));
+    expect(openVault(sqliteSecrets(world.files.vault), FROM)).rejects.toThrow("was encrypted with");
+    expect(readdirSync(dirname(world.files.key)).sort()).toEqual(["reachlog.key", "reachlog.vault.sqlite"]);
+  });
 
   test.each(["begun", "rewrapped"] as const)(
-    "after the step %j, with keys from the environment: both stay good until the new one is given",
+    "after the step %j accepts both environment keys until a start has the new one",
     async (step) => {
       using world = await openFiles("environment");
       await rotateKilled(world.files, Buffer.from(FROM).toString("hex"), step);
@@ -168,7 +165,7 @@ describe("killed", () => {
   );
 });
 
-test("the keys of personal data open with the new key only from the rotation on, also while the former one is given", async () => {
+test("only the new key opens the key store after a rotation", async () => {
   using world = await openFiles("environment");
   const openKeys = (master: Uint8Array) => openSecretStore({ place: world.given.keys, master });
   {
@@ -184,7 +181,7 @@ test("the keys of personal data open with the new key only from the rotation on,
   }
 });
 
-test("no new key file is made beside a vault whose key file is gone: it would open nothing", async () => {
+test("a start creates no new key file for an existing vault without one", async () => {
   using world = await openFiles("environment");
   expect(readMasterKey(world.place())).rejects.toThrow(
     /is gone, and .* was encrypted with it: restore it, or set REACHLOG_KEY/,
@@ -193,7 +190,7 @@ test("no new key file is made beside a vault whose key file is gone: it would op
   expect(await tokenWith(world.files, FROM)).toBe("canary");
 });
 
-test("a wrong key changes no file", async () => {
+test("a wrong key changes neither the vault nor the key file", async () => {
   using world = await openFiles("file");
   const contents = () => [world.files.vault, world.files.key].map((file) => readFileSync(file));
   const before = contents();

@@ -15,31 +15,34 @@ async function copy(from: SecretPlace, to: SecretPlace): Promise<void> {
 
 const WAYS = ENGINES.flatMap(([from, source]) => ENGINES.map(([to, target]) => ({ from, source, to, target })));
 
-test.each(WAYS)("$from to $to: what was kept, buried and claimed is the same there", async ({ source, target }) => {
-  await using from = await source();
-  await using to = await target();
-  {
-    await using store = await openSecretStore({ ...from, master: KEY });
-    // More than one write inserts.
-    await store.addAll(Array.from({ length: 1_500 }, (_, at) => [`name ${at}`, `value ${at}`] as const));
-    await store.put("name 7", "later", 1);
-    await store.bury("name 8");
-    await store.claim("state", 10, 0);
-  }
-  await copy(from.place, to.place);
-  // A later copy, as after an interruption.
-  await copy(from.place, to.place);
-  await using store = await openSecretStore({ ...to, master: KEY });
-  expect(await store.names("")).toHaveLength(1_500);
-  expect(Object.fromEntries(await store.getAll(["name 7", "name 8", "name 1499"]))).toEqual({
-    "name 7": { version: 2, value: "later" },
-    "name 8": "gone",
-    "name 1499": { version: 1, value: "value 1499" },
-  });
-  expect([await store.isClaimed("state", 5), await store.gone("")]).toEqual([true, ["name 8"]]);
-});
+test.each(WAYS)(
+  "a copy from $from to $to has the same secrets, buried names and claims",
+  async ({ source, target }) => {
+    await using from = await source();
+    await using to = await target();
+    {
+      await using store = await openSecretStore({ ...from, master: KEY });
+      // More than one write inserts.
+      await store.addAll(Array.from({ length: 1_500 }, (_, at) => [`name ${at}`, `value ${at}`] as const));
+      await store.put("name 7", "later", 1);
+      await store.bury("name 8");
+      await store.claim("state", 10, 0);
+    }
+    await copy(from.place, to.place);
+    // A later copy, as after an interruption.
+    await copy(from.place, to.place);
+    await using store = await openSecretStore({ ...to, master: KEY });
+    expect(await store.names("")).toHaveLength(1_500);
+    expect(Object.fromEntries(await store.getAll(["name 7", "name 8", "name 1499"]))).toEqual({
+      "name 7": { version: 2, value: "later" },
+      "name 8": "gone",
+      "name 1499": { version: 1, value: "value 1499" },
+    });
+    expect([await store.isClaimed("state", 5), await store.gone("")]).toEqual([true, ["name 8"]]);
+  },
+);
 
-test.each(ENGINES)("%s: nothing is put in the place of other secrets", async (_name, engine) => {
+test.each(ENGINES)("a copy in %s does not replace the secrets of another store", async (_name, engine) => {
   await using from = await engine();
   await using to = await engine();
   for (const { place } of [from, to]) {
@@ -53,7 +56,7 @@ test.each(ENGINES)("%s: nothing is put in the place of other secrets", async (_n
 });
 
 test.each(ENGINES)(
-  "%s: of two copies the one with more changes stays, and what is gone in either is gone",
+  "a copy in %s replaces only a store with fewer changes and keeps buried names",
   async (_name, engine) => {
     await using from = await engine();
     await using to = await engine();

@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { newDatabase } from "eventstore-lite/testing";
 import { secret } from "../../src/platform/secret.ts";
 import {
   endRotation,
@@ -59,7 +59,7 @@ async function rotate(place: MasterKeyPlace, rotation: { from: Uint8Array; to: U
 
 const CANARIES = ["canary", "canary"];
 
-test("instances go on beside a rotation, and start with either key until it is ended", async () => {
+test("instances continue during a rotation and start with either key until it ends", async () => {
   const world = await openDatabases();
   await using running = await start(world.place(FROM));
   await rotate(world.place(FROM), { from: FROM, to: TO });
@@ -79,7 +79,7 @@ test("instances go on beside a rotation, and start with either key until it is e
   ]);
 });
 
-test("a rotation is ended with the new key only, and from then on the former one opens nothing", async () => {
+test("only the new key can end a rotation, and then the former key is refused", async () => {
   const world = await openDatabases();
   expect(await endRotation(world.place(FROM))).toBe(false);
   await rotate(world.place(FROM), { from: FROM, to: TO });
@@ -91,7 +91,7 @@ test("a rotation is ended with the new key only, and from then on the former one
   expect(await started.read()).toEqual(CANARIES);
 });
 
-test("another rotation waits for the end of the one before", async () => {
+test("a second rotation is refused until the first has ended", async () => {
   const world = await openDatabases();
   await rotate(world.place(FROM), { from: FROM, to: TO });
   expect(rotate(world.place(TO), { from: TO, to: NEXT })).rejects.toThrow("has not ended");
@@ -105,7 +105,7 @@ test("another rotation waits for the end of the one before", async () => {
 });
 
 test.each<RotationStep>(["begun", "rewrapped"])(
-  "killed after the step %j, both keys open everything, and the next start finishes",
+  "both keys open both stores after a rotation was killed after the step %j",
   async (killedAfter) => {
     const world = await openDatabases();
     await rotateKilled(world.urls, killedAfter);
@@ -118,7 +118,7 @@ test.each<RotationStep>(["begun", "rewrapped"])(
   },
 );
 
-/** Rotates in a separate process, which is killed right after the step. */
+/** Rotates the master key in a separate process, which is killed right after the step `killedAfter`. */
 async function rotateKilled(
   { vault, keys }: { vault: string; keys: string },
   killedAfter: RotationStep,

@@ -5,14 +5,14 @@ import { sqliteSecrets } from "../../src/vault/sqlite-secrets.ts";
 import { createRandom } from "../harness/random.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 
-/** Bytes of a ciphertext to look for: a part of it reveals a part of the secret. */
+/** Number of bytes of a ciphertext that are searched for: a part of a ciphertext reveals a part of the secret. */
 const PIECE = 16;
 const CIPHERTEXT_BYTES = 72;
 
 /** Seeds below a hundred for which SQLite leaves a copy if the table is ordered by name. */
 const SEEDS = [9, 19, 39, 53, 59, 71];
 
-test.each(SEEDS)("nothing is left in the file of what was deleted among other changes: seed %d", async (seed) => {
+test.each(SEEDS)("the file holds no bytes of deleted ciphertexts after random changes (seed %d)", async (seed) => {
   const random = createRandom(seed);
   const upTo = (most: number): number => Math.floor(random() * most);
   const draw = (bytes: number): Buffer => Buffer.from(Array.from({ length: bytes }, () => upTo(256)));

@@ -14,7 +14,7 @@ const KEY = new Uint8Array(32).fill(1);
 const OTHER_KEY = new Uint8Array(32).fill(2);
 
 describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
-  test("has a secret after a restart, with its version", async () => {
+  test("keeps a secret and its version over a restart", async () => {
     await using world = await openPlace();
     {
       await using vault = await openVault(world.place, KEY);
@@ -26,7 +26,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(await vault.get("others")).toBeUndefined();
   });
 
-  test("tells the second of two writers who saw the same version, and changes nothing", async () => {
+  test("refuses the second of two writes based on the same version", async () => {
     await using world = await openPlace();
     await using one = await openVault(world.place, KEY);
     await using other = await openVault(world.place, KEY);
@@ -36,7 +36,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(await one.get("tokens")).toEqual({ version: 2, value: "other" });
   });
 
-  test("has no secret that was deleted, and deletes none that is another one by now", async () => {
+  test("deletes a secret only at the expected version", async () => {
     await using world = await openPlace();
     await using vault = await openVault(world.place, KEY);
     await vault.put("tokens", "value", 0);
@@ -45,7 +45,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(await vault.put("tokens", "value", 0)).toBe(true);
   });
 
-  test("lets what may be used once be claimed once, by the first caller, until it is forgotten", async () => {
+  test("grants a claim to the first caller only, until the claim expires", async () => {
     await using world = await openPlace();
     await using one = await openVault(world.place, KEY);
     await using other = await openVault(world.place, KEY);
@@ -56,7 +56,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(await one.claim("state", 300, 199)).toBe(false);
   });
 
-  test("says whether something was claimed without claiming it", async () => {
+  test("reports whether a name is claimed without claiming it", async () => {
     await using world = await openPlace();
     await using vault = await openVault(world.place, KEY);
     await vault.claim("state", 100, 0);
@@ -68,7 +68,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(await vault.claim("else", 100, 0)).toBe(true);
   });
 
-  test("is there once it was opened, and has the same stable keys for all", async () => {
+  test("exists once it was opened, and gives all openers the same stable key", async () => {
     await using world = await openPlace();
     expect(await world.place.isThere()).toBe(false);
     await using one = await openVault(world.place, KEY);
@@ -78,7 +78,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
     expect(keys).toEqual([deriveKey(KEY, "suppression"), deriveKey(KEY, "suppression")]);
   });
 
-  test("refuses another key by its id", async () => {
+  test("refuses another key and names the ids of both keys", async () => {
     await using world = await openPlace();
     await using vault = await openVault(world.place, KEY);
     await vault.put("tokens", "value", 0);
@@ -91,7 +91,7 @@ describe.each(ENGINES)("a vault in %s", (_engine, openPlace) => {
   });
 });
 
-test("claims that are over leave no rows: a flood of them cannot fill the disk", async () => {
+test("expired claims are deleted from the vault's table", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   await using vault = await openVault(sqliteSecrets(file), KEY);
@@ -100,7 +100,7 @@ test("claims that are over leave no rows: a flood of them cannot fill the disk",
   expect(database.prepare("SELECT count(*) AS rows FROM claims").get()).toEqual({ rows: 10 });
 });
 
-test("another key changes nothing in the file", async () => {
+test("opening the vault with another key leaves the file unchanged", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   await (await openVault(sqliteSecrets(file), KEY))[Symbol.asyncDispose]();
@@ -109,7 +109,7 @@ test("another key changes nothing in the file", async () => {
   expect(readFileSync(file)).toEqual(before);
 });
 
-describe("a row does not open", () => {
+describe("a tampered row does not open", () => {
   /** A vault with two secrets, one of which was changed once; `raw` writes without its knowledge. */
   async function openTampered() {
     const directory = temporaryFolder();
@@ -139,27 +139,27 @@ describe("a row does not open", () => {
     return { vault, raw, set, setCiphertext, former, rowOf, [Symbol.asyncDispose]: dispose };
   }
 
-  test("when it is another's", async () => {
+  test("when it has the ciphertext of another row", async () => {
     await using world = await openTampered();
     world.setCiphertext(world.rowOf("others")["ciphertext"]!);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
     expect((await world.vault.get("others"))?.value).toBe("more");
   });
 
-  test("when two rows changed their names", async () => {
+  test("when two rows have swapped names", async () => {
     await using world = await openTampered();
     world.raw.exec(`UPDATE secrets SET name = 'x' WHERE name = 'tokens';
       UPDATE secrets SET name = 'tokens' WHERE name = 'others'; UPDATE secrets SET name = 'others' WHERE name = 'x'`);
     for (const name of ["tokens", "others"]) expect(world.vault.get(name)).rejects.toThrow(DAMAGED);
   });
 
-  test("when an older one was put in its place", async () => {
+  test("when it has its own older ciphertext", async () => {
     await using world = await openTampered();
     world.setCiphertext(world.former["ciphertext"]!);
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
-  test("when its version was changed, so that what is in it would count as newer or older", async () => {
+  test("when its version is higher or lower than the stored one", async () => {
     await using world = await openTampered();
     for (const version of [1, 3]) {
       world.set("version", version);
@@ -175,7 +175,7 @@ describe("a row does not open", () => {
     expect(world.vault.get("tokens")).rejects.toThrow(DAMAGED);
   });
 
-  test("when a bit of it was changed", async () => {
+  test("when one bit of its ciphertext is flipped", async () => {
     await using world = await openTampered();
     const ciphertext = Uint8Array.from(world.rowOf("tokens")["ciphertext"]!);
     ciphertext[ciphertext.length >> 1]! ^= 1;
@@ -184,7 +184,7 @@ describe("a row does not open", () => {
   });
 });
 
-test("a data key under the label of another id or of another master key does not open the vault", async () => {
+test("a data key relabelled with another id or master key does not open the vault", async () => {
   for (const change of ["id = '0000000000000000'", `master = '${keyId(OTHER_KEY)}'`]) {
     using directory = temporaryFolder();
     const file = directory.file("vault");
@@ -195,7 +195,7 @@ test("a data key under the label of another id or of another master key does not
   }
 });
 
-test("the file is its owner's alone and holds no secret in the clear, neither a present nor a former one", async () => {
+test("the file is private to its owner and holds no current or former plaintext secret", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {
@@ -213,7 +213,7 @@ test("the file is its owner's alone and holds no secret in the clear, neither a 
   expect(bytes.includes("canary")).toBe(false);
 });
 
-test("a vault that another version of reachlog wrote is left alone", async () => {
+test("a vault written by another version of reachlog is refused", async () => {
   using directory = temporaryFolder();
   const file = directory.file("vault");
   {

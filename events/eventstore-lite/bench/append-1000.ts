@@ -10,7 +10,10 @@ const CALLERS = 4;
 const BATCHES_PER_CALLER = 10;
 const BATCHES_PER_CALLER_QUICK = 2;
 
-/** Batches with expected versions: one caller that waits for each of its batches, and four of them at once. */
+/**
+ * Benchmark of appends of 1,000 events, each with an expected version: one caller that waits for each of its batches,
+ * and four such callers at once.
+ */
 export const append1000: Bench = async (options) => {
   const batches = CALLERS * (options.quick ? BATCHES_PER_CALLER_QUICK : BATCHES_PER_CALLER);
   const file = join(options.directory, "append-1000.sqlite");
@@ -43,11 +46,14 @@ export const append1000: Bench = async (options) => {
   ];
 };
 
-/** Appends batch after batch to one stream, each with the version that the previous one left. */
+/**
+ * Creates a benchmark caller. It appends batch after batch to one stream, and expects the version that its previous
+ * batch left.
+ */
 export function createCaller(store: EventStore, stream: string, batchEvents: number) {
   let version = 0;
   return {
-    /** Makes the events, and returns the function that appends them. */
+    /** Makes the events of the caller's batches before the clock starts, and returns the function that appends them. */
     prepare(batches: number): () => Promise<void> {
       const made = Array.from({ length: batches }, () => makeEvents(batchEvents));
       return async () => {

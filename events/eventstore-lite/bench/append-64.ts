@@ -9,7 +9,7 @@ const CALLERS = 64;
 const EVENTS_PER_CALLER = 400;
 const EVENTS_PER_CALLER_QUICK = 50;
 
-/** Concurrent callers that append one event at a time, and wait until it is durable. */
+/** Benchmark of 64 concurrent callers. Each appends one event at a time, and waits until it is durable. */
 export const append64: Bench = async (options) => {
   const each = options.quick ? EVENTS_PER_CALLER_QUICK : EVENTS_PER_CALLER;
   const file = join(options.directory, "append-64.sqlite");
@@ -33,7 +33,7 @@ export const append64: Bench = async (options) => {
   ];
 };
 
-/** Returns durable events a second. */
+/** Lets concurrent callers append one event at a time, and returns how many events a second became durable. */
 export function appendConcurrently(store: EventStore, callers: number, each: number): Promise<number> {
   return perSecond(callers * each, prepareAppends(store, callers, each));
 }

@@ -1,5 +1,6 @@
-import { openPostgresStore, type EventStore } from "../src/index.ts";
-import { startPostgres } from "../testing/postgres-server.ts";
+import type { EventStore } from "../src/index.ts";
+import { openPostgresStore } from "../src/postgres.ts";
+import { startPostgres } from "../src/testing/postgres-server.ts";
 import { createCaller } from "./append-1000.ts";
 import { appendConcurrently } from "./append-64.ts";
 import { atLeast, compare, interleave, perSecond, roundsOf, type Bar, type Bench, type Row } from "./measure.ts";
@@ -7,7 +8,10 @@ import { timeWithChildren } from "./processor-time.ts";
 import { openRawConnection, type RawConnection } from "./raw-postgres-inserts.ts";
 import { makeEvents } from "./sample-events.ts";
 
-/** Processes of one service, each with its own writer; here in one process, which is no advantage. */
+/**
+ * Number of stores that share one log, like the processes of one service. Here they run in one process, which is no
+ * advantage.
+ */
 const CLIENTS = 3;
 const SCHEMA = "eventstore";
 
@@ -34,14 +38,17 @@ async function openContenders(opening: AsyncDisposableStack): Promise<Contenders
   return { pid: server.pid(), stores, raw };
 }
 
-/** Events that clients make durable in a second, and the processor time of one event in µs. */
+/**
+ * Result of clients that append to one log at once: the events that became durable in a second, and the processor time
+ * of clients and server for each event, in µs.
+ */
 interface Shared {
   readonly perSecond: number;
   readonly clients: number;
   readonly server: number;
 }
 
-/** Measures the work of several clients at once; `pid` is the server's first process. */
+/** Runs the work of several clients at once and measures it; `pid` is the first process of the PostgreSQL server. */
 async function together(pid: number, events: number, work: readonly (() => Promise<unknown>)[]): Promise<Shared> {
   const times = () => ({ clients: timeWithChildren(process.pid), server: timeWithChildren(pid) });
   const before = times();
@@ -58,7 +65,7 @@ const CALLERS = 64;
 const EVENTS_PER_CALLER = 150;
 const EVENTS_PER_CALLER_QUICK = 20;
 
-/** As `append-64`, on PostgreSQL: by one client, and by three that share the log. */
+/** Benchmark `append-64` on PostgreSQL: one client alone, then three clients that share the log. */
 export const append64Postgres: Bench = async (options) => {
   await using opening = new AsyncDisposableStack();
   const { pid, stores, raw } = await openContenders(opening);
@@ -81,7 +88,9 @@ const BATCH_EVENTS = 1_000;
 const BATCHES = 10;
 const BATCHES_QUICK = 2;
 
-/** Batches with expected versions on PostgreSQL: by one client, and by three that share the log. */
+/**
+ * Benchmark of batches with expected versions on PostgreSQL: one client alone, then three clients that share the log.
+ */
 export const append1000Postgres: Bench = async (options) => {
   await using opening = new AsyncDisposableStack();
   const { pid, stores, raw } = await openContenders(opening);

@@ -1,6 +1,9 @@
-type Options = Pick<Bun.SpawnOptions.SpawnOptions<"ignore", "pipe", "pipe">, "cwd" | "env">;
+interface Options {
+  readonly cwd?: string;
+  readonly env?: Record<string, string | undefined>;
+}
 
-/** Starts a process that does not outlive this one, even if a signal ends this one. */
+/** Starts a process, and kills it when this one exits. */
 export function startChild(
   command: readonly string[],
   options: Options = {},

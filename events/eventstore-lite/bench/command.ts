@@ -45,7 +45,7 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
   );
 }
 
-/** Undefined if an option is unknown. */
+/** Parses the command's arguments; undefined if one of its options is unknown. */
 function parse(args: readonly string[]) {
   const flag = { type: "boolean" } as const;
   const text = { type: "string" } as const;

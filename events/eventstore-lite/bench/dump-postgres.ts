@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
 import postgres from "postgres";
-import { openPostgresStore, type EventStore } from "../src/index.ts";
-import { startPostgres } from "../testing/postgres-server.ts";
+import type { EventStore } from "../src/index.ts";
+import { openPostgresStore } from "../src/postgres.ts";
+import { startPostgres } from "../src/testing/postgres-server.ts";
 import { atMost, compare, type Bench } from "./measure.ts";
 import { makeEvents } from "./sample-events.ts";
 
@@ -17,8 +18,9 @@ const BATCHES_PER_ROUND = 20;
 const PAUSE_MS = 200;
 
 /**
- * Measures a batch while a dump of the same database keeps its snapshot open, so that the server can clean up nothing
- * there, against a log in another database of the same server. The two take turns.
+ * Benchmark of appends while a dump keeps a snapshot of their database open, so that the server cannot remove old row
+ * versions. The limit is the same work in another database of the server, which the dump does not affect. Both take
+ * turns.
  */
 export const dumpPostgres: Bench = async ({ quick, note }) => {
   const minutes = quick ? MINUTES_QUICK : MINUTES;

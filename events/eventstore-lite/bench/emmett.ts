@@ -1,6 +1,6 @@
 /**
- * Does one job with emmett, in a separate process, and prints the events per second. Arguments: the folder in which it
- * is installed, the job as JSON, and the URL of a database for emmett-postgresql; without one it uses emmett-sqlite.
+ * Does one job with emmett, the event store that the benchmarks compare with, and prints the events per second.
+ * Arguments: the folder where it is installed, the job as JSON, a PostgreSQL URL (without one it uses SQLite).
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
@@ -11,7 +11,7 @@ import { makeEvents } from "./sample-events.ts";
 export type Job =
   | { readonly kind: "append"; readonly callers: number; readonly each: number }
   | { readonly kind: "batch"; readonly batches: number; readonly batchEvents: number }
-  /** Makes the stream that `fold` reads. */
+  /** Job that writes the stream which a `fold` job then reads. */
   | { readonly kind: "fill"; readonly events: number }
   | { readonly kind: "fold"; readonly events: number };
 
@@ -48,7 +48,7 @@ interface EmmettPostgres {
 
 interface Opened {
   readonly store: Store;
-  /** True if appends may overlap. */
+  /** True if several callers may append to this emmett store at the same time. */
   readonly isConcurrent: boolean;
   close(): unknown;
 }
@@ -63,7 +63,10 @@ const { store, isConcurrent, close } = await (url === undefined ? openOnSqlite()
 process.stdout.write(String(await perform(job)));
 await close();
 
-/** Its fastest durable setting: one connection that stays open (its default opens one for each append). */
+/**
+ * Opens emmett's SQLite store in its fastest durable setting: one connection that stays open. By default it opens one
+ * for each append.
+ */
 async function openOnSqlite(): Promise<Opened> {
   const emmett = installed("@event-driven-io/emmett-sqlite") as EmmettSqlite;
   const isLong = job.kind === "fill" || job.kind === "fold";
@@ -83,7 +86,10 @@ async function openOnSqlite(): Promise<Opened> {
   return { store: await migrated(open), isConcurrent: false, close: () => connection.close() };
 }
 
-/** Its fastest setting: as many connections as callers; 16 or 32 for 64 callers are as fast. */
+/**
+ * Opens emmett's PostgreSQL store in its fastest setting: as many connections as callers. With 16 or 32 connections for
+ * 64 callers it is as fast.
+ */
 async function openOnPostgres(connectionString: string): Promise<Opened> {
   const emmett = installed("@event-driven-io/emmett-postgresql") as EmmettPostgres;
   const { Pool } = installed("pg") as { Pool: new (options: object) => PostgresPool };
@@ -98,7 +104,7 @@ async function openOnPostgres(connectionString: string): Promise<Opened> {
   return { store: await migrated(open), isConcurrent: true, close: () => pool.end() };
 }
 
-/** Opens a store that does not check its schema again. */
+/** Creates the tables of an emmett store, and opens it so that it does not check them again. */
 async function migrated(open: (options: object) => Store): Promise<Store> {
   if (job.kind !== "fold") await open({}).schema.migrate();
   return open({ schema: { autoMigration: "None" } });
@@ -108,7 +114,10 @@ function expectSetting(name: string, found: unknown, wanted: unknown): void {
   if (found !== wanted) throw new Error(`${name} is ${String(found)}`);
 }
 
-/** Does each job once before it counts, as ours did, because this process is new. */
+/**
+ * Runs a job and returns its events per second. A measured job first runs once uncounted, because this process is new
+ * and nothing is compiled yet.
+ */
 function perform(job: Job): Promise<number> {
   switch (job.kind) {
     case "append":

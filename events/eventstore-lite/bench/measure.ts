@@ -4,29 +4,32 @@
 export interface Row {
   readonly what: string;
   readonly unit: string;
-  /** Medians of the rounds. */
+  /** Median of this package's results, one per round; `limit` is the median of the results of the limit. */
   readonly ours: number;
   readonly limit: number;
-  /** Median of the ratios within each round, because a drift of the machine moves both sides of a round. */
+  /**
+   * Median of the ratios of `ours` to `limit` in each round, because a drift of the machine moves both sides of a
+   * round.
+   */
   readonly ratio: number;
-  /** Lowest and highest ratio of the rounds: how noisy the machine was. */
+  /** Lowest and highest ratio of the rounds, which show how noisy the machine was. */
   readonly spread: readonly [number, number];
-  /** Undefined if the row only informs. */
+  /** Target of the row; undefined if the row only informs. */
   readonly bar?: Bar;
 }
 
-/** The target of a row. */
+/** Target of a row in the table of benchmark results. */
 export interface Bar {
   readonly text: string;
-  isMet(row: Pick<Row, "ours" | "limit" | "ratio">): boolean;
+  isMet(row: Row): boolean;
 }
 
 export interface BenchOptions {
-  /** Small and short: shows that everything works, not how fast. */
+  /** True for a small and short run, which shows that every benchmark works and not how fast. */
   readonly quick: boolean;
   /** Length of the long log, for a benchmark whose log may have any length; default: the benchmark's length. */
   readonly events?: number;
-  /** Folder of this run, which removes it. */
+  /** Folder of this run of the benchmarks, which removes it at the end. */
   readonly directory: string;
   /** Folder of the logs that benchmarks only read or copy: `directory`, or one that outlasts the run. */
   readonly logs: string;
@@ -36,7 +39,7 @@ export interface BenchOptions {
 
 export type Bench = (options: BenchOptions) => Promise<readonly Row[]>;
 
-/** A median of fewer rounds says little. */
+/** Rounds of a benchmark; a median of fewer rounds says little. */
 const ROUNDS = 5;
 const ROUNDS_QUICK = 3;
 
@@ -95,17 +98,17 @@ export function atMost(times: number): Bar {
   return { text: `≤ ${times} ×`, isMet: ({ ratio }) => ratio <= times };
 }
 
-/** `more` is in the unit of the row. */
+/** Target: our figure is greater than the limit's by at most `more`, which is in the unit of the row. */
 export function atMostMore(more: number, unit: string): Bar {
   return { text: `≤ ${more} ${unit} more`, isMet: ({ ours, limit }) => ours - limit <= more };
 }
 
-/** Does not depend on the limit; `most` is in the unit of the row. */
+/** Target: our figure is at most `most`, in the unit of the row, whatever the limit's figure is. */
 export function atMostInAll(most: number, unit: string): Bar {
   return { text: `≤ ${most} ${unit}`, isMet: ({ ours }) => ours <= most };
 }
 
-/** Returns the mean of the two middle values if there is an even number of them. */
+/** Returns the median; for an even number of values it is the mean of the two middle ones. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openPostgresStore, openSqliteStore, type EventStore } from "../src/index.ts";
-import { startPostgres } from "../testing/postgres-server.ts";
+import { openSqliteStore, type EventStore } from "../src/index.ts";
+import { openPostgresStore } from "../src/postgres.ts";
+import { startPostgres } from "../src/testing/postgres-server.ts";
 import { outputOf } from "./child.ts";
 import { createCaller } from "./append-1000.ts";
 import { appendConcurrently } from "./append-64.ts";
@@ -37,14 +38,17 @@ const EMMETT_POSTGRES = {
   "cli-table3": "0.6.5",
 };
 
-/** An alternative to this package, in a separate process, on the runtime where it is fastest (Bun). */
+/**
+ * Another event store that the benchmarks compare this package with. It runs in a separate process, on the runtime
+ * where it is fastest (Bun).
+ */
 interface Peer {
   readonly name: string;
-  /** Runs a job in a new process, and returns the rate that it reports. */
+  /** Runs a job of a benchmark in a new process of the peer, and returns the events per second that it reports. */
   ask(job: Job): Promise<number>;
 }
 
-/** How many times as fast as the peer this package should be. */
+/** Targets of the comparison with a peer: how many times as fast as the peer this package should be. */
 interface Bars {
   readonly append: number;
   readonly fold: number;
@@ -58,7 +62,7 @@ export const peers: Bench = async (options) => {
   return await comparePeer(options, store, peer, { append: 40, fold: 5 });
 };
 
-/** The same on PostgreSQL: one server has the logs of both. */
+/** Benchmark of this package against emmett on PostgreSQL; one server holds the logs of both. */
 export const peersPostgres: Bench = async (options) => {
   const home = await install(options, "emmett-postgresql", EMMETT_POSTGRES);
   if (home === undefined) return [];

@@ -5,20 +5,20 @@ const TICKS_PER_SECOND = 100;
 
 /** Processor time since the start of a process, in µs. */
 export interface ProcessorTime {
-  /** Time of the thread that serves requests. */
+  /** Processor time of the process's main thread, which serves requests. */
   readonly main: number;
-  /** Time of all other threads: the log's writer, the runtime's compilers and its garbage collection. */
+  /** Processor time of all other threads: the log's writer, the runtime's compilers and its garbage collection. */
   readonly others: number;
 }
 
-/** Zeros if the system has no /proc. */
+/** Reads the processor time of a process; zeros if the system has no /proc. */
 export function processorTimeOf(pid: number): ProcessorTime {
   if (process.platform !== "linux") return { main: 0, others: 0 };
   const main = timeIn(`/proc/${pid}/task/${pid}/stat`);
   return { main, others: timeIn(`/proc/${pid}/stat`) - main };
 }
 
-/** Returns the time of all threads with that name, which the runtime gave them. */
+/** Returns the processor time of all threads of a process that the runtime gave that name, in µs. */
 export function timeOfThreads(pid: number, name: string): number {
   if (process.platform !== "linux") return 0;
   const times = readdirSync(`/proc/${pid}/task`).map((thread) => {
@@ -62,7 +62,10 @@ function nanosecondsIn(file: string): number {
   }
 }
 
-/** Returns the user and system time in a file of proc(5). The name before them may hold any characters. */
+/**
+ * Returns the user and system time in a `stat` file of proc(5), in µs. The program's name, which precedes them there,
+ * may hold any characters.
+ */
 function timeIn(file: string): number {
   const stat = readFileSync(file, "latin1");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -15,14 +15,14 @@ type EventRow = readonly [
   hash: Uint8Array,
 ];
 
-/** The columns and the indexes of the log's own table, without its checks and references. */
+/** SQL of a table with the columns and the indexes of the log's own table, without its checks and references. */
 const INDEXED = `
   CREATE TABLE events (position INTEGER PRIMARY KEY, stream INTEGER NOT NULL, version INTEGER NOT NULL,
     type INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL, data TEXT NOT NULL, meta TEXT NOT NULL,
     hash BLOB NOT NULL, UNIQUE (stream, version)) STRICT;
   CREATE INDEX events_by_type ON events (type);`;
 
-/** The smallest table that keeps the same bytes in order. */
+/** SQL of the smallest table that keeps the same bytes as the log, in the same order. */
 const BARE = "CREATE TABLE events (position INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;";
 
 export interface RawTable extends Disposable {
@@ -30,7 +30,7 @@ export interface RawTable extends Disposable {
   prepare(events: readonly NewEvent[], streams: number, rowsPerTransaction: number): () => void;
 }
 
-/** Opens a table in a new file, with the settings that the log `likeLog` keeps in its file. */
+/** Opens a table for raw inserts in a new file, with the settings of the SQLite log in the file `likeLog`. */
 export function openRawTable(file: string, kind: "indexed" | "bare", likeLog: string): RawTable {
   const db = new DatabaseSync(file);
   db.exec(`PRAGMA page_size = ${pageBytesOf(likeLog)}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;`);
@@ -59,7 +59,9 @@ export function openRawTable(file: string, kind: "indexed" | "bare", likeLog: st
   };
 }
 
-/** Inserts one of the prepared rows. Passes the values one by one, because spreading an array takes a tenth longer. */
+/**
+ * Inserts one of the prepared rows. Each value is a separate argument, because spreading an array takes a tenth longer.
+ */
 type Insert = (position: number, index: number) => void;
 
 function insertingColumns(db: DatabaseSync): (rows: readonly EventRow[]) => Insert {
@@ -86,7 +88,10 @@ function bytesOf([stream, version, type, id, timeMs, data, meta, hash]: EventRow
   return Buffer.concat([Buffer.from([stream, version, type, id, timeMs, data, meta].join("\n")), hash]);
 }
 
-/** Throws if the table differs from the log's: a limit that does less (or more) than the log means nothing. */
+/**
+ * Throws if the columns or indexes of the table differ from those of the log: as a limit, it must do the same work as
+ * the log.
+ */
 function expectSameTable(db: DatabaseSync, likeLog: string): void {
   using log = new DatabaseSync(likeLog, { readOnly: true });
   if (describe(log) !== describe(db)) throw new Error("raw-inserts.ts: the log's table has other columns or indexes");

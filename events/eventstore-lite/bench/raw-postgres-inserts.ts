@@ -7,16 +7,16 @@ import postgres from "postgres";
 import type { NewEvent } from "../src/index.ts";
 
 export interface RawConnection extends AsyncDisposable {
-  /** Makes the columns of each batch, and returns the function that inserts them durably. */
+  /** Makes the columns of each batch before the clock starts, and returns the function that inserts them durably. */
   prepare(events: readonly NewEvent[], streams: number, rowsPerTransaction: number): () => Promise<void>;
 }
 
-/** Large enough that no two connections insert at the same positions. */
+/** Number of positions reserved for each connection: so many that no two connections insert at the same position. */
 const POSITIONS_EACH = 1_000_000_000;
 
 /**
- * Opens a connection to a table like the log's, with its indexes, which the first connection creates. A raw insert
- * needs no turn of the log, no decisions and no chain.
+ * Opens a connection to a table with the columns and indexes of the log's, which the first connection creates. A raw
+ * insert waits for no other writer, decides nothing and builds no hash chain.
  */
 export async function openRawConnection(url: string, schema: string, number: number): Promise<RawConnection> {
   const sql = postgres(url, { max: 1, onnotice: () => {}, fetch_types: false });

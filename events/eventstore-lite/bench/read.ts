@@ -3,7 +3,7 @@ import { longLog } from "./long-log.ts";
 import { compare, interleave, perSecond, roundsOf, type Bench } from "./measure.ts";
 import { openScan } from "./scan.ts";
 
-/** Reads the whole log: whole events, and the parts that a fold needs. */
+/** Benchmark of reading the whole log, once with whole events and once with only the parts that a fold needs. */
 export const read: Bench = async (options) => {
   const { file, events } = await longLog(options);
   await using store = await openSqliteStore({ file });

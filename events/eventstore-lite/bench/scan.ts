@@ -2,20 +2,20 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
 export interface Scan extends Disposable {
-  /** Reads the table, or a range of it, once and discards the rows. Returns their number. */
+  /** Reads the rows of the table, or of a range of it, once and discards them. Returns their number. */
   run(range?: { readonly from: number; readonly to: number }): number;
 }
 
-/** A way to read the rows; which one is fastest depends on runtime and machine. */
+/** Way to fetch the rows of a prepared SQLite statement; which one is fastest depends on runtime and machine. */
 type Way = (statement: StatementSync, first: number, last: number, onRow: (row: readonly string[]) => void) => void;
 
 const WAYS: readonly Way[] = [iterating, inChunksOf(128), inChunksOf(1_024), inChunksOf(8_192)];
 
-/** Rows of a trial: enough that the fastest way shows, also after compilation. */
+/** Rows of one trial: enough to show the fastest way, also after compilation. */
 const TRIAL_ROWS = 50_000;
 const TRIALS = 3;
 
-/** The `json` columns come after the others; each of their values is parsed. */
+/** Opens a table for scanning. The columns in `json` follow those in `columns`, and each of their values is parsed. */
 export function openScan(file: string, columns: readonly string[], json: readonly string[]): Scan {
   const db = new DatabaseSync(file, { readOnly: true });
   const last = Number(db.prepare("SELECT max(position) AS last FROM events").get()?.["last"]);
@@ -49,7 +49,8 @@ function inChunksOf(rows: number): Way {
 }
 
 /**
- * Compares the best of several trials in turn, because the first ones are not compiled yet, and other programs disturb.
+ * Returns the fastest way to fetch rows. Runs several trials of each in turn and compares the best ones, because the
+ * first are not compiled yet and other programs disturb some.
  */
 function fastestOf(ways: readonly Way[], attempt: (way: Way) => void): Way {
   const bestMs = ways.map(() => Infinity);

@@ -1,6 +1,6 @@
 import type { Row } from "./measure.ts";
 
-/** Formats the rows as a table for people, one line each. */
+/** Formats the benchmark results as a table for people, one line for each row. */
 export function tableOf(rows: readonly Row[]): string {
   const table = [["what", "ours", "limit", "ratio (spread)", "bar"], ...rows.map(cellsOf)];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((cells) => cells[column]!.length)));
@@ -24,12 +24,12 @@ function barOf(row: Row): string {
   return row.bar.isMet(row) ? row.bar.text : `${row.bar.text}  NOT MET`;
 }
 
-/** Large figures are whole numbers; small ones have a decimal. */
+/** Formats a figure of the table: whole numbers from 100 on, at most one decimal below. */
 function rounded(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
 }
 
-/** Returns a row for JSON: the bar as text, and if it is met. */
+/** Returns a row of the benchmark table for JSON output: its target as text, and whether the target is met. */
 export function plainRow({ bar, ...row }: Row): object {
   return bar === undefined ? row : { ...row, bar: bar.text, met: bar.isMet(row) };
 }

@@ -6,10 +6,10 @@ import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from ".
 
 const HASH_BYTES = 32;
 
-/** Large enough that feeding a hash costs nothing compared with hashing. */
+/** Bytes that are passed to a hash at once: so many that the calls cost nothing compared with the hashing. */
 const PIECE_BYTES = 16 * 1024 * 1024;
 
-/** The query that the README documents. */
+/** Query for the canonical text of each event, as the README documents it. */
 const SELECT_CANONICAL = `
   SELECT e.position || char(10) || s.name || char(10) || e.version || char(10) || e.id || char(10) || t.name
     || char(10) || e.time || char(10) || e.data || char(10) || e.meta AS canonical
@@ -41,10 +41,13 @@ export const verify: Bench = async (options) => {
   ];
 };
 
-/** The hashed bytes of many events, one after the other: space for the previous hash, then the canonical bytes. */
+/**
+ * Bytes to hash for many events, one after the other: for each event, space for the previous hash, then its canonical
+ * bytes.
+ */
 interface Piece {
   readonly bytes: Buffer;
-  /** The end of each event's bytes. */
+  /** Offsets in `bytes` at which each event's bytes end. */
   readonly ends: readonly number[];
 }
 
@@ -69,7 +72,7 @@ function loadPieces(file: string): readonly Piece[] {
   return pieces;
 }
 
-/** Makes only the chain, and returns its last hash. */
+/** Computes the hash chain over the pieces and nothing else, and returns its last hash. */
 function hashLinks(pieces: readonly Piece[]): string {
   let previous = Buffer.alloc(HASH_BYTES);
   for (const { bytes, ends } of pieces) {

@@ -1,14 +1,19 @@
 import { compare, perSecond, type Bar, type Row } from "./measure.ts";
 import { processorTimeOf, timeOfThreads } from "./processor-time.ts";
 
-/** How fast events are made durable, and the processor time of each in two threads, in µs. */
+/**
+ * Result of measured appends: events made durable in a second, and the processor time for each event in the caller's
+ * and the writer's thread, in µs.
+ */
 export interface Work {
   readonly perSecond: number;
   readonly caller: number;
   readonly writer: number;
 }
 
-/** Like {@link perSecond}, with the processor time. */
+/**
+ * Runs `work` on `count` events and measures its rate, like {@link perSecond}, and the processor time of both threads.
+ */
 export async function workOf(count: number, work: () => unknown): Promise<Work> {
   const before = threads();
   const rate = await perSecond(count, work);
@@ -20,7 +25,7 @@ export async function workOf(count: number, work: () => unknown): Promise<Work> 
   };
 }
 
-function threads(): Pick<Work, "caller" | "writer"> {
+function threads() {
   return { caller: processorTimeOf(process.pid).main, writer: timeOfThreads(process.pid, "Worker") };
 }
 
@@ -30,8 +35,8 @@ export function compareRates(what: string, ours: readonly Work[], raw: readonly 
 }
 
 /**
- * Compares an event's processor time in each thread with that of inserting it. The ratio is meaningful on a busy
- * machine too.
+ * Returns rows that compare the processor time of an appended event, in each thread, with that of a raw insert. The
+ * ratio is meaningful on a busy machine too.
  */
 export function compareThreads(what: string, ours: readonly Work[], raw: readonly Work[]): readonly Row[] {
   const inserts = raw.map(({ caller }) => caller);

@@ -30,13 +30,13 @@ beforeAll(async () => {
   pristine = readFileSync(image);
 });
 
-test("the bytes that are flipped below are those of events", () => {
+test("the byte ranges for the flips are those of events", () => {
   const ids = findEventBytes(image).filter(({ field }) => field === "id");
   const texts = ids.map(({ start, bytes }) => pristine.toString("utf8", start, start + bytes));
   expect(texts.sort()).toEqual(history.events.map((event) => (JSON.parse(event) as { id: string }).id).sort());
 });
 
-test(`${FLIPS} single bits flipped within the bytes of events: none goes unseen`, async () => {
+test(`each of ${FLIPS} single bits flipped within events is detected`, async () => {
   const byField = Map.groupBy(findEventBytes(image), ({ field }) => field);
   const fields = [...byField.keys()];
   expect(fields.sort()).toEqual([
@@ -63,7 +63,7 @@ test(`${FLIPS} single bits flipped within the bytes of events: none goes unseen`
   expect(countUnseen(findings)).toBe(0);
 });
 
-test(`${INDEX_FLIPS} single bits flipped within the indexes by which events are found: seen, or nothing reads otherwise`, async () => {
+test(`each of ${INDEX_FLIPS} single bits flipped within indexes is detected or changes no read`, async () => {
   const byIndex = [...Map.groupBy(findIndexBytes(image), ({ field }) => field)];
   expect(byIndex).toHaveLength(4);
   const findings: Finding[] = [];
@@ -75,7 +75,7 @@ test(`${INDEX_FLIPS} single bits flipped within the indexes by which events are 
   expect(alteredIn(findings)).toEqual({});
 });
 
-test("a page of zeroes, wherever it is: seen, or nothing of the log was in it", async () => {
+test("any page overwritten with zeroes is detected or changes no read", async () => {
   const pageBytes = Number(
     new DatabaseSync(image, { readOnly: true }).prepare("PRAGMA page_size").get()?.["page_size"],
   );
@@ -87,11 +87,11 @@ test("a page of zeroes, wherever it is: seen, or nothing of the log was in it", 
   expect(alteredIn(findings)).toEqual({});
 });
 
-test("a header of zeroes is refused", async () => {
+test("a header overwritten with zeroes is refused", async () => {
   expect(await fateWith((bytes) => bytes.fill(0, 0, 100))).toMatchObject({ fate: "refused" });
 });
 
-/** Returns the fate of a copy of the log after `damage` to its file. */
+/** Damages the file of a copy of the log with `damage`, and returns how the copy then opens, verifies and reads. */
 function fateWith(damage: (bytes: Buffer) => void): Promise<Finding> {
   const bytes = Buffer.from(pristine);
   damage(bytes);
@@ -109,8 +109,8 @@ function randomOf<Element>(elements: readonly Element[]): Element {
 }
 
 /**
- * Counts the undetected flips. A flipped bit of an event always alters it, so a log that opens and verifies has hidden
- * the flip.
+ * Counts the bit flips that were not detected. A flipped bit of an event always alters it, so a log that opens and
+ * verifies has hidden the flip.
  */
 function countUnseen(findings: readonly Finding[]): number {
   return findings.filter(({ fate }) => fate !== "refused" && fate !== "found").length;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { take } from "../src/contract/events.ts";
+import { take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { expectWhole } from "./examine.ts";
 import { startProgram } from "./program.ts";
@@ -14,11 +14,11 @@ const DAY_MS = 86_400_000;
 
 /** Settings of the wall clock, one after the other, relative to the true time. */
 const CLOCKS = ["+0", "+1d", "+0", "-1d", "+2d", "+0"];
-/** Appends of each holder under each setting of the clock. */
+/** Appends of each lease holder under each setting of the clock. */
 const APPENDS = 200;
 
 test.skipIf(lacks("faketime"))(
-  "the wall clock jumps by a day and back: appends go on, time never runs backwards, a lease has one holder",
+  "event times never go back and a lease has one holder while the wall clock jumps",
   async () => {
     const file = newLogPath();
     const clock = join(dirname(file), "clock");

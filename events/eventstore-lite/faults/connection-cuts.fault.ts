@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { cutConnections } from "../test/postgres/cuts.ts";
-import { startProxy } from "../test/postgres/proxy.ts";
-import { startPostgres } from "../testing/postgres-server.ts";
+import { startProxy } from "../src/testing/proxy.ts";
+import { startPostgres } from "../src/testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";
 
 const ROUNDS = isWhole ? 2_000 : 240;
 
-test(`${ROUNDS} times a connection is cut at some message of the protocol: nothing is lost or doubled, what is refused is not there`, async () => {
+test(`${ROUNDS} rounds of cut connections lose and double no append, and refused ones stay absent`, async () => {
   await using server = await startPostgres({ durable: true });
   const url = await server.newDatabase();
   await using proxy = await startProxy(url);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
-import { newEvent, take } from "../src/contract/events.ts";
+import { newEvent, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { expectWhole } from "./examine.ts";
 import { appendRoundsUnder } from "./injected.ts";
@@ -16,11 +16,14 @@ const KILLS = 50;
  */
 const CREATION_MS_MAX = 120;
 
-/** Creating a log takes some 40 writes and 7 fsyncs (counted with strace). */
+/**
+ * Number of write calls in the creation of a log (`SYNCS`: of fsyncs), counted with strace. A process is killed at each
+ * of them in turn.
+ */
 const WRITES = 43;
 const SYNCS = 7;
 
-test(`${KILLS} times kill -9 while a log is being created: the next start finds a log, or makes it`, async () => {
+test(`the next start succeeds after each of ${KILLS} times kill -9 during a log's creation`, async () => {
   let kept = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
     const file = newLogPath();
@@ -32,25 +35,30 @@ test(`${KILLS} times kill -9 while a log is being created: the next start finds 
   console.log(`kill -9 around creation ${KILLS}: bad starts 0, logs with events ${kept}`);
 });
 
-test.skipIf(lacks("strace"))(`kill -9 at each of the ${WRITES + SYNCS} calls that create a log: the same`, async () => {
-  const injections = [
-    ...Array.from({ length: WRITES }, (_, index) => `pwrite64:signal=SIGKILL:when=${index + 1}`),
-    ...Array.from({ length: SYNCS }, (_, index) => `fsync:signal=SIGKILL:when=${index + 1}`),
-  ];
-  let appended = 0;
-  for (const injection of injections) {
-    const file = newLogPath();
-    const { isInjected, ledger } = await appendRoundsUnder(injection, file);
-    expect({ injection, isInjected }).toEqual({ injection, isInjected: true });
-    appended += ledger.asked.size;
-    await restart(file);
-  }
-  console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
-  // All calls came before the first append, or with it.
-  expect(appended).toBeLessThan(injections.length);
-});
+test.skipIf(lacks("strace"))(
+  `the next start succeeds after kill -9 at each of the ${WRITES + SYNCS} calls that create a log`,
+  async () => {
+    const injections = [
+      ...Array.from({ length: WRITES }, (_, index) => `pwrite64:signal=SIGKILL:when=${index + 1}`),
+      ...Array.from({ length: SYNCS }, (_, index) => `fsync:signal=SIGKILL:when=${index + 1}`),
+    ];
+    let appended = 0;
+    for (const injection of injections) {
+      const file = newLogPath();
+      const { isInjected, ledger } = await appendRoundsUnder(injection, file);
+      expect({ injection, isInjected }).toEqual({ injection, isInjected: true });
+      appended += ledger.asked.size;
+      await restart(file);
+    }
+    console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
+    // All calls came before the first append, or with it.
+    expect(appended).toBeLessThan(injections.length);
+  },
+);
 
-/** Opens the log that is there, appends to it, and returns how many events it had. Throws if the start fails. */
+/**
+ * Opens the log that a killed process left, appends to it, and returns how many events it had. Throws if this fails.
+ */
 async function restart(file: string): Promise<number> {
   await using store = await openSqliteStore({ file, owner: true });
   const { position } = await store.head();

@@ -7,10 +7,10 @@ import { startProgram } from "./program.ts";
 const newLogPath = temporaryLogs();
 
 const DESCRIPTORS_MAX = 64;
-/** The most descriptors left free; an open store needs fewer. */
+/** Largest number of free file descriptors that the test leaves to a starting process; an open store needs fewer. */
 const LEFT_MAX = 20;
 
-test("an open store that gets no file descriptor any more appends and reads as before", async () => {
+test("an open store appends and reads without any free file descriptor", async () => {
   const file = newLogPath();
   const { ledger, words } = await appendWithout(file, 0, "after");
   console.log(
@@ -21,7 +21,7 @@ test("an open store that gets no file descriptor any more appends and reads as b
   expect(await examine(file, ledger)).toMatchObject(FAULTLESS);
 });
 
-test("a log that cannot be opened for want of file descriptors opens when there are some", async () => {
+test("a start with few free file descriptors succeeds or fails without harming the log", async () => {
   const outcomes = { opened: 0, refused: 0, ended: 0 };
   for (let left = 0; left <= LEFT_MAX; left += 1) {
     const file = newLogPath();

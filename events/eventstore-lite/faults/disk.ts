@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "./tools.ts";
 
-/** A separate file system, at `path` while it is mounted. */
+/** Separate file system for a fault test; its files are at `path` while it is mounted. */
 export interface Disk extends Disposable {
   readonly path: string;
   mount(...options: string[]): void;

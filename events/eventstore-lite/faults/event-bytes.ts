@@ -16,9 +16,9 @@ interface Page {
 // https://sqlite.org/fileformat2.html#b_tree_pages
 const LEAF_HEADER_BYTES = 8;
 const CELL_COUNT_AT = 3;
-/** The first byte of a leaf page of a table. */
+/** First byte of a leaf page of a table in SQLite's file format. */
 const TABLE_LEAF = 13;
-/** A row longer than the page minus these bytes continues in other pages. */
+/** Page size minus the largest row that fits in one page; a longer row continues in other pages. */
 const BYTES_BESIDE_LOCAL_PAYLOAD = 35;
 const VARINT_BYTES_MAX = 9;
 
@@ -38,7 +38,9 @@ export function findEventBytes(file: string): ByteRange[] {
   return ranges;
 }
 
-/** Finds the entries of the indexes by which events are found; `field` is the index's name. */
+/**
+ * Finds the bytes of all entries in the indexes by which the log finds events; `field` of a range is the index's name.
+ */
 export function findIndexBytes(file: string): ByteRange[] {
   const bytes = readFileSync(file);
   const db = new DatabaseSync(file, { readOnly: true });
@@ -71,8 +73,8 @@ function findRows(bytes: Buffer, page: Page, fields: readonly string[]): ByteRan
 }
 
 /**
- * Finds the fields of a cell, which holds the size of its record, the row's number (in a table, not in an index) and
- * the record: the types of all columns, then their contents.
+ * Finds the columns of a row in SQLite's file format. A cell holds the record's size, the row's number (only in a
+ * table) and the record: the types of all columns, then their contents.
  */
 function findFields(bytes: Buffer, cell: number, page: Page, fields: readonly string[]): ByteRange[] {
   const payload = readVarint(bytes, cell);
@@ -102,7 +104,10 @@ function readVarint(bytes: Buffer, at: number): { value: number; end: number } {
   throw new Error(`no number of this size is in such a log: at ${at}`);
 }
 
-/** https://sqlite.org/fileformat2.html#record_format */
+/**
+ * Returns the length of a column's content for its SQLite serial type. Source:
+ * https://sqlite.org/fileformat2.html#record_format.
+ */
 function contentBytes(serialType: number): number {
   if (serialType >= 12) return Math.floor((serialType - 12) / 2);
   return [0, 1, 2, 3, 4, 6, 8, 8, 0, 0][serialType]!;

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { type EventStore, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
-import { take } from "../src/contract/events.ts";
+import { take } from "../src/testing/contract/events.ts";
 import type { Ledger } from "./ledger.ts";
 import { eventsOf, streamOf } from "./programs/keyed.ts";
 
@@ -19,7 +19,10 @@ export interface Findings {
 
 export const FAULTLESS = { lost: [], doubled: [], torn: [], foreign: [] };
 
-/** Opens a log again and compares it with the ledger of its callers. Throws if the log itself is not whole. */
+/**
+ * Opens a log after a fault and compares it with the ledger, which holds what the log's callers were told. Throws if
+ * the log itself is not whole.
+ */
 export async function examine(file: string, ledger: Ledger): Promise<Findings> {
   await using store = await openSqliteStore({ file, owner: true });
   const events = await take(store.read());
@@ -45,7 +48,10 @@ export async function retry(file: string, ledger: Ledger): Promise<void> {
   }
 }
 
-/** Expects that the chain holds, no event is missing, and each way to read the log finds the same events. */
+/**
+ * Expects that a log's hash chain holds, that no event is missing, and that each way to read the log finds the same
+ * events.
+ */
 export async function expectWhole(store: EventStore, events: readonly Recorded<NewEvent>[]): Promise<void> {
   expect(await store.verify()).toMatchObject({ ok: true, checked: events.length });
   expect((await store.head()).position).toBe(events.length);

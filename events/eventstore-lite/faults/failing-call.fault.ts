@@ -6,7 +6,7 @@ import { isWhole, lacks } from "./tools.ts";
 
 const newLogPath = temporaryLogs();
 
-/** More calls than any of these programs makes; ends the loop below. */
+/** Bound of the loop that fails one system call after the other; no tested program makes as many calls. */
 const CALLS_MAX = 1_000;
 
 // node:sqlite syncs with fsync. fdatasync is named too, so that an SQLite that uses it does not escape.
@@ -14,7 +14,7 @@ const SYNCS = "fsync,fdatasync";
 
 interface Tally {
   runs: number;
-  /** Runs in which the log could not be opened. */
+  /** Number of runs in which the log could not be opened. */
   unopened: number;
   inDoubt: number;
   full: number;
@@ -23,42 +23,42 @@ interface Tally {
 
 const isUnable = lacks("strace");
 
-/** Fails each write, or each thirteenth: there are some two hundred. */
+/**
+ * Distance between the write calls that are made to fail: each call in a whole test, otherwise each thirteenth of some
+ * two hundred.
+ */
 const WRITES_STEP = isWhole ? 1 : 13;
 
-test.skipIf(isUnable)(
-  "each fsync fails in turn, once: what is acknowledged is there, what is in doubt is whole or absent",
-  async () => {
-    const tally = await failEach(`${SYNCS}:error=EIO`, (number) => `${number}`, expectFailStop);
-    report("fsync EIO", tally);
-    expect(tally.inDoubt).toBeGreaterThan(0);
-  },
-);
+test.skipIf(isUnable)("a single failing fsync loses no acknowledged append and leaves none half done", async () => {
+  const tally = await failEach(`${SYNCS}:error=EIO`, (number) => `${number}`, expectFailStop);
+  report("fsync EIO", tally);
+  expect(tally.inDoubt).toBeGreaterThan(0);
+});
 
-test.skipIf(isUnable)("each fsync fails in turn and all after it: the same", async () => {
+test.skipIf(isUnable)("permanently failing fsyncs lose no acknowledged append and leave none half done", async () => {
   const tally = await failEach(`${SYNCS}:error=EIO`, (number) => `${number}+`, expectFailStop);
   report("fsync EIO from there on", tally);
   expect(tally.inDoubt).toBeGreaterThan(0);
 });
 
-test.skipIf(isUnable)("writes fail in turn with EIO: the same", async () => {
-  const tally = await failEach("pwrite64:error=EIO", (number) => `${number}`, expectFailStop, WRITES_STEP);
-  report("pwrite64 EIO", tally);
-  expect(tally.inDoubt).toBeGreaterThan(0);
-});
-
 test.skipIf(isUnable)(
-  "writes fail in turn for want of space: the append is refused, and works when it is tried again",
+  "a write that fails with EIO loses no acknowledged append and leaves none half done",
   async () => {
-    const tally = await failEach("pwrite64:error=ENOSPC", (number) => `${number}`, expectAllInTheEnd, WRITES_STEP);
-    report("pwrite64 ENOSPC", tally);
-    expect(tally.full).toBeGreaterThan(0);
+    const tally = await failEach("pwrite64:error=EIO", (number) => `${number}`, expectFailStop, WRITES_STEP);
+    report("pwrite64 EIO", tally);
+    expect(tally.inDoubt).toBeGreaterThan(0);
   },
 );
 
+test.skipIf(isUnable)("a write that fails for lack of space refuses its append, and a retry succeeds", async () => {
+  const tally = await failEach("pwrite64:error=ENOSPC", (number) => `${number}`, expectAllInTheEnd, WRITES_STEP);
+  report("pwrite64 ENOSPC", tally);
+  expect(tally.full).toBeGreaterThan(0);
+});
+
 /**
- * Runs the program once for each call that it makes (each `step`th), on a new log each time, until no call is left to
- * fail.
+ * Runs a program once for each of its system calls (or each `step`th) with that call failing, on a new log each time,
+ * until no call is left to fail.
  */
 async function failEach(
   injection: string,
@@ -87,8 +87,8 @@ async function failEach(
 }
 
 /**
- * Expects one of three outcomes: refused with a reason at opening; in doubt, after which nothing is acknowledged and
- * `failed` resolves; or unharmed.
+ * Expects one of three outcomes of a failed call: the log was refused with a reason at opening; an append was in doubt,
+ * and nothing was acknowledged after it; or the program was unharmed.
  */
 function expectFailStop({ ledger, words }: Injected): void {
   if (isRefused(words)) return;
@@ -99,8 +99,8 @@ function expectFailStop({ ledger, words }: Injected): void {
 }
 
 /**
- * Expects one of three outcomes: refused with a reason at opening; refused as full and then acknowledged by the same
- * store; or unharmed.
+ * Expects one of three outcomes of a failed call: the log was refused with a reason at opening; appends were refused as
+ * full and then acknowledged by the same store; or the program was unharmed.
  */
 function expectAllInTheEnd({ ledger, words }: Injected): void {
   if (isRefused(words)) return;

@@ -1,32 +1,35 @@
 import { type EventStore, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
-import { take } from "../src/contract/events.ts";
+import { take } from "../src/testing/contract/events.ts";
 
 /** How a damaged log opens, verifies and reads. */
 export type Fate =
-  /** It opens and verifies, and holds all of its history. */
+  /** Damaged log that opens and verifies, and holds all of its history. */
   | "whole"
-  /** It opens and verifies, and holds its history up to some event. */
+  /** Damaged log that opens and verifies, and holds its history up to some event. */
   | "prefix"
-  /** It opens and verifies, and is all or the beginning of another log, as its id tells. */
+  /** Damaged log that opens and verifies, and is all or the beginning of another log, as its id tells. */
   | "other"
-  /** It cannot be opened or read. */
+  /** Damaged log that cannot be opened or read. */
   | "refused"
-  /** It opens, and `verify` says what is wrong. */
+  /** Damaged log that opens, and whose damage `verify` names. */
   | "found"
-  /** It opens and verifies, but some way to read it gives anything else: silent corruption. */
+  /** Damaged log that opens and verifies, although some way to read it gives wrong events: silent corruption. */
   | "altered";
 
 export interface Finding {
   readonly fate: Fate;
-  /** The message of the refusal, the reason of the verification, or how it was read differently. */
+  /**
+   * Reason for the fate: the message of the refusal, the fault that `verify` names, or the way of reading that gave
+   * wrong events.
+   */
   readonly reason: string;
 }
 
-/** The expected content of a log. */
+/** Expected content of a log, with which its damaged copies are compared. */
 export interface History {
   /** Id of the log. */
   readonly id: string;
-  /** Events as comparable texts, in order of position. */
+  /** Events of the log as comparable texts, in order of position. */
   readonly events: readonly string[];
 }
 
@@ -57,7 +60,8 @@ export async function fateOf(file: string, history: History, others: readonly Hi
 }
 
 /**
- * Returns the way of reading that shows anything but the beginning of the log's history; undefined if there is none.
+ * Returns the first way of reading a damaged log that gives anything but the beginning of its history; undefined if
+ * there is none.
  */
 async function differenceFrom(
   { events: truth }: History,
@@ -78,12 +82,12 @@ function isSame(read: readonly Recorded<NewEvent>[], own: readonly Recorded<NewE
   return read.length === own.length && read.every((event, index) => event.hash === own[index]?.hash);
 }
 
-/** Counts each fate, for a report. */
+/** Returns, as text for a report, how many damaged logs met each {@link Fate}: "refused 12, prefix 3". */
 export function tallyOf(findings: readonly Finding[]): string {
   return [...Map.groupBy(findings, ({ fate }) => fate)].map(([fate, own]) => `${fate} ${own.length}`).join(", ");
 }
 
-/** Counts the reasons of silent corruption, for the message of a failed test. */
+/** Counts the cases of silent corruption by their reasons, for the message of a failed test. */
 export function alteredIn(findings: readonly Finding[]): Record<string, number> {
   const altered = findings.filter(({ fate }) => fate === "altered");
   return Object.fromEntries(

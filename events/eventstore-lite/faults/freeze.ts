@@ -14,7 +14,10 @@ function isFrozen(pid: number): boolean {
   return readdirSync(`/proc/${pid}/task`).every((thread) => stateOf(`/proc/${pid}/task/${thread}/stat`) === "T");
 }
 
-/** The field after the program's name, which is in parentheses and may hold anything. */
+/**
+ * Returns the state of a thread from its `stat` file in /proc. It follows the program's name, which is in parentheses
+ * and may hold any characters.
+ */
 function stateOf(statFile: string): string | undefined {
   const stat = readFileSync(statFile, "utf8");
   return stat.slice(stat.lastIndexOf(")") + 2)[0];

@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { type EventStore, openSqliteStore, StoreFull } from "eventstore-lite";
+import { type EventStore, openSqliteStore } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { take } from "../src/contract/events.ts";
+import { take } from "../src/testing/contract/events.ts";
 import { createExt4, createTmpfs } from "./disk.ts";
 import { expectWhole } from "./examine.ts";
 import { lacks } from "./tools.ts";
@@ -12,25 +13,28 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /**
- * The write-ahead log is checkpointed at 8 MB, so a disk of this size sometimes gets full in the middle of a
- * checkpoint.
+ * Size of the disk. The write-ahead log is checkpointed at 8 MB, so a disk of this size sometimes gets full in the
+ * middle of a checkpoint.
  */
 const DISK_BYTES = 28 * MIB;
 const BALLASTS = 6;
 const BALLAST_BYTES = 1.5 * MIB;
 
 const CALLERS = 8;
-/** The most characters of an event, which has a random number of them: small events fill the last pages. */
+/**
+ * Maximum number of characters of a test event. Each event has a random number of them, so that small events fill the
+ * last pages.
+ */
 const CHARS_MAX = 40 * KIB;
 
-/** The limit for the time from the moment that there is room. */
+/** Time limit for a full store to accept an append, from the moment that the disk has room again. */
 const RECOVERY_MS_MAX = 5_000;
 
 const disks = { tmpfs: createTmpfs, ext4: createExt4 };
 
 for (const [name, createDisk] of Object.entries(disks)) {
   test.skipIf(lacks("root", "mount"))(
-    `a full ${name} refuses appends and nothing else, and each time there is room again the same store goes on`,
+    `a full ${name} refuses only appends, and the same store continues once there is room`,
     async () => {
       using disk = createDisk(DISK_BYTES);
       const ballasts = Array.from({ length: BALLASTS }, (_, number) => join(disk.path, `ballast-${number}`));

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { createLogTree, openSqliteStore } from "eventstore-lite";
-import { rootsOfEvents } from "../testing/roots-of-events.ts";
+import { openSqliteStore } from "eventstore-lite";
+import { createLogTree } from "eventstore-lite/proof";
+import { rootsOfEvents } from "../src/testing/roots-of-events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { startProgram } from "./program.ts";
 import { isWhole } from "./tools.ts";
@@ -8,10 +9,13 @@ import { isWhole } from "./tools.ts";
 const newLogPath = temporaryLogs();
 
 const KILLS = isWhole ? 200 : 40;
-/** A kill comes at a random time, up to this long after the first root: some appends and their tiles. */
+/**
+ * Longest time from a program's first printed root to its kill; the time is random, and allows for some appends and
+ * their tiles.
+ */
 const LIFE_MS_MAX = 60;
 
-test(`${KILLS} times kill -9 while tiles are written: every root that was said is the log's, and the next start goes on`, async () => {
+test(`${KILLS} times kill -9 during tile writes leave only correct roots, and the next start continues`, async () => {
   const file = newLogPath();
   const said = new Map<number, string>();
   const onLine = (line: string): void => {

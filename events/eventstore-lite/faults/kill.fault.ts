@@ -10,13 +10,13 @@ const newLogPath = temporaryLogs();
 const KILLS = isWhole ? 200 : 80;
 const LOADS = [
   { load: "many callers", program: "append-keyed", chars: "100" },
-  { load: "one caller whose appends go to the writer in pieces", program: "append-keyed-alone", chars: "70000" },
+  { load: "one caller with appends in pieces", program: "append-keyed-alone", chars: "70000" },
 ] as const;
-/** A kill comes at a random time, up to this long after the first acknowledgement. */
+/** Longest time from a program's first acknowledged append to its kill; the time is random. */
 const LIFE_MS_MAX = 120;
 
 test.each(LOADS)(
-  `${KILLS} times kill -9 under load of $load, unanswered appends retried by key: nothing lost, nothing doubled`,
+  `${KILLS} times kill -9 under load of $load, with retries by key, lose and double nothing`,
   async ({ load, program: name, chars }) => {
     const file = newLogPath();
     const ledger = createLedger();

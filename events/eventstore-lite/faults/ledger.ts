@@ -1,15 +1,18 @@
 /** A record of what the callers of a store were told, kept by a process that outlives the store's. */
 export interface Ledger {
-  /** Takes a line of `appendKey` (programs/keyed.ts); ignores any other. */
+  /** Records a line that `appendKey` (programs/keyed.ts) printed; ignores any other line. */
   take(line: string): void;
-  /** The keys of all appends that were asked for. */
+  /** Idempotency keys of all appends that callers asked for. */
   readonly asked: ReadonlySet<string>;
   readonly acknowledged: ReadonlyMap<string, { readonly first: number; readonly last: number }>;
-  /** Names of the errors that appends were refused with. */
+  /** Names of the errors with which the store refused appends. */
   readonly refusals: ReadonlySet<string>;
   /** Acknowledgements that came after one append was in doubt: there must be none. */
   readonly acknowledgedAfterDoubt: number;
-  /** Keys that were asked for and not acknowledged: in doubt, refused or never answered. */
+  /**
+   * Returns the idempotency keys of appends that were asked for and not acknowledged: in doubt, refused or never
+   * answered.
+   */
   unacknowledged(): string[];
 }
 

@@ -6,11 +6,14 @@ import { run } from "./tools.ts";
 /** The files of a log: the database, its write-ahead log and the index of the write-ahead log. */
 const SUFFIXES = ["", "-wal", "-shm"];
 
-/** Enough that the index by stream has several pages, which are not all written at the same time. */
+/**
+ * Number of streams in the test log: enough for several pages in the index by stream, which are not all written at the
+ * same time.
+ */
 const STREAMS = 600;
 const TYPES = 20;
 
-/** Appends that share a transaction. */
+/** Number of callers that append at once; their appends share a transaction. */
 const CALLERS = 25;
 
 /** Appends single events to random streams, with `chars` characters of data each. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type EventStore, openSqliteStore } from "eventstore-lite";
 import { statSync } from "node:fs";
-import { newEvents, take } from "../src/contract/events.ts";
+import { newEvents, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { lacks } from "./tools.ts";
 
@@ -12,7 +12,10 @@ const MIB = 1024 * KIB;
 
 /** Size to which the write-ahead log is cut (src/sqlite/settings.ts). */
 const WAL_BYTES_KEPT = 64 * MIB;
-/** Size without a reader in the way: a checkpoint comes at 8 MB, and the batch that causes it is written whole. */
+/**
+ * Largest size of the write-ahead log while no reader blocks checkpoints. SQLite checkpoints at 8 MB, but writes the
+ * batch that crosses this size whole.
+ */
 const WAL_BYTES_IN_PASSING = 24 * MIB;
 
 const EVENT_CHARS = 64 * KIB;
@@ -20,7 +23,7 @@ const BATCH = 16;
 const WRITTEN_BYTES = 160 * MIB;
 
 test.skipIf(lacks("sqlite3"))(
-  "an outside reader that holds its transaction lets the write-ahead log grow; once it ends it is bounded again",
+  "the write-ahead log grows during an outside reader's transaction and is bounded after it",
   async () => {
     const file = newLogPath();
     await using store = await openSqliteStore({ file, owner: true });
@@ -48,7 +51,7 @@ test.skipIf(lacks("sqlite3"))(
   },
 );
 
-test("a reader and a subscriber of the store that stand still do not let the write-ahead log grow", async () => {
+test("a paused reader and subscriber of the store do not let the write-ahead log grow", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file, owner: true });
   await store.append("a", newEvents(2_000));

@@ -10,11 +10,11 @@ import { lacks, memoryGroupPath } from "./tools.ts";
 const newLogPath = temporaryLogs();
 
 const KILLS = 10;
-/** The program alone takes 60 to 80 MiB. */
+/** Memory of the group in which the tested program runs; the program alone takes 60 to 80 MiB. */
 const MEMORY_BYTES_MAX = 200 * 1024 * 1024;
 
 test.skipIf(lacks("memory cgroup"))(
-  `${KILLS} times killed by the kernel for want of memory: nothing acknowledged is lost`,
+  `${KILLS} kills by the kernel for lack of memory lose no acknowledged append`,
   async () => {
     using group = createMemoryGroup(MEMORY_BYTES_MAX);
     const file = newLogPath();
@@ -39,9 +39,9 @@ test.skipIf(lacks("memory cgroup"))(
 );
 
 interface MemoryGroup extends Disposable {
-  /** Starts a program as a member of the group. */
+  /** Command that starts a program as a member of the group with little memory. */
   readonly wrapper: readonly string[];
-  /** Returns how many members the kernel killed. */
+  /** Returns how many processes of the group the kernel has killed for lack of memory. */
   kills(): number;
 }
 

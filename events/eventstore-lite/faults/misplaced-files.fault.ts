@@ -39,7 +39,7 @@ const attempts: Record<string, (copy: string, own: Images, other: Images) => voi
   "another log's index": (copy, _own, { late }) => copyFileSync(`${late}-shm`, `${copy}-shm`),
 };
 
-test("a write-ahead log or its index that is gone, or of another time or another log, alters nothing unseen", async () => {
+test("a missing, outdated or foreign file of a log alters no event unnoticed", async () => {
   const findings = new Map(Object.keys(attempts).map((name) => [name, [] as Finding[]]));
   for (let round = 0; round < ROUNDS; round += 1) {
     const [own, other] = [await createImages(), await createImages()];

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore, StoreOwned } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { StoreOwned } from "eventstore-lite/testing";
 import { dirname, join } from "node:path";
-import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS } from "./examine.ts";
 import { createLedger } from "./ledger.ts";
@@ -14,7 +15,7 @@ const ROUNDS = 5;
 
 const STOPPED_MS = 3_000;
 
-test(`${RIVALS} owners started at once: one wins, and after its kill -9 one wins again`, async () => {
+test(`exactly one of ${RIVALS} owners started at once wins, and again after its kill -9`, async () => {
   const file = newLogPath();
   const winners: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -28,7 +29,7 @@ test(`${RIVALS} owners started at once: one wins, and after its kill -9 one wins
   expect(winners).toEqual(Array.from({ length: ROUNDS }, () => 1));
 });
 
-test("an owner that refers to its store no more stays the owner through every garbage collection", async () => {
+test("an owner without a reference to its store stays the owner over garbage collections", async () => {
   const file = newLogPath();
   const owner = startProgram("own", { arguments: [file] });
   await owner.said((line) => line === "won");
@@ -40,7 +41,7 @@ test("an owner that refers to its store no more stays the owner through every ga
   expect(await rivalVerdict(file)).toBe("won");
 });
 
-test("whatever the owner's process does with its log by the store's own means, it stays the owner", async () => {
+test("an owner stays the owner while its process opens, copies, verifies and reads the log", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file, owner: true });
   await store.append("a", [newEvent()]);
@@ -58,7 +59,7 @@ test("whatever the owner's process does with its log by the store's own means, i
   expect(await rivalVerdict(file)).toBe("StoreOwned");
 });
 
-test("a stopped owner stays the owner, and goes on when it is continued", async () => {
+test("an owner paused by SIGSTOP stays the owner and continues after SIGCONT", async () => {
   const file = newLogPath();
   const ledger = createLedger();
   const owner = startProgram("append-keyed", {

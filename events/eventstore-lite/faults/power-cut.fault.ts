@@ -24,7 +24,7 @@ const CHARS = "12000";
 const LOAD_MS_MAX = 250;
 
 test.skipIf(lacks("root", "mount", "xfs_io"))(
-  `${CUTS} power cuts: nothing acknowledged is lost, and with synchronous=NORMAL something is`,
+  `${CUTS} power cuts lose no acknowledged append, but do with synchronous=NORMAL`,
   async () => {
     using disk = createExt4(DISK_BYTES);
     const total = { acknowledged: 0, lost: 0, raw: 0, rawLost: 0, weak: 0, weakLost: 0 };
@@ -57,15 +57,15 @@ test.skipIf(lacks("root", "mount", "xfs_io"))(
   },
 );
 
-/** One program's numbered records: how many it reported as durable, and how many there are. */
+/** Number of a program's records after a power cut: `said` were reported as durable, `kept` are on the disk. */
 interface Count {
   readonly said: number;
   readonly kept: number;
 }
 
 /**
- * Lets the store, the control and the weakened database write at the same time until the power is cut, and then
- * restores it.
+ * Lets the store, a program that writes and syncs plainly, and a database without durability write at the same time
+ * until the power is cut. Then restores power.
  */
 async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ raw: Count; weak: Count }> {
   const rawFile = join(disk.path, "raw");
@@ -92,7 +92,7 @@ async function loadAndCut(disk: Disk, log: string, ledger: Ledger): Promise<{ ra
   };
 }
 
-/** Counts the whole records, from the first on. */
+/** Counts the whole records at the beginning of the plainly written file. */
 function countRecords(file: string): number {
   const bytes = readFileSync(file, "latin1");
   let count = 0;
@@ -100,7 +100,7 @@ function countRecords(file: string): number {
   return count;
 }
 
-/** Counts the rows of the weakened database; 0 if not even its tables exist. */
+/** Counts the rows of the database that was opened without durability; 0 if not even its tables exist. */
 function countRows(file: string): number {
   const db = new DatabaseSync(file);
   try {

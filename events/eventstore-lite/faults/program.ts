@@ -2,15 +2,21 @@ import { fileURLToPath } from "node:url";
 
 export interface Program {
   readonly pid: number;
-  /** Signals the whole group, so that a wrapper of the program dies with it. */
+  /** Sends a signal to the program's whole process group, so that a wrapper of the program dies with it. */
   signal(name: NodeJS.Signals): void;
-  /** Writes a line to its input. */
+  /** Writes a line to the program's standard input. */
   tell(line: string): void;
-  /** Resolves with the first output line for which `matches` holds; rejects if the program ends without one. */
+  /**
+   * Resolves with the first output line of the program for which `matches` holds; rejects if the program ends without
+   * one.
+   */
   said(matches: (line: string) => boolean): Promise<string>;
-  /** Like `said`, for the output from now on. */
+  /**
+   * Resolves with the first line that the program prints from now on and for which `matches` holds; rejects if the
+   * program ends without one.
+   */
   next(matches: (line: string) => boolean): Promise<string>;
-  /** Kills the program, and resolves like `ended`. */
+  /** Kills the program and its process group. Resolves once the program is gone and all of its output was read. */
   kill(): Promise<void>;
   /** Resolves once the program is gone and all of its output was read. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: number | NodeJS.Signals | null }>;
@@ -18,7 +24,7 @@ export interface Program {
 
 export interface ProgramOptions {
   readonly arguments: readonly string[];
-  /** A command that takes the program's command as its last arguments. */
+  /** Command that takes the program's command as its last arguments, such as `strace`. */
   readonly wrapper?: readonly string[];
   readonly onLine?: (line: string) => void;
 }

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { AppendInDoubt, openSqliteStore, StoreClosed } from "eventstore-lite";
+import { openSqliteStore, StoreClosed } from "eventstore-lite";
+import { AppendInDoubt } from "eventstore-lite/testing";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { createExt4 } from "./disk.ts";
 import { expectWhole } from "./examine.ts";
 import { lacks, run } from "./tools.ts";
@@ -11,33 +12,30 @@ const DISK_BYTES = 32 * 1024 * 1024;
 
 const isUnable = lacks("root", "mount");
 
-test.skipIf(isUnable)(
-  "a log on a read-only file system is not opened, with a reason, and is left as it was",
-  async () => {
-    using disk = createExt4(DISK_BYTES);
-    const file = join(disk.path, "log.sqlite");
-    {
-      await using store = await openSqliteStore({ file, owner: true });
-      await store.append("a", [newEvent()]);
-    }
-    const before = readFileSync(file);
-    disk.unmount();
-    disk.mount("ro");
-    for (const owner of [true, false]) {
-      const refused = await refusalOf(openSqliteStore({ file, owner }));
-      expect(refused).toBeInstanceOf(Error);
-      expect((refused as Error).message).toMatch(/readonly|read-only|unable to open/);
-    }
-    expect(readFileSync(file).equals(before)).toBe(true);
-    disk.unmount();
-    disk.mount();
+test.skipIf(isUnable)("a log on a read-only file system is refused with a reason and left unchanged", async () => {
+  using disk = createExt4(DISK_BYTES);
+  const file = join(disk.path, "log.sqlite");
+  {
     await using store = await openSqliteStore({ file, owner: true });
-    expect(await store.verify()).toMatchObject({ ok: true, checked: 1 });
-  },
-);
+    await store.append("a", [newEvent()]);
+  }
+  const before = readFileSync(file);
+  disk.unmount();
+  disk.mount("ro");
+  for (const owner of [true, false]) {
+    const refused = await refusalOf(openSqliteStore({ file, owner }));
+    expect(refused).toBeInstanceOf(Error);
+    expect((refused as Error).message).toMatch(/readonly|read-only|unable to open/);
+  }
+  expect(readFileSync(file).equals(before)).toBe(true);
+  disk.unmount();
+  disk.mount();
+  await using store = await openSqliteStore({ file, owner: true });
+  expect(await store.verify()).toMatchObject({ ok: true, checked: 1 });
+});
 
 test.skipIf(isUnable)(
-  "a file system that turns read-only under load: nothing is acknowledged from then on",
+  "a file system that turns read-only ends acknowledgements and loses no acknowledged append",
   async () => {
     using disk = createExt4(DISK_BYTES);
     const file = join(disk.path, "log.sqlite");
@@ -72,7 +70,10 @@ test.skipIf(isUnable)(
   },
 );
 
-/** Does what the kernel does when it finds the file system damaged; a plain remount is refused while a file is open. */
+/**
+ * Makes a mounted ext4 file system read-only as the kernel does when it finds damage. A plain remount is refused while
+ * a file is open.
+ */
 function failFileSystem(path: string): void {
   const device = basename(run("findmnt", "-n", "-o", "SOURCE", path).trim());
   run("mount", "-o", "remount,errors=remount-ro", path);

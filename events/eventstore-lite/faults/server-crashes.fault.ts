@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { startPostgres } from "../testing/postgres-server.ts";
+import { startPostgres } from "../src/testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";
 import { crashUnderLoad, UNHARMED } from "./server-crashes.ts";
 
 const ROUNDS = isWhole ? 120 : 16;
 
-test(`${ROUNDS} crashes of writers and of PostgreSQL under load: acknowledged is found, refused is not, nothing is twice`, async () => {
+test(`${ROUNDS} crashes of writers and PostgreSQL lose and double no append, and refused ones stay absent`, async () => {
   await using server = await startPostgres({ durable: true });
   const report = await crashUnderLoad(server, await server.newDatabase(), ROUNDS);
   const { acknowledged, refused, inDoubt, unanswered, lost, zombies, doubled, gaps } = report;

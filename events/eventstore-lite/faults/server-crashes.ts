@@ -1,6 +1,6 @@
-import { openPostgresStore } from "eventstore-lite";
-import { take } from "../src/contract/events.ts";
-import type { PostgresServer } from "../testing/postgres-server.ts";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { take } from "../src/testing/contract/events.ts";
+import type { PostgresServer } from "../src/testing/postgres-server.ts";
 import { type Program, startProgram } from "./program.ts";
 import { eventsOf } from "./programs/keyed.ts";
 
@@ -22,13 +22,16 @@ export interface CrashReport {
 export const UNHARMED = { lost: [], zombies: [], doubled: [], torn: [], gaps: 0 };
 
 const WRITERS = 3;
-/** Far enough apart that no two processes use the same name. */
+/** Number of append numbers reserved for each process: so many that no two processes use the same name. */
 const NUMBERS_EACH = 1_000_000;
 /** A crash comes at a random time, up to this long after an acknowledgement to every writer. */
 const LIFE_MS_MAX = 150;
 
 type Crash = "writer" | "immediate" | "kill";
-/** In turn: a writer is killed twice for each crash of the server, which alternates between a stop and a kill. */
+/**
+ * Order of the crashes: a writer is killed twice for each crash of the server, which alternates between an immediate
+ * stop and a kill.
+ */
 const CRASHES: readonly Crash[] = ["writer", "immediate", "writer", "writer", "kill", "writer"];
 
 /** Lets three processes append to one log, and kills in turn one of them or the server. */

@@ -2,9 +2,9 @@ import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createTree, foldHashes, hashLeaf, TILE_HASHES, tilePath, type Tree } from "../src/merkle/tree.ts";
+import { createTree, foldHashes, hashLeaf, TILE_HASHES, tilePath, type Tree } from "../src/proof/tree.ts";
 
-/** The place where Debian's golang-golang-x-mod-dev has Go's implementation. */
+/** Folder where Debian's golang-golang-x-mod-dev installs Go's implementation of transparency logs. */
 const GO_PATH = "/usr/share/gocode";
 const isMissing = Bun.which("go") === null || !existsSync(join(GO_PATH, "src/golang.org/x/mod/sumdb/tlog"));
 
@@ -73,7 +73,7 @@ async function consistencyOf(size: number, old: number): Promise<Question> {
   return { Kind: "consistency", Size: size, Root: base64(await tree.root()), Old: old, OldRoot, Proof: proof };
 }
 
-/** Returns the question with one bit flipped, in its proof or in what the proof is about. */
+/** Returns a copy of the question to the verifier with one bit flipped, in its proof or in what the proof is about. */
 function flipped(question: Question): Question {
   const flip = (text: string): string => {
     const bytes = Buffer.from(text, "base64");
@@ -112,7 +112,7 @@ async function writeTiles(size: number, index: number): Promise<Question> {
 }
 
 test.skipIf(isMissing)(
-  `Go's sumdb/tlog takes proofs and tiles of trees of 1 to ${SMALL_MAX} leaves and of ${LARGE}, and none with a flipped bit`,
+  `Go's sumdb/tlog accepts proofs and tiles up to ${LARGE} leaves, and none with a flipped bit`,
   async () => {
     const questions: Question[] = [];
     for (let size = 1; size <= SMALL_MAX; size += 1) {

@@ -5,7 +5,10 @@ import { join } from "node:path";
 /** A requirement of a fault test, in addition to Bun. */
 type Need = "root" | "strace" | "mount" | "xfs_io" | "faketime" | "sqlite3" | "memory cgroup";
 
-/** Each check tries the real thing: in a container a program may exist, and yet not be allowed to do its work. */
+/**
+ * Checks that a required tool works. Each check uses it for real: in a container a program may exist, and yet not be
+ * allowed to do its work.
+ */
 const checks: Record<Need, () => boolean> = {
   root: () => process.getuid?.() === 0,
   strace: () => succeeds("strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fsync", "true"),
@@ -18,7 +21,10 @@ const checks: Record<Need, () => boolean> = {
 
 const known = new Map<Need, boolean>();
 
-/** For `test.skipIf`: a fault that is impossible here is skipped, and counted as skipped. */
+/**
+ * True if a requirement is missing on this machine. Passed to `test.skipIf`, so that a fault test that is impossible
+ * here counts as skipped.
+ */
 export function lacks(...needs: Need[]): boolean {
   return needs.some((need) => {
     if (!known.has(need)) known.set(need, checks[need]());
@@ -61,5 +67,5 @@ export function memoryGroupPath(): string | undefined {
   return success ? stdout.toString().trim() : undefined;
 }
 
-/** True if a long test tries all that it can; otherwise it tries the part for which a run of all files has time. */
+/** True if a long fault test tries every case; otherwise it tries the part for which a run of all files has time. */
 export const isWhole = process.env["FAULTS_WHOLE"] === "1";

@@ -27,7 +27,7 @@ const damages: Record<string, (wal: Buffer, at: number) => Buffer> = {
   },
 };
 
-test("a torn write-ahead log leaves a prefix of what was acknowledged, which a head kept elsewhere tells, or is refused", async () => {
+test("a torn write-ahead log alters no event unnoticed", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file });
   await appendAnywhere(store, 300, 100);
@@ -35,7 +35,7 @@ test("a torn write-ahead log leaves a prefix of what was acknowledged, which a h
   await expectNoneAltered("torn WAL", image, await historyOf(store), statSync(`${image}-wal`).size);
 });
 
-test("the same when the log is older and a checkpoint had copied a part of it into the database", async () => {
+test("a torn write-ahead log with a half-finished checkpoint alters no event unnoticed", async () => {
   const file = newLogPath();
   await using first = await openSqliteStore({ file });
   await appendAnywhere(first, 3_000, 20);
@@ -53,7 +53,10 @@ test("the same when the log is older and a checkpoint had copied a part of it in
   await expectNoneAltered("torn WAL, half copied", image, await historyOf(store), copiedBytes);
 });
 
-/** Damages copies of a log at random places within the first bytes of its write-ahead log. */
+/**
+ * Damages copies of a log at random places within the first bytes of its write-ahead log, and expects no silent
+ * corruption.
+ */
 async function expectNoneAltered(what: string, image: string, history: History, bytes: number): Promise<void> {
   const all: Finding[] = [];
   for (const [name, damage] of Object.entries(damages)) {

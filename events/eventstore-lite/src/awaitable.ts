@@ -4,7 +4,7 @@
  */
 export type Awaitable<Result> = Result | Promise<Result>;
 
-/** Continues at once if the result is available. */
+/** Passes a result to the next function: at once if it is available, otherwise when its promise resolves. */
 export function andThen<Result, Next>(
   result: Awaitable<Result>,
   goOn: (result: Result) => Awaitable<Next>,

@@ -6,8 +6,9 @@ export interface BoundedCache<Key, Value> {
 }
 
 /**
- * Keeps at least the `entriesMax / 2` entries used last, and never more than `entriesMax`. Once the young generation
- * has half of them, it replaces the old one. A hit costs one lookup, whereas a list in order of use would be rewritten.
+ * Creates a cache of two generations that keeps at least the `entriesMax / 2` entries used last, and at most
+ * `entriesMax`. A young generation that holds half of them replaces the old one. A list in order of use would be
+ * rewritten at each hit.
  */
 export function createBoundedCache<Key, Value>(entriesMax: number): BoundedCache<Key, Value> {
   const generationMax = Math.ceil(entriesMax / 2);

@@ -24,7 +24,7 @@ export function canonicalHead(
   return `${position}\n${stream}\n${version}\n${id}\n${type}\n${timeMs}`;
 }
 
-/** Space into which {@link linkInPlace} writes the previous hash. */
+/** Space before an event's canonical bytes, into which {@link linkInPlace} writes the previous event's hash. */
 const ROOM_FOR_HASH = " ".repeat(HASH_BYTES);
 
 const CANONICAL_FIELDS = ["e.position", "s.name", "e.version", "e.id", "t.name", "e.time", "e.data", "e.meta"];
@@ -49,7 +49,10 @@ export function linkInPlace(previous: Uint8Array, bytes: Uint8Array): Buffer {
 
 const LINE_FEED = 10;
 
-/** SHA-256(previous hash ‖ UTF-8 of the event's canonical text); `lines` are joined by line feeds. */
+/**
+ * Computes the hash of an event: SHA-256(previous hash ‖ UTF-8 of the event's canonical text). `lines` are the text's
+ * lines.
+ */
 export type Link = (previous: Uint8Array, ...lines: readonly string[]) => Buffer;
 
 /**

@@ -1,5 +1,59 @@
 import { andThen, type Awaitable } from "./awaitable.ts";
-import type { Codec, Folded, NewEvent, Recorded, StoredData } from "./store.ts";
+import type { Folded, NewEvent, Place, Recorded } from "./store.ts";
+
+/** An event as a codec passes it on to be written. */
+export interface Encoded extends NewEvent {
+  /**
+   * Work that the codec leaves to the writer thread, such as a text to encrypt, as JSON or other text without line
+   * breaks. Never empty.
+   */
+  readonly transformInput?: string | undefined;
+}
+
+/**
+ * Returns the JSON to store for an event, from its data's JSON and the `input` that its codec left to the writer
+ * thread. It must equal `JSON.stringify`'s, because an import checks that. An error refuses the append with
+ * {@link InvalidAppend}.
+ */
+export type WriterTransform = (data: string, input: string) => string;
+
+/** An event that a codec decodes for a fold. */
+export interface StoredData {
+  readonly position: number;
+  readonly type: string;
+  readonly data: unknown;
+  /** Metadata of the event as JSON text; not parsed, because most codecs only glance at it. */
+  readonly meta: string;
+}
+
+/**
+ * Converts and checks events on their way in and out, so that the store knows nothing of the domain. Takes many at a
+ * time, so that keys, for example, are fetched once for all of them. Results keep the order and number of the events.
+ */
+export interface Codec<E extends NewEvent> {
+  /**
+   * Encodes all events of one append; returns a promise only if it has to wait. Throws on an event that breaks its
+   * schema. `isChecked`: the caller has checked the events already.
+   */
+  encode(events: readonly E[], isChecked?: boolean): Awaitable<readonly Encoded[]>;
+  /**
+   * Upcasts and checks stored events, in order. Throws on an unknown type or a broken schema; the store then passes the
+   * events one by one, so that those before the fault are read.
+   */
+  decode(stored: readonly Recorded<NewEvent>[]): Awaitable<readonly Recorded<E>[]>;
+  /**
+   * Makes the event that a subscriber gets from the appended one, which is cheaper than parsing its JSON. Undefined if
+   * it must be decoded. Only for events that no code changes after the append.
+   */
+  recall?(event: E, place: Place): Recorded<E> | undefined;
+  /**
+   * Returns a number that changes once decoding gives different results. The events kept in memory for subscribers are
+   * then decoded again.
+   */
+  revision?(): number;
+  /** Decodes only the data of stored events, under the rules of {@link Codec.decode}. */
+  decodeData(stored: readonly StoredData[]): Awaitable<readonly unknown[]>;
+}
 
 /** An event as the database holds it. */
 export interface StoredEvent {
@@ -11,7 +65,7 @@ export interface StoredEvent {
   /** Milliseconds since 1970, UTC. */
   readonly timeMs: number;
   readonly hash: string;
-  /** JSON, as `meta`. */
+  /** Data of the event as JSON text, like `meta`. */
   readonly data: string;
   readonly meta: string;
 }
@@ -20,16 +74,16 @@ export interface StoredEvent {
 export interface FoldedRow<Type = number> {
   readonly position: number;
   readonly version: number;
-  /** Row of the type, or its name. */
+  /** Row number of the event's type in the table of types, or the type's name. */
   readonly type: Type;
   /** Milliseconds since 1970, UTC. */
   readonly time: number;
-  /** JSON, as `meta`. */
+  /** Data of the event as JSON text, like `meta`. */
   readonly data: string;
   readonly meta: string;
 }
 
-/** Decodes events in order; the result has as many. */
+/** Decodes stored events; the result has as many events, in the same order. */
 export type Decode<E extends NewEvent> = (stored: readonly StoredEvent[]) => Awaitable<readonly Recorded<E>[]>;
 
 /** Creates the decoder for events read from the log. */
@@ -62,11 +116,11 @@ function createRecall<E extends NewEvent>(codec: Codec<E>): Recall<E> {
     codec.recall?.(event as E, { position, stream, version, time: formatTime(timeMs), hash });
 }
 
-/** The functions of a codec that subscriptions use. */
+/** Functions of a codec that subscriptions use. */
 export interface Decoding<E extends NewEvent> {
   readonly recall: Recall<E>;
   readonly decode: Decode<E>;
-  /** Changes once `decode` gives different results. */
+  /** Returns a number that changes once `decode` gives different results. */
   revision(): number;
 }
 
@@ -74,7 +128,10 @@ export function createDecoding<E extends NewEvent>(codec: Codec<E>): Decoding<E>
   return { recall: createRecall(codec), decode: createDecode(codec), revision: () => codec.revision?.() ?? 0 };
 }
 
-/** Turns the rows of a fold into events in place, which saves millions of objects. */
+/**
+ * Creates the decoder for a fold. It turns the rows it gets into events in place, which saves the allocation of
+ * millions of objects.
+ */
 export function createDecodeFolded<E extends NewEvent, Type>(
   codec: Codec<E>,
   typeName: (type: Type) => string,
@@ -94,7 +151,7 @@ export function createDecodeFolded<E extends NewEvent, Type>(
   };
 }
 
-/** The codec of stores that hold {@link NewEvent}s unchanged. */
+/** Creates the codec of a store that holds {@link NewEvent}s unchanged. */
 export function identityCodec<E extends NewEvent>(): Codec<E> {
   return {
     encode: (events) => events,

@@ -28,6 +28,11 @@ export abstract class StoreError extends Error {
   abstract readonly code: StoreErrorCode;
 }
 
+/** True if `fault` is an error of the store with one of these codes. */
+export function isStoreError(fault: unknown, ...codes: readonly StoreErrorCode[]): fault is StoreError {
+  return fault instanceof StoreError && codes.includes(fault.code);
+}
+
 /** The stream was not at the expected version; `actual` is its version. */
 export class VersionConflict extends StoreError {
   override readonly name = "VersionConflict";
@@ -121,7 +126,7 @@ export class AppendInDoubt extends StoreError {
   }
 }
 
-/** The append is invalid: no events, an oversized one, or a name out of bounds. */
+/** The append is invalid: it has no events, an event that is too large, or a name out of bounds. */
 export class InvalidAppend extends StoreError {
   override readonly name = "InvalidAppend";
   override readonly code = "invalid_append";
@@ -183,7 +188,7 @@ export class SnapshotAhead extends StoreError {
 export class ImportRefused extends StoreError {
   override readonly name = "ImportRefused";
   override readonly code = "import_refused";
-  /** The position at which the import would have continued. */
+  /** Position that the refused event was to get in the new log. */
   readonly position: number;
   constructor(position: number, reason: string) {
     super(`position ${position}: ${reason}`);

@@ -3,7 +3,7 @@ import { ImportRefused, InvalidAppend } from "./errors.ts";
 import { checkName } from "./names.ts";
 import type { NewEvent, Recorded } from "./store.ts";
 
-/** An event that follows the one before it. */
+/** Imported event that was checked and follows the event before it. */
 export interface CheckedEvent extends CheckedFields {
   readonly hash: Uint8Array;
 }
@@ -45,12 +45,14 @@ function misplaced(found: unknown, wanted: number): string {
 
 interface CheckedFields {
   readonly timeMs: number;
-  /** JSON, as `meta`. */
+  /** Data of the event as JSON text, like `meta`. */
   readonly data: string;
   readonly meta: string;
 }
 
-/** Checks an event by itself; calls `refuse` with the reason. */
+/**
+ * Checks an imported event without regard to the events before it; calls `refuse` with the reason if it does not pass.
+ */
 function checkFields(event: Recorded<NewEvent>, bytesMax: number, refuse: (reason: string) => never): CheckedFields {
   try {
     checkName("the stream's name", event.stream);

@@ -1,16 +1,16 @@
 /** Bounds of one store. Each can be set smaller or larger in {@link SqliteStoreOptions}. */
 export interface Limits {
-  /** UTF-8 bytes of one event's data and meta together. */
+  /** Largest size of one event's data and meta together, in UTF-8 bytes. */
   readonly eventBytes: number;
-  /** Events in one append; they are one transaction, so they cannot be split. */
+  /** Maximum number of events in one append; they are one transaction, so they cannot be split. */
   readonly appendEvents: number;
-  /** Events accepted and not yet settled; past it appends fail with StoreOverloaded. */
+  /** Maximum number of events that are accepted and not yet settled; more appends fail with StoreOverloaded. */
   readonly queuedEvents: number;
-  /** UTF-16 units of text accepted and not yet settled. */
+  /** Maximum number of UTF-16 units of text that are accepted and not yet settled. */
   readonly queuedChars: number;
-  /** Events after which a transaction takes no further append. */
+  /** Number of events after which a transaction of appends takes no further append. */
   readonly batchEvents: number;
-  /** UTF-16 units of text after which a transaction takes no further append. */
+  /** Number of UTF-16 units of text after which a transaction of appends takes no further append. */
   readonly batchChars: number;
   /** Size at which the database file counts as a full disk. */
   readonly databaseBytes: number;

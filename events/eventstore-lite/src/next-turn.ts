@@ -1,14 +1,17 @@
-/** Lets timers and sockets run; awaiting a settled promise would not. */
+/** Yields to the event loop, so that timers and sockets run. Awaiting a settled promise would not let them run. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** How long a turn of the event loop may take. */
+/** Time that one turn of the event loop may take before {@link endLongTurn} yields. */
 const TURN_MS = 2;
 
-/** When the current turn should end, measured from the first call in it; undefined if there was none. */
+/**
+ * Time when the current turn of the event loop should end, measured from the first call in that turn; undefined if
+ * there was no call.
+ */
 let endsAt: number | undefined;
 
 /** Begins to measure the current turn, unless it is measured already. Returns when the turn should end. */

@@ -1,3 +1,15 @@
+/** The store on PostgreSQL, and how a log comes to a server. */
+export { importPostgresLog } from "./postgres/import.ts";
+export { openPostgresStore } from "./postgres/open.ts";
+export {
+  beginPostgresEpoch,
+  identifyPostgresLog,
+  isPostgresLogElsewhere,
+  knownPostgresPlace,
+  type PlaceKnown,
+} from "./postgres/log-location.ts";
+export { restorePostgresLog } from "./postgres/restore.ts";
+
 // For an application's tables next to a log on PostgreSQL: the same connections, migrations and errors.
 export { urlsOf } from "./postgres/address.ts";
 export { ANSWER_MS_MAX, openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Every file of a log holds personal data or a key. */
+/** Mode of every file of a log, which only its owner may read, because it holds personal data or a key. */
 export const OWNER_ONLY = 0o600;
 
 /** Suffix of a file that is being written; a crash may leave one. */
@@ -61,7 +61,10 @@ export function writePrivateFile(file: string, content: string | Uint8Array): vo
   syncDirectory(dirname(file));
 }
 
-/** A file's name is only as durable as its directory. */
+/**
+ * Makes the names of new files in a directory durable: after a power cut a file is found only if its directory was
+ * synced.
+ */
 function syncDirectory(directory: string): void {
   const descriptor = openSync(directory, "r");
   try {

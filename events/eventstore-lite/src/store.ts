@@ -3,8 +3,6 @@
  * so that a log can be copied from one store to another with its positions.
  */
 
-import type { Awaitable } from "./awaitable.ts";
-
 /** An event as its writer makes it. `data` and `meta` must survive JSON unchanged. */
 export interface NewEvent {
   /** UUIDv7, made by the caller before the event is submitted. */
@@ -14,8 +12,8 @@ export interface NewEvent {
   readonly meta: unknown;
 }
 
-/** An event as the log holds it. */
-export type Recorded<E extends NewEvent> = E & {
+/** The place and time at which an event was recorded. */
+export interface Place {
   /** 1-based, gap-free over the whole log. */
   readonly position: number;
   readonly stream: string;
@@ -25,17 +23,23 @@ export type Recorded<E extends NewEvent> = E & {
   readonly time: string;
   /** SHA-256 (64 hex digits) over the previous event's hash and this event's canonical bytes. */
   readonly hash: string;
-};
+}
 
-/** The place and time at which an event was recorded. */
-export type Place = Pick<Recorded<NewEvent>, "position" | "stream" | "version" | "time" | "hash">;
+/** An event as the log holds it. */
+export type Recorded<E extends NewEvent> = E & Place;
 
 /**
  * The part of an event that a projection folds, without what only auditors need. Reading it is much faster than reading
  * the whole event.
  */
 export type Folded<E extends NewEvent> = E extends NewEvent
-  ? Pick<E, "type" | "data"> & Pick<Recorded<E>, "position" | "version" | "time">
+  ? {
+      readonly type: E["type"];
+      readonly data: E["data"];
+      readonly position: number;
+      readonly version: number;
+      readonly time: string;
+    }
   : never;
 
 /** `none`: the stream must be empty; `exists`: it must hold events; a number: its version must equal it (0 = empty). */
@@ -57,7 +61,10 @@ export interface IdempotencyKey {
   readonly digest: string;
 }
 
-/** A repeat with the same `key` appends nothing and returns the first result, also after a restart. */
+/**
+ * Conditions and options of an append. A repeat with the same `key` appends nothing and returns the first result, also
+ * after a restart.
+ */
 export interface AppendOptions extends Partial<IdempotencyKey> {
   readonly expected?: ExpectedVersion;
   /** True if the caller made sure that the events fit their schemas, so that the codec need not check them. */
@@ -74,16 +81,16 @@ export interface Appended {
   /** Position of the first event of this append. */
   readonly first: number;
   readonly last: number;
-  /** The stream's version after it. */
+  /** Version of the stream after the append. */
   readonly version: number;
-  /** True when `key` was known: nothing was appended now. */
+  /** True if the idempotency key was used before, so that nothing was appended now. */
   readonly repeated: boolean;
 }
 
 /** One transaction of appends. */
 export interface Commit {
   readonly events: number;
-  /** Its duration, fsync included. */
+  /** Duration of the transaction in ms, fsync included. */
   readonly ms: number;
 }
 
@@ -96,7 +103,7 @@ export interface Query {
   readonly from?: number;
   /** Last position, inclusive (default the head). */
   readonly to?: number;
-  /** Only events recorded at or before this time. */
+  /** Latest time; only events recorded at or before it are read. */
   readonly until?: Date;
   readonly backwards?: boolean;
   readonly limit?: number;
@@ -106,54 +113,54 @@ export interface Query {
 export interface Cursor {
   readonly store: string;
   readonly epoch: string;
-  /** 0 before the first event. */
+  /** Position of the last processed event; 0 before the first one. */
   readonly position: number;
 }
 
 /** How a continuation of a log began. A copy lacks the events that the original recorded later. */
 export type BegunAs =
-  /** There was no log before. */
+  /** Log that began empty: there was no log before. */
   | "new"
-  /** A copy made by `backup`. */
+  /** Log that began as a copy made by `backup`. */
   | "backup"
-  /** Events of another log. */
+  /** Log that began with the events of another log. */
   | "import"
-  /** A copy made by other means, which the log has noticed. */
+  /** Log that began as a copy made by other means, as the log itself has noticed. */
   | "copy"
-  /** A copy made by other means, as an operator has declared. */
+  /** Log that began as a copy made by other means, as an operator has declared. */
   | "operator";
 
-/** One continuation of a log. */
+/** One continuation of a log, between two restores, imports or copies. */
 export interface Epoch {
   readonly id: string;
-  /** The last position of the previous epoch. */
+  /** Last position of the previous epoch; this one's events follow it. */
   readonly after: number;
   readonly begunAs: BegunAs;
 }
 
 /** An idempotency key and the append that used it. */
 export interface StoredKey extends IdempotencyKey {
-  /** Positions of the first and the last event of its append. */
+  /** Position of the first event of the append that used the key; `last` is that of its last event. */
   readonly first: number;
   readonly last: number;
-  /** The stream's version after it. */
+  /** Version of the stream after the append that used the key. */
   readonly version: number;
 }
 
 /** A segment into which events of the log were moved. */
 export interface ArchivedSegment {
-  /** Name of the file. */
+  /** Name of the segment's file. */
   readonly name: string;
-  /** Size of the file. */
+  /** Size of the segment's file. */
   readonly bytes: number;
-  /** Positions of its first and last event. */
+  /** Position of the segment's first event; `last` is that of its last event. */
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * `lost`: the log does not hold that event. `replaced`: another log is in this place, or this one continues in another
- * epoch.
+ * Result of looking for a log and an event of it. `lost`: the log does not hold the event. `replaced`: another log is
+ * in its place, or the log continues in another epoch.
  */
 export type Presence = "same" | "lost" | "replaced";
 
@@ -164,11 +171,17 @@ export interface SubscribeQuery {
   readonly signal: AbortSignal;
 }
 
-export interface Head {
-  /** 0 for an empty log. */
+/** An event of a log, and the chain up to it. */
+export interface ChainPoint {
+  /** The event's position; 0 before the first event. */
   readonly position: number;
+  /** The event's hash; 64 zeros for position 0. */
   readonly hash: string;
-  /** Undefined for an empty log. */
+}
+
+/** The end of a log. */
+export interface Head extends ChainPoint {
+  /** Time of the last event; undefined for an empty log. */
   readonly time: string | undefined;
 }
 
@@ -182,17 +195,17 @@ export interface StreamHead {
 
 export interface Verification {
   readonly ok: boolean;
-  /** Events whose links were checked. */
+  /** Number of events whose hashes were checked. */
   readonly checked: number;
   readonly head: Head;
-  /** The first position that does not fit, and why; absent when `ok`. */
+  /** First position that does not fit the hash chain, and the reason; absent if `ok`. */
   readonly fault?: { readonly position: number; readonly reason: string };
 }
 
 export interface Snapshot {
-  /** Version of the code that made the state. */
+  /** Version of the code that made the snapshot's state. */
   readonly version: number;
-  /** Position of the last event that is folded in. */
+  /** Position of the last event that the snapshot's state includes. */
   readonly position: number;
   readonly state: string;
 }
@@ -200,19 +213,19 @@ export interface Snapshot {
 /** A snapshot in a list, without its state. */
 export interface SnapshotEntry extends Omit<Snapshot, "state"> {
   readonly name: string;
-  /** Size of the state, as UTF-8. */
+  /** Size of the snapshot's state in bytes of UTF-8. */
   readonly bytes: number;
 }
 
-/** A copy that was verified. */
+/** Result of a backup: a copy of the log that was verified. */
 export interface Backup {
-  /** The head of the copy. */
+  /** Head of the copy. */
   readonly head: Head;
   readonly bytes: number;
 }
 
 export interface Snapshots {
-  /** Throws {@link SnapshotAhead} if the snapshot holds more than the log. */
+  /** Loads a snapshot by its name. Throws {@link SnapshotAhead} if the snapshot holds more than the log. */
   load(name: string): Promise<Snapshot | undefined>;
   /**
    * Replaces the snapshot of that name, unless the saved one has the same version and holds more. With `alsoAs`, saves
@@ -221,7 +234,7 @@ export interface Snapshots {
   save(name: string, snapshot: Snapshot, alsoAs?: string): Promise<void>;
   /** Lists the snapshots whose names begin with `prefix`, ordered by name. They may hold more than the log. */
   list(prefix: string): Promise<readonly SnapshotEntry[]>;
-  /** Ignores unknown names. */
+  /** Removes snapshots by their names; ignores unknown names. */
   remove(names: readonly string[]): Promise<void>;
 }
 
@@ -245,12 +258,8 @@ export interface Leases {
   list(names: readonly string[]): Promise<readonly Lease[]>;
 }
 
-/**
- * An append-only log in one total order.
- * Errors: {@link VersionConflict}, {@link KeyReused}, {@link LeaseLost}, {@link StoreOverloaded}, {@link StoreFull},
- * {@link AppendInDoubt}, {@link InvalidAppend}, {@link StoreClosed} (errors.ts).
- */
-export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposable {
+/** The continuations of a log, and the cursors of its consumers. */
+export interface LogHistory {
   /** Identifies this log for its whole life; copies made by `backup` keep it. */
   readonly id: string;
   /** Identifies this continuation of the log; a copy made by `backup` begins a new one when it is first opened. */
@@ -268,11 +277,10 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
    * with {@link CursorRefused} if this log does not hold what the consumer has seen, for example after a restore.
    */
   after(cursor: Cursor): Promise<number>;
-  /**
-   * Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). A later append
-   * may overtake this one while the codec waits for something.
-   */
-  append(stream: string, events: readonly E[], options?: AppendOptions): Promise<Appended>;
+}
+
+/** Reads what a log holds. */
+export interface LogReading<E extends NewEvent = NewEvent> {
   read(query?: Query): AsyncIterable<Recorded<E>>;
   /** Like `read`, in batches, with only the fields that a fold needs. */
   readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
@@ -288,19 +296,7 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
    * whole. A key that is archived meanwhile may come twice.
    */
   readKeys(query: { readonly from: number; readonly to: number }): AsyncIterable<readonly StoredKey[]>;
-  /**
-   * Yields every matching event from `from` on, in order, each once: first the stored ones, then new ones live, until
-   * `signal` aborts.
-   */
-  subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
-  /** Like `subscribe`, with all available events at a time; never an empty batch. */
-  subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   head(): Promise<Head>;
-  /**
-   * The clock that dates events and expires leases, in ms since 1970: the server's, or this machine's for a log in a
-   * file. An event is never dated before its predecessor, even if this clock is behind it.
-   */
-  now(): Promise<number>;
   /**
    * Returns the newest version and position of one stream. A decision made on a state that reaches `position` may
    * expect `version`.
@@ -308,11 +304,36 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   streamHead(stream: string): Promise<StreamHead>;
   /** The hash of one event; undefined if the log holds no event there, and 64 zeros for position 0. */
   hashAt(position: number): Promise<string | undefined>;
+}
+
+/**
+ * An append-only log in one total order.
+ * Errors: {@link VersionConflict}, {@link KeyReused}, {@link LeaseLost}, {@link StoreOverloaded}, {@link StoreFull},
+ * {@link AppendInDoubt}, {@link InvalidAppend}, {@link StoreClosed} (errors.ts).
+ */
+export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, LogReading<E>, AsyncDisposable {
+  /**
+   * Appends one or more events to one stream, atomically. Resolves only once they are durable (fsynced). A later append
+   * may overtake this one while the codec waits for something.
+   */
+  append(stream: string, events: readonly E[], options?: AppendOptions): Promise<Appended>;
+  /**
+   * Yields every matching event from `from` on, in order, each once: first the stored ones, then new ones live, until
+   * `signal` aborts.
+   */
+  subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
+  /** Like `subscribe`, with all available events at a time; never an empty batch. */
+  subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
+  /**
+   * The clock that dates events and expires leases, in ms since 1970: the server's, or this machine's for a log in a
+   * file. An event is never dated before its predecessor, even if this clock is behind it.
+   */
+  now(): Promise<number>;
   /**
    * Checks if this is still the log that was opened, and holds that event. If so, and its server has changed (a
    * failover), the log notes its new place, so that no later opening takes it for a copy.
    */
-  confirm(head: Pick<Head, "position" | "hash">): Promise<Presence>;
+  confirm(head: ChainPoint): Promise<Presence>;
   /**
    * Recomputes the hash chain over [from, to], up to the log's end at the start, and names the first position that does
    * not fit. Other work continues meanwhile.
@@ -320,9 +341,9 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   verify(options?: {
     from?: number;
     to?: number;
-    /** The most threads to use; default: one for each core. */
+    /** Maximum number of threads that verify; default: one for each core. */
     threads?: number;
-    /** Gets the number of events found good so far; they are checked in no particular order. */
+    /** Called with the number of events found good so far; they are checked in no particular order. */
     onProgress?: (checked: number) => void;
   }): Promise<Verification>;
   /**
@@ -342,56 +363,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends AsyncDisposab
   }): AsyncIterable<ArchivedSegment>;
   /** The segments into which events were moved, in the order of their positions. */
   archived(): Promise<readonly ArchivedSegment[]>;
-  /** Resolves (never rejects) with the fault after which this store acknowledges no more appends. */
+  /** Promise of the fault after which this store acknowledges no more appends; never rejects. */
   readonly failed: Promise<Error>;
   readonly snapshots: Snapshots;
   readonly leases: Leases;
-}
-
-/** An event as a codec passes it on to be written. */
-export interface Encoded extends NewEvent {
-  /** Work left to the writer thread, as JSON or other text without line breaks; never empty. */
-  readonly transformInput?: string | undefined;
-}
-
-/**
- * Returns the JSON to store for an event, from its data's JSON and the `input` that its codec left to the writer
- * thread. It must equal `JSON.stringify`'s, because an import checks that. An error refuses the append with
- * {@link InvalidAppend}.
- */
-export type WriterTransform = (data: string, input: string) => string;
-
-/** An event that a codec decodes for a fold. */
-export interface StoredData {
-  readonly position: number;
-  readonly type: string;
-  readonly data: unknown;
-  /** Not parsed, because most codecs only glance at it. */
-  readonly meta: string;
-}
-
-/**
- * Converts and checks events on their way in and out, so that the store knows nothing of the domain. Takes many at a
- * time, so that keys, for example, are fetched once for all of them. Results keep the order and number of the events.
- */
-export interface Codec<E extends NewEvent> {
-  /**
-   * Takes all events of one append; returns a promise only if it has to wait. Throws on an event that breaks its
-   * schema. `isChecked` means that none does.
-   */
-  encode(events: readonly E[], isChecked?: boolean): Awaitable<readonly Encoded[]>;
-  /**
-   * Upcasts and checks stored events, in order. Throws on an unknown type or a broken schema; the store then passes the
-   * events one by one, so that those before the fault are read.
-   */
-  decode(stored: readonly Recorded<NewEvent>[]): Awaitable<readonly Recorded<E>[]>;
-  /**
-   * Makes a subscriber's event from the appended one, since parsing its JSON costs as much as writing it. Undefined if
-   * it must be decoded. Only for events that no code changes after the append.
-   */
-  recall?(event: E, place: Place): Recorded<E> | undefined;
-  /** Changes once decoding gives different results; the events kept for subscribers are then decoded again. */
-  revision?(): number;
-  /** Like {@link Codec.decode}, for the data alone. */
-  decodeData(stored: readonly StoredData[]): Awaitable<readonly unknown[]>;
 }

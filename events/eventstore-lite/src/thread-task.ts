@@ -17,15 +17,18 @@ export class TaskFailed extends Error {
   }
 }
 
-/** The callbacks that a task's starter offers. */
+/** Callbacks of a long task for the code that starts it. */
 export interface TaskOptions {
   readonly onProgress?: ((checked: number) => void) | undefined;
-  /** Fetches a file that the task asks for, because only the starter's thread can read files from their storage. */
+  /**
+   * Reads a segment's file for the task. Runs in the thread that started the task, because a worker thread cannot use
+   * the storage object of that thread.
+   */
   readonly fetchFile?: FetchFile | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Undefined if there is no such file. */
+/** Reads a file by its name; undefined if there is no such file. */
 export type FetchFile = (name: string) => Promise<Uint8Array | undefined>;
 
 /**

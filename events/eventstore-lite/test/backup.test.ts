@@ -1,15 +1,16 @@
 import { expect, test } from "bun:test";
-import { BackupFailed, openSqliteStore } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { BackupFailed } from "eventstore-lite/testing";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-test("a backup taken under load is a whole log: the same one, as it was at one moment", async () => {
+test("a backup under load is an intact copy of the log at one moment", async () => {
   const file = newLogPath();
   const copy = join(dirname(file), "copy.sqlite");
   await using store = await openSqliteStore({ file });
@@ -35,7 +36,7 @@ test("a backup taken under load is a whole log: the same one, as it was at one m
   expect(statSync(copy).mode & 0o777).toBe(0o600);
 });
 
-test("a backup overwrites nothing and leaves nothing half done", async () => {
+test("a backup overwrites no file and leaves no partial one", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file });
   const taken = join(dirname(file), "taken");
@@ -51,12 +52,12 @@ test("a backup overwrites nothing and leaves nothing half done", async () => {
 });
 
 const damages: Record<string, string> = {
-  "an event was altered in": "DROP TRIGGER events_are_never_updated; UPDATE events SET data = '2' WHERE position = 2",
-  "an index is not what the table holds in":
+  "an altered event": "DROP TRIGGER events_are_never_updated; UPDATE events SET data = '2' WHERE position = 2",
+  "an index that differs from its table":
     "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, '(type)', '(version)') WHERE name = 'events_by_type'",
 };
 for (const [what, sql] of Object.entries(damages)) {
-  test(`${what} a log: it is not backed up as if it were whole, and the backup says so`, async () => {
+  test(`a backup of a log with ${what} fails and leaves no copy`, async () => {
     const file = newLogPath();
     const copy = join(dirname(file), "copy.sqlite");
     {
@@ -72,7 +73,7 @@ for (const [what, sql] of Object.entries(damages)) {
   });
 }
 
-test("a copy that a crash has left half done does not have the backup's name", async () => {
+test("a backup killed during the copy leaves no file under its name", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });

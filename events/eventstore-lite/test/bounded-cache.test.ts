@@ -5,7 +5,7 @@ import { createBoundedCache } from "../src/bounded-cache.ts";
 const ENTRIES_MAX = 8;
 const KEYS = 20;
 
-test("a bounded cache keeps the keys used last, gives only what was set last, and holds no more than its limit", () => {
+test("a bounded cache keeps recently used keys with their newest values, within its limit", () => {
   const step = fc.tuple(fc.nat({ max: KEYS - 1 }), fc.boolean());
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

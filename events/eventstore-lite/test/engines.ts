@@ -1,17 +1,11 @@
-import {
-  type Codec,
-  type EventStore,
-  type Limits,
-  type NewEvent,
-  openPostgresStore,
-  openSqliteStore,
-  createSegmentFolder,
-  StoreClosed,
-} from "eventstore-lite";
-import { newDatabase } from "../testing/postgres-server.ts";
+import type { Limits } from "../src/limits.ts";
+import { type Codec, type EventStore, type NewEvent, openSqliteStore, StoreClosed } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { createSegmentFolder } from "eventstore-lite/segments";
+import { newDatabase } from "../src/testing/postgres-server.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
-/** The options of both engines. */
+/** Options that stores of both engines, SQLite and PostgreSQL, have in common. */
 export interface EngineOptions {
   readonly codec?: Codec<NewEvent>;
   readonly writerTransform?: URL;
@@ -19,10 +13,10 @@ export interface EngineOptions {
   readonly limits?: Partial<Limits>;
 }
 
-/** Opens a new, empty store. */
+/** Opens a new, empty store for a test. */
 export type OpenEngine = (options?: EngineOptions) => Promise<EventStore>;
 
-/** Opens a store of which most appended events are archived by the time that their append resolves. */
+/** Changes how a test opens stores: each archives most of its events before an append resolves. */
 export function archiving(open: OpenEngine): OpenEngine {
   return async (options) => {
     const store = await open(options);

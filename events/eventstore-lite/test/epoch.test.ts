@@ -1,12 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { CursorRefused, importSqliteLog, openSqliteStore, type Cursor, type EventStore } from "eventstore-lite";
+import type { Cursor } from "../src/store.ts";
+import { importSqliteLog, openSqliteStore, type EventStore } from "eventstore-lite";
+import { CursorRefused } from "eventstore-lite/testing";
 import { copyFileSync } from "node:fs";
-import { newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Returns a log of five events, and the file of a copy that was made of it then. */
+/** Returns a store with a log of five events, and the file of a backup that was made of it. */
 async function backedUp(): Promise<{ store: EventStore; copy: string }> {
   const store = await openSqliteStore({ file: newLogPath() });
   await store.append("a", newEvents(5));
@@ -15,14 +17,14 @@ async function backedUp(): Promise<{ store: EventStore; copy: string }> {
   return { store, copy };
 }
 
-/** Opens the copy as if it had been put in the log's place. */
+/** Opens the backup as if it had been put in the log's place. */
 function restore(copy: string): Promise<EventStore> {
   const file = newLogPath();
   copyFileSync(copy, file);
   return openSqliteStore({ file, owner: true });
 }
 
-/** Returns where the consumer of each cursor resumes, or why it is refused. */
+/** Returns, for each cursor, the position at which its consumer resumes, or the reason of the refusal. */
 function refusals(store: EventStore, cursors: readonly Cursor[]): Promise<unknown[]> {
   return Promise.all(cursors.map((cursor) => refusal(store, cursor)));
 }
@@ -35,7 +37,7 @@ async function refusal(store: EventStore, cursor: Cursor): Promise<unknown> {
 }
 
 describe("a cursor", () => {
-  test("is still one of the log after a restart", async () => {
+  test("stays valid after a restart", async () => {
     const file = newLogPath();
     const first = await openSqliteStore({ file });
     await first.append("a", newEvents(5));
@@ -45,7 +47,7 @@ describe("a cursor", () => {
     expect([store.epoch, await store.after(cursor)]).toEqual([first.epoch, 4]);
   });
 
-  test("into what a restored log has lost is refused, also once the log is as long again", async () => {
+  test("into the lost part of a restored log is refused, even once the log has regrown", async () => {
     const { store, copy } = await backedUp();
     await store.append("a", newEvents(2));
     const [shared, lost] = [store.cursor(5), store.cursor(6)];
@@ -57,7 +59,7 @@ describe("a cursor", () => {
     expect(await refusals(restored, [shared, lost])).toEqual([6, "epoch-ended"]);
   });
 
-  test("of a restored log is refused by the log that it was copied of, but for what both share", async () => {
+  test("from a restored log is refused by the original beyond their shared events", async () => {
     const { store, copy } = await backedUp();
     await using original = store;
     await using restored = await restore(copy);
@@ -67,7 +69,7 @@ describe("a cursor", () => {
     expect(await refusals(restored, positions)).toEqual([1, 6, 7]);
   });
 
-  test("of one life of a copy is refused by another, although both were restored from the same file", async () => {
+  test("from one restored copy is refused by another copy of the same file", async () => {
     const { store, copy } = await backedUp();
     await store[Symbol.asyncDispose]();
     await using first = await restore(copy);
@@ -76,7 +78,7 @@ describe("a cursor", () => {
     expect(await refusal(second, first.cursor(6))).toBe("unknown-epoch");
   });
 
-  test("is still known after several restorations", async () => {
+  test("stays valid after several restores", async () => {
     const { store, copy } = await backedUp();
     await store[Symbol.asyncDispose]();
     const second = await restore(copy);
@@ -92,7 +94,7 @@ describe("a cursor", () => {
   });
 });
 
-test("a log tells how it began, and goes on telling it", async () => {
+test("a log reports how it began, even after appends", async () => {
   const { store, copy } = await backedUp();
   const events = store.readStored();
   const imported = newLogPath();
@@ -111,7 +113,7 @@ test("a log tells how it began, and goes on telling it", async () => {
   }
 });
 
-test("a consumer that is ahead of a restored log is told before it misses an event", async () => {
+test("a consumer ahead of a restored log is refused before it misses an event", async () => {
   const { store, copy } = await backedUp();
   await store.append("a", newEvents(1));
   const consumer = store.cursor((await take(store.read())).at(-1)!.position);

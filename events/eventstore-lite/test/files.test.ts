@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import { type EventStore, openSqliteStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
+import { type EventStore, openSqliteStore } from "eventstore-lite";
+import { StoreUnavailable, StoreUnusable } from "eventstore-lite/testing";
 import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, refusalOf } from "../src/contract/events.ts";
-import { FILES_EVERY_MS, rememberDatabase } from "../src/same-files.ts";
+import { newEvent, refusalOf } from "../src/testing/contract/events.ts";
+import { FILES_EVERY_MS, rememberDatabase } from "../src/detect-replaced-files.ts";
 import { openReader, openWriter } from "../src/sqlite/connections.ts";
 import { pragma } from "../src/sqlite/settings.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
@@ -13,7 +14,7 @@ const newLogPath = temporaryLogs();
 
 const ANY_SIZE = Number.MAX_SAFE_INTEGER;
 
-test("a new log gets its directory, and only its owner can read its files", async () => {
+test("a new log creates its directory, with files readable by their owner only", async () => {
   const file = join(dirname(newLogPath()), "new", "log.sqlite");
   await using store = await openSqliteStore({ file, owner: true });
   await store.append("a", [newEvent()]);
@@ -22,7 +23,7 @@ test("a new log gets its directory, and only its owner can read its files", asyn
   }
 });
 
-/** Appends until the next check of the files next to the database. */
+/** Appends until a check of the files next to the database refuses an append. */
 async function appendUntilRefused(store: EventStore): Promise<unknown> {
   for (;;) {
     const refusal = await refusalOf(store.append("a", [newEvent()]));
@@ -30,7 +31,7 @@ async function appendUntilRefused(store: EventStore): Promise<unknown> {
   }
 }
 
-test("a log whose file was removed or replaced appends nothing, and does again once the file is back", async () => {
+test("a log with a removed or replaced file refuses appends until the file is back", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file });
   await store.append("a", [newEvent()]);
@@ -51,7 +52,7 @@ test("a log whose file was removed or replaced appends nothing, and does again o
   expect(await store.verify()).toMatchObject({ ok: true });
 });
 
-test("each look of a writer is at its database, and some milliseconds after the last one at the files beside it", () => {
+test("the writer checks its database file every time and its other files at intervals", () => {
   const database = newLogPath();
   const other = `${database}-wal`;
   for (const path of [database, other]) writeFileSync(path, "");
@@ -79,7 +80,7 @@ test("closing leaves one file and no write-ahead log", async () => {
   expect(["-wal", "-shm", ".owner"].filter((suffix) => existsSync(file + suffix))).toEqual([]);
 });
 
-test("every commit of the writer is fsynced, and neither connection trusts the file", () => {
+test("both connections have the settings for fsynced commits and untrusted files", () => {
   const file = newLogPath();
   const { db } = openWriter(file, ANY_SIZE);
   const reader = openReader(file);
@@ -102,7 +103,7 @@ test("every commit of the writer is fsynced, and neither connection trusts the f
   db.close();
 });
 
-test("another application's database is refused and left as it was", async () => {
+test("another application's database is refused and left unchanged", async () => {
   const file = newLogPath();
   const other = new DatabaseSync(file);
   other.exec("CREATE TABLE theirs (x)");
@@ -114,7 +115,7 @@ test("another application's database is refused and left as it was", async () =>
   reopened.close();
 });
 
-test("a log of a newer format is refused, and says so", async () => {
+test("a log of a newer format is refused with its format", async () => {
   const file = newLogPath();
   await (await openSqliteStore({ file }))[Symbol.asyncDispose]();
   const raw = new DatabaseSync(file);
@@ -129,7 +130,7 @@ test("a file that is no database is refused", async () => {
   expect(await refusalOf(openSqliteStore({ file }))).toBeInstanceOf(StoreUnusable);
 });
 
-test("a refused file does not keep the ownership", async () => {
+test("opening a refused file does not keep the ownership", async () => {
   const file = newLogPath();
   writeFileSync(file, "x".repeat(1_000));
   for (const _attempt of [1, 2]) {
@@ -137,7 +138,7 @@ test("a refused file does not keep the ownership", async () => {
   }
 });
 
-test("many openings of the same new file find one log", async () => {
+test("concurrent openings of the same new file create one log", async () => {
   const file = newLogPath();
   const stores = await Promise.all(Array.from({ length: 6 }, () => openSqliteStore({ file })));
   await Promise.all(stores.map((store) => store.append("a", [newEvent()])));

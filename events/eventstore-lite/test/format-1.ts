@@ -8,7 +8,7 @@ function appendOnly(table: string): string {
       BEGIN SELECT RAISE(ABORT, '${table} are append-only'); END;`;
 }
 
-/** A log as the first version of this package left it: its tables, and three events with their hashes. */
+/** SQL of a log as the first version of this package left it: its tables, and three events with their hashes. */
 const FORMAT_1 = `
   PRAGMA page_size = 8192;
   PRAGMA journal_mode = WAL;
@@ -54,7 +54,7 @@ const FORMAT_1 = `
   INSERT INTO snapshots VALUES ('stats', 1, 3, 's');
 `;
 
-/** Writes {@link FORMAT_1} to a file. */
+/** Writes the log of {@link FORMAT_1} to a file. */
 export function createFormat1(file: string): void {
   const db = new DatabaseSync(file);
   db.exec(FORMAT_1);

@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { newEvent, take } from "../src/contract/events.ts";
+import { newEvent, take } from "../src/testing/contract/events.ts";
 import { pragma } from "../src/sqlite/settings.ts";
 import { createFormat1 } from "./format-1.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-test("a log of format 1 is brought to the present one, and keeps all that it holds", async () => {
+test("a log of format 1 is migrated with all its contents", async () => {
   const file = newLogPath();
   createFormat1(file);
   let epoch: string;
@@ -29,7 +29,7 @@ test("a log of format 1 is brought to the present one, and keeps all that it hol
   expect(again.epoch).toBe(epoch);
 });
 
-test("kill -9 in the middle of that leaves format 1 as it was, which the next start brings up to date", async () => {
+test("kill -9 during a migration leaves format 1, which the next start migrates", async () => {
   const file = newLogPath();
   createFormat1(file);
   const program = fileURLToPath(new URL("./migrate-and-die.ts", import.meta.url));
@@ -42,7 +42,7 @@ test("kill -9 in the middle of that leaves format 1 as it was, which the next st
   expect(formatOf(file)).toBe(5);
 });
 
-test("a log of format 2 learns how its epochs began", async () => {
+test("a migration from format 2 records how each epoch began", async () => {
   const [original, copy] = [newLogPath(), newLogPath()];
   {
     await using store = await openSqliteStore({ file: original });
@@ -55,7 +55,7 @@ test("a log of format 2 learns how its epochs began", async () => {
   expect([first.begunAs, second.begunAs, formatOf(original)]).toEqual(["new", "backup", 5]);
 });
 
-test("events of a log of format 3 can be archived, and cannot leave it otherwise", async () => {
+test("events of a log of format 3 can be archived but not deleted", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
@@ -78,7 +78,7 @@ test("events of a log of format 3 can be archived, and cannot leave it otherwise
   expect(remove(2)).toThrow("events are append-only");
 });
 
-test("keys of a log of format 4 are known for ever, and those of archived events leave it with the next segment", async () => {
+test("keys of a log of format 4 stay known and are archived with the next segment", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
@@ -98,7 +98,7 @@ test("keys of a log of format 4 are known for ever, and those of archived events
   expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
 });
 
-/** Makes a log of format 2, from before epochs recorded how they began, and keys had digests. */
+/** Changes a log to format 2, in which epochs did not record how they began and idempotency keys had no digests. */
 function makeFormat2(file: string): void {
   makeFormat3(file);
   const db = new DatabaseSync(file);
@@ -108,7 +108,7 @@ function makeFormat2(file: string): void {
   db.close();
 }
 
-/** Makes a log of format 4, from before segments held keys; `change` is more SQL to execute. */
+/** Changes a log to format 4, in which segments held no idempotency keys; `change` is more SQL to execute. */
 function makeFormat4(file: string, change: string): void {
   const db = new DatabaseSync(file);
   db.exec(`DROP TRIGGER segments_follow_the_log; DROP TABLE archived_keys;
@@ -128,7 +128,7 @@ function wholeKeysOf(file: string): unknown[] {
   }
 }
 
-/** Makes a log of format 3, from before there were segments. */
+/** Changes a log to format 3, in which there were no segments. */
 function makeFormat3(file: string): void {
   const db = new DatabaseSync(file);
   db.exec(`DROP TABLE segments; DROP TABLE archived_streams; DROP TABLE archived_keys; DROP TRIGGER events_are_never_deleted;

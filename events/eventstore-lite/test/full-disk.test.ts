@@ -1,17 +1,18 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore, StoreFull } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
 const KIB = 1024;
 const DATABASE_BYTES = 3_300 * KIB;
-/** Leaves only some pages of the database free, until it is dropped. */
+/** Size of a table that leaves only some pages of the database free, until it is dropped. */
 const BALLAST_BYTES = 3_000 * KIB;
 
-test("a full disk refuses appends, keeps what was acknowledged, and is forgotten once there is room", async () => {
+test("a full disk refuses appends, loses none, and accepts them again once there is room", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file, limits: { databaseBytes: DATABASE_BYTES } });
   sql(file, `CREATE TABLE ballast (x); INSERT INTO ballast VALUES (zeroblob(${BALLAST_BYTES}))`);

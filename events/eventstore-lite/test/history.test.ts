@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents } from "../src/contract/events.ts";
+import { newEvent, newEvents } from "../src/testing/contract/events.ts";
 import { rebuildChain, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-describe("history cannot be rewritten by SQL", () => {
+describe("the append-only triggers refuse", () => {
   const attempts = [
     "UPDATE events SET data = '{}'",
     "UPDATE events SET time = time + 1 WHERE position = 1",
@@ -30,7 +30,10 @@ describe("history cannot be rewritten by SQL", () => {
   }
 });
 
-/** Changes of an attacker who can write the file and drops the triggers first, and where the chain shows them. */
+/**
+ * Changes by an attacker who can write the file and first drops the triggers, with the position and the reason that
+ * `verify` must report.
+ */
 const tampering: Record<string, readonly [sql: string, position: number, reason: string]> = {
   "an altered payload": ["UPDATE events SET data = '{}' WHERE position = 5", 5, "the hash"],
   "an altered time": ["UPDATE events SET time = time - 1 WHERE position = 5", 5, "the hash"],
@@ -48,7 +51,7 @@ const tampering: Record<string, readonly [sql: string, position: number, reason:
   ],
   "a removed event": ["DELETE FROM events WHERE position = 5", 5, "missing"],
   "a removed first event": ["DELETE FROM events WHERE position = 1", 1, "missing"],
-  "two events in each other's place": [
+  "swapped events": [
     `UPDATE events SET position = 100 WHERE position = 5; UPDATE events SET position = 5 WHERE position = 6;
      UPDATE events SET position = 6 WHERE position = 100`,
     5,
@@ -68,7 +71,7 @@ const tampering: Record<string, readonly [sql: string, position: number, reason:
   ],
 };
 
-describe("verify names the first position that was tampered with", () => {
+describe("verify names the position of", () => {
   for (const [what, [sql, position, reason]] of Object.entries(tampering)) {
     test(what, async () => {
       const file = newLogPath();
@@ -87,21 +90,21 @@ describe("verify names the first position that was tampered with", () => {
     });
   }
 
-  test("a time before the previous one's, in a chain that was recomputed", async () => {
+  test("a time before the previous one, in a recomputed chain", async () => {
     await expectFaultInNewChain("UPDATE events SET time = 1 WHERE position = 4", { position: 4, reason: "time" });
   });
 
-  test("a gap in a stream's versions, in a chain that was recomputed", async () => {
+  test("a gap in a stream's versions, in a recomputed chain", async () => {
     await expectFaultInNewChain("UPDATE events SET version = 9 WHERE position = 5", { position: 5, reason: "version" });
   });
 
-  test("swapped versions, in a chain that was recomputed", async () => {
+  test("swapped versions, in a recomputed chain", async () => {
     const swap = `UPDATE events SET version = 99 WHERE position = 4; UPDATE events SET version = 4 WHERE position = 5;
       UPDATE events SET version = 5 WHERE position = 4`;
     await expectFaultInNewChain(swap, { position: 4, reason: "version" });
   });
 
-  test("but a log whose end was cut off is whole in itself: its head has to be kept elsewhere", async () => {
+  test("no fault in a truncated log, which only an exported head reveals", async () => {
     const file = newLogPath();
     await using store = await openSqliteStore({ file });
     await store.append("a", newEvents(9));

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { importSqliteLog, openSqliteStore, StoreOwned, type NewEvent, type Recorded } from "eventstore-lite";
+import { importSqliteLog, openSqliteStore, type NewEvent, type Recorded } from "eventstore-lite";
+import { StoreOwned } from "eventstore-lite/testing";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -15,7 +16,7 @@ async function* each(events: readonly StoredEvent[]): AsyncGenerator<StoredEvent
   yield* events;
 }
 
-/** Returns six events of two streams, with two different times. */
+/** Returns six stored events of a log with two streams and two different times. */
 async function recorded(): Promise<StoredEvent[]> {
   let now = 1_000;
   await using store = await openSqliteStore({ file: newLogPath(), clock: () => now });
@@ -26,13 +27,13 @@ async function recorded(): Promise<StoredEvent[]> {
   return await take(store.readStored());
 }
 
-/** Returns the files that an import left, without the lock, which every owner leaves. */
+/** Returns the files that an import left, except the lock file, which every owner of a log leaves. */
 function leftIn(file: string): string[] {
   return readdirSync(dirname(file)).filter((name) => !name.includes(".lock"));
 }
 
 describe("an import", () => {
-  test("gives the same log: positions, versions, times, hashes", async () => {
+  test("gives the same positions, versions, times and hashes", async () => {
     const events = await recorded();
     const file = newLogPath();
     const head = await importSqliteLog({ file, events: each(events) });
@@ -46,7 +47,7 @@ describe("an import", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  test("is gone on with as the log that was exported would have been", async () => {
+  test("continues with the next position and version of the exported log", async () => {
     const file = newLogPath();
     await importSqliteLog({ file, events: each(await recorded()) });
     await using store = await openSqliteStore({ file });
@@ -54,7 +55,7 @@ describe("an import", () => {
     expect(await store.verify()).toMatchObject({ ok: true, checked: 7 });
   });
 
-  test("has an id of its own, and knows no idempotency key and no snapshot", async () => {
+  test("has a new id and no idempotency keys or snapshots", async () => {
     const events = await recorded();
     const stores = [];
     for (const file of [newLogPath(), newLogPath()]) {
@@ -68,14 +69,14 @@ describe("an import", () => {
     for (const store of stores) await store[Symbol.asyncDispose]();
   });
 
-  test("of nothing is an empty log", async () => {
+  test("without events gives an empty log", async () => {
     const file = newLogPath();
     expect(await importSqliteLog({ file, events: each([]) })).toMatchObject({ position: 0 });
     await using store = await openSqliteStore({ file });
     expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
   });
 
-  test("takes the place of a log without events", async () => {
+  test("replaces a log without events", async () => {
     const file = newLogPath();
     const before = await openSqliteStore({ file, owner: true });
     await before[Symbol.asyncDispose]();
@@ -94,33 +95,33 @@ function changed(position: number, fields: Record<string, unknown>) {
 }
 
 const faults: Record<string, Fault> = {
-  "that misses an event": [3, "it is missing: the event here is of position 4", (events) => events.toSpliced(2, 1)],
-  "that misses its beginning": [1, "it is missing", (events) => events.slice(1)],
-  "that holds an event twice": [4, "of position 3, which was before", (events) => events.toSpliced(3, 0, events[2]!)],
-  "with two events in each other's place": [2, "it is missing", ([a, b, c, ...rest]) => [a, c, b, ...rest]],
-  "with another's event": [2, "the hash", changed(2, { id: "another" })],
+  "with a missing event": [3, "it is missing: the event here is of position 4", (events) => events.toSpliced(2, 1)],
+  "with a missing beginning": [1, "it is missing", (events) => events.slice(1)],
+  "with a repeated event": [4, "of position 3, which was before", (events) => events.toSpliced(3, 0, events[2]!)],
+  "with two swapped events": [2, "it is missing", ([a, b, c, ...rest]) => [a, c, b, ...rest]],
+  "with another id": [2, "the hash", changed(2, { id: "another" })],
   "with altered data": [2, "the hash", changed(2, { data: 1 })],
   "with altered meta": [2, "the hash", changed(2, { meta: { by: "me" } })],
   "with another type": [2, "the hash", changed(2, { type: "U" })],
   "with another time": [3, "the hash", changed(3, { time: "1970-01-01T00:00:01.001Z" })],
-  "whose time falls": [4, "before that of its predecessor", changed(4, { time: "1970-01-01T00:00:00.999Z" })],
-  "with a time of another form": [1, "not one of UTC", changed(1, { time: "1970-01-01T00:00:01Z" })],
-  "with no time at all": [1, "not one of UTC", changed(1, { time: undefined })],
+  "with a time that goes back": [4, "before that of its predecessor", changed(4, { time: "1970-01-01T00:00:00.999Z" })],
+  "with a time in another format": [1, "not one of UTC", changed(1, { time: "1970-01-01T00:00:01Z" })],
+  "without a time": [1, "not one of UTC", changed(1, { time: undefined })],
   "with another stream": [3, "the hash", changed(3, { stream: "c" })],
   "with another version": [4, "its version is 4, the next one of its stream is 3", changed(4, { version: 4 })],
   "with a version as text": [4, "the next one of its stream is 3", changed(4, { version: "3" })],
   "with a position as text": [4, "has no position", changed(4, { position: "4" })],
   "with an upper-case hash": [4, "the hash", (events) => changed(4, { hash: events[3]!.hash.toUpperCase() })(events)],
-  "with no hash": [4, "the hash", changed(4, { hash: undefined })],
+  "without a hash": [4, "the hash", changed(4, { hash: undefined })],
   "without data": [4, "data or meta is missing", changed(4, { data: undefined })],
   "without meta": [4, "data or meta is missing", changed(4, { meta: undefined })],
-  "with a stream's name that cannot be": [4, "the stream's name", changed(4, { stream: "a\nb" })],
-  "with a type that cannot be": [4, "the event's type", changed(4, { type: "" })],
+  "with an invalid stream name": [4, "the stream's name", changed(4, { stream: "a\nb" })],
+  "with an invalid type": [4, "the event's type", changed(4, { type: "" })],
   "with an id that is no text": [4, "the event's id", changed(4, { id: 7 })],
   "with an oversized event": [4, "has at most 262144 bytes", changed(4, { data: `${"é".repeat(131_070)}x` })],
 };
 
-describe("nothing is imported of a log", () => {
+describe("an import creates no log from a source", () => {
   for (const [what, [position, reason, spoil]] of Object.entries(faults)) {
     test(what, async () => {
       const file = newLogPath();
@@ -135,7 +136,7 @@ describe("nothing is imported of a log", () => {
     });
   }
 
-  test("whose source fails half-way", async () => {
+  test("with a failure halfway", async () => {
     const file = newLogPath();
     const events = async function* () {
       yield* await recorded();
@@ -145,7 +146,7 @@ describe("nothing is imported of a log", () => {
     expect(leftIn(file)).toEqual([]);
   });
 
-  test("whose import was killed", async () => {
+  test("if it is killed, and the next import succeeds", async () => {
     const file = newLogPath();
     const program = fileURLToPath(new URL("./programs/import-without-end.ts", import.meta.url));
     const child = Bun.spawn([process.execPath, program, file], { stdout: "pipe", stderr: "inherit" });
@@ -159,7 +160,7 @@ describe("nothing is imported of a log", () => {
   });
 });
 
-describe("an import leaves alone", () => {
+describe("an import does not replace", () => {
   test("a log with events", async () => {
     const file = newLogPath();
     const events = await recorded();
@@ -172,7 +173,7 @@ describe("an import leaves alone", () => {
     expect(await take(store.read())).toMatchObject([{ stream: "mine" }]);
   });
 
-  test("a log that a service owns, also while it is empty", async () => {
+  test("a log with an owner, even an empty one", async () => {
     const file = newLogPath();
     await using _owner = await openSqliteStore({ file, owner: true });
     expect(await refusalOf(importSqliteLog({ file, events: each([]) }))).toBeInstanceOf(StoreOwned);
@@ -186,7 +187,7 @@ describe("an import leaves alone", () => {
     expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
   });
 
-  test("a log to which somebody appended while it ran", async () => {
+  test("a log that another program appended to during the import", async () => {
     const file = newLogPath();
     const events = async function* () {
       yield* await recorded();
@@ -198,7 +199,7 @@ describe("an import leaves alone", () => {
     expect(await store.head()).toMatchObject({ position: 1 });
   });
 
-  test("another application's database, and a file that is none", async () => {
+  test("another application's database or a file that is no database", async () => {
     const theirs = newLogPath();
     const db = new DatabaseSync(theirs);
     db.exec("CREATE TABLE events (x)");
@@ -211,7 +212,7 @@ describe("an import leaves alone", () => {
     }
   });
 
-  test("a write-ahead log whose log is gone", async () => {
+  test("a write-ahead log without its database", async () => {
     const file = newLogPath();
     writeFileSync(`${file}-wal`, "left");
     expect(await refusalOf(importSqliteLog({ file, events: each([]) }))).toMatchObject({ name: "TargetTaken" });

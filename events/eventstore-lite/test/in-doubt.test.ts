@@ -5,11 +5,14 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** For `ulimit -f`, in blocks of 512 or 1,024 bytes, depending on the shell. */
+/**
+ * Largest file that the tested process may write, for `ulimit -f`, in blocks of 512 or 1,024 bytes, depending on the
+ * shell.
+ */
 const FILE_BLOCKS_MAX = 4_096;
 
 test.skipIf(process.platform === "win32")(
-  "after an I/O error the append is in doubt, nothing more is acknowledged, reads go on",
+  "an I/O error leaves its append in doubt and ends later appends, not reads",
   async () => {
     const file = newLogPath();
     const program = fileURLToPath(new URL("./programs/append-past-file-limit.ts", import.meta.url));

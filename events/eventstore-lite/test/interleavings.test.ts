@@ -1,14 +1,16 @@
 import { expect, test } from "bun:test";
 import { type EventStore, LeaseLost, type NewEvent, VersionConflict } from "eventstore-lite";
 import fc from "fast-check";
-import { newEvent, newEvents, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, take } from "../src/testing/contract/events.ts";
 import { engines } from "./engines.ts";
 import { createModel, type Step } from "./model.ts";
 
 const CASES = 1_000;
 const STEPS_MAX = 25;
 
-/** An append of several events of this size goes to the writer thread in pieces, if that thread is idle. */
+/**
+ * Data of a large event. An append of several such events goes to the writer thread in pieces, if that thread is idle.
+ */
 const LARGE = "x".repeat(70_000);
 const LARGE_ONE_IN = 20;
 
@@ -36,7 +38,7 @@ const plan = fc.array(fc.record({ step, waits: fc.boolean() }), { maxLength: STE
 const TTL_MS = 1_000;
 
 test.each(engines())(
-  "%s answers random interleavings of appends, keys, leases and fences as a log in memory",
+  "%s answers random interleavings of appends, keys, leases and fences like an in-memory model",
   async (_, open) => {
     let nowMs = 10_000_000;
     await using store = await open({ clock: () => nowMs });
@@ -72,7 +74,7 @@ test.each(engines())(
   },
 );
 
-/** Performs the step with names of this case, and returns the result in the model's form. */
+/** Performs a generated step on the store, under names of this case, and returns the result in the model's form. */
 async function perform(store: EventStore, scope: string, step: Exclude<Step, { kind: "pass" }>): Promise<unknown> {
   const lease = `${scope}-run`;
   if (step.kind === "acquire") {

@@ -1,13 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import type { Codec, EventStore, NewEvent, Recorded } from "eventstore-lite";
 import { identityCodec } from "../src/codec.ts";
-import { newEvents, take } from "../src/contract/events.ts";
+import { newEvents, take } from "../src/testing/contract/events.ts";
 import { engines } from "./engines.ts";
 
-/** On a busy machine a subscriber may read from the log before it hears of the append; the next round then shows it. */
+/**
+ * Maximum number of rounds. On a busy machine a subscriber may read from the log before it hears of the append; the
+ * next round then shows what the test looks for.
+ */
 const ROUNDS_MAX = 100;
 
-/** Appends new events in each round, until the events that the subscribers read are as `isShown` wants them. */
+/**
+ * Appends `count` events a round, and has each subscriber read them, until `isShown` returns true for what all of them
+ * read in that round. Returns false if it does so in none of {@link ROUNDS_MAX} rounds.
+ */
 async function untilShown(
   store: EventStore,
   { subscribers, count }: { readonly subscribers: number; readonly count: number },
@@ -29,7 +35,7 @@ async function untilShown(
 }
 
 describe.each(engines())("on %s", (_name, open) => {
-  test("what this process appends reaches all subscribers from memory, decoded once", async () => {
+  test("appends of this process reach all subscribers from memory, decoded once", async () => {
     let decoded = 0;
     const counting: Codec<NewEvent> = {
       ...identityCodec(),
@@ -47,7 +53,7 @@ describe.each(engines())("on %s", (_name, open) => {
     expect(isShown).toBe(true);
   });
 
-  test("what a codec would decode otherwise by now is made again for whoever comes later", async () => {
+  test("events are decoded again for later subscribers after the codec's revision changed", async () => {
     let revision = 0;
     const revised: Codec<NewEvent> = {
       ...identityCodec(),
@@ -66,7 +72,7 @@ describe.each(engines())("on %s", (_name, open) => {
     expect((await late?.next())?.value).toMatchObject({ position: 2, data: { revision: 1 } });
   });
 
-  test("what a codec recalls of its own events is not decoded, and what it does not recall is", async () => {
+  test("only events that the codec does not recall are decoded", async () => {
     const decoded: string[] = [];
     const recalling: Codec<NewEvent> = {
       ...identityCodec(),

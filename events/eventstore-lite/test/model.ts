@@ -1,6 +1,6 @@
-import type { ExpectedVersion } from "eventstore-lite";
+import type { ExpectedVersion } from "../src/store.ts";
 
-/** An action of a caller on a store. */
+/** Action of a caller on a store, as the property test generates it. */
 export type Step =
   | {
       readonly kind: "append";
@@ -9,7 +9,7 @@ export type Step =
       readonly count: number;
       readonly isLarge: boolean;
       readonly key: string | undefined;
-      /** Fences the append by the only lease. */
+      /** Fencing token of the append, for the model's only lease; undefined if the append is not fenced. */
       readonly token: number | undefined;
     }
   | { readonly kind: "acquire"; readonly holder: string; readonly steal: boolean }
@@ -23,9 +23,11 @@ interface Outcome {
   readonly repeated: boolean;
 }
 
-/** A log in memory, with one lease. */
+/** Model of a log in memory, with one lease, that says what a store should answer. */
 export interface Model {
-  /** Returns the expected answer to a step: the outcome or the refusal of an append, or the token of an acquire. */
+  /**
+   * Returns the expected answer to a step: the outcome or the refusal of an append, or the token of an acquired lease.
+   */
   answer(step: Exclude<Step, { kind: "pass" }>, nowMs: number): unknown;
   head(): number;
 }

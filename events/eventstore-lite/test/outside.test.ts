@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { StoreBusy, VersionConflict } from "../src/errors.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
@@ -21,7 +21,7 @@ test("two writers on one file keep one order and one chain", async () => {
   expect(await service.verify()).toMatchObject({ ok: true, checked: 60 });
 });
 
-test("a log whose write lock another process keeps is refused after some seconds, and opens later", async () => {
+test("a log is refused while another connection holds its write lock, and opens later", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
@@ -36,7 +36,7 @@ test("a log whose write lock another process keeps is refused after some seconds
   expect(await store.head()).toMatchObject({ position: 1 });
 });
 
-test("a version that another writer has changed is noticed", async () => {
+test("a version changed by another writer causes a conflict", async () => {
   const file = newLogPath();
   await using service = await openSqliteStore({ file });
   await using command = await openSqliteStore({ file });
@@ -47,7 +47,7 @@ test("a version that another writer has changed is noticed", async () => {
   expect(await service.append("a", [newEvent()], { expected: 2 })).toMatchObject({ first: 3, version: 3 });
 });
 
-test("a subscriber hears of what another writer appends, in order and once", async () => {
+test("a subscriber receives another writer's events once and in order", async () => {
   const file = newLogPath();
   await using service = await openSqliteStore({ file });
   await using command = await openSqliteStore({ file });

@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore, StoreOverloaded } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { StoreOverloaded } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-test("past its limit of events the queue refuses at once, and takes again when it is empty", async () => {
+test("the queue refuses appends beyond its limit of events and accepts them once empty", async () => {
   await using store = await openSqliteStore({ file: newLogPath(), limits: { queuedEvents: 10 } });
   const accepted = Array.from({ length: 10 }, () => store.append("a", [newEvent()]));
   expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreOverloaded);
@@ -14,14 +15,14 @@ test("past its limit of events the queue refuses at once, and takes again when i
   expect(await store.append("a", newEvents(10))).toMatchObject({ first: 11 });
 });
 
-test("past its limit of bytes too", async () => {
+test("the queue refuses appends beyond its limit of characters", async () => {
   await using store = await openSqliteStore({ file: newLogPath(), limits: { queuedChars: 3_000 } });
   const accepted = store.append("a", [newEvent("T", "x".repeat(2_000))]);
   expect(await refusalOf(store.append("a", [newEvent("T", "x".repeat(2_000))]))).toBeInstanceOf(StoreOverloaded);
   expect(await accepted).toMatchObject({ first: 1 });
 });
 
-test("another process that holds the write lock for too long counts as overload, and nothing was appended", async () => {
+test("an append fails as overloaded if another connection holds the write lock too long", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file });
   const blocker = new DatabaseSync(file);

@@ -1,33 +1,37 @@
 import { expect, test } from "bun:test";
-import { InvalidAppend, type NewEvent, openSqliteStore } from "eventstore-lite";
+import { type NewEvent, openSqliteStore } from "eventstore-lite";
+import { InvalidAppend } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
 import { createTransform } from "../src/append/writer-transform.ts";
 import { createLoad } from "../src/append/load.ts";
 import type { Piece, Reply } from "../src/append/messages.ts";
 import { prepareAppend } from "../src/append/prepare.ts";
 import { createStartPieces } from "../src/append/start-pieces.ts";
-import { identityCodec } from "../src/codec.ts";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { identityCodec, type Codec } from "../src/codec.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { DEFAULT_LIMITS } from "../src/limits.ts";
-import { type AppendOptions, type Codec } from "../src/store.ts";
+import { type AppendOptions } from "../src/store.ts";
 import { openWriter } from "../src/sqlite/connections.ts";
 import { createWriter } from "../src/sqlite/writer/writer.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Each such event is a piece by itself, except the last. */
+/** Data of a large event. Each such event of an append is one piece, except the last. */
 const LARGE = "x".repeat(70_000);
 const largeEvents = (count: number): NewEvent[] => Array.from({ length: count }, () => newEvent("Large", LARGE));
 
-/** Leaves the data of the events named `Unfinished` to the writer. */
+/**
+ * Test codec that changes no event, but leaves part of the encoding of events of type `Unfinished` to the writer
+ * thread, where it fails in these tests.
+ */
 const codec: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
   encode: (events) =>
     events.map((event) => (event.type === "Unfinished" ? { ...event, transformInput: "broken" } : event)),
 };
 
-/** Returns an append's pieces as they go to the writer thread. */
+/** Returns the pieces of an append as they go to the writer thread. */
 function piecesOf(events: readonly NewEvent[], options: AppendOptions = {}): Piece[] {
   const pieces: Piece[] = [];
   const startPieces = createStartPieces(
@@ -50,7 +54,7 @@ function openTestWriter(databaseBytesMax = Number.MAX_SAFE_INTEGER) {
   };
   const writer = createWriter(db, createTransform(broken, DEFAULT_LIMITS.eventBytes));
   const answers = (pieces: readonly Piece[]): (Reply | undefined)[] => pieces.map((piece) => writer.answerPiece(piece));
-  /** Returns how many events others can read. */
+  /** Returns how many events other connections can read. */
   const events = (): number => {
     using reader = new DatabaseSync(file, { readOnly: true });
     return Number(reader.prepare("SELECT count(*) AS events FROM events").get()?.["events"]);
@@ -58,7 +62,7 @@ function openTestWriter(databaseBytesMax = Number.MAX_SAFE_INTEGER) {
   return { db, writer, answers, events };
 }
 
-test("an append in pieces is answered after the last one, and nothing of it is there before", () => {
+test("an append in pieces is answered and visible only after its last piece", () => {
   const { writer, events } = openTestWriter();
   const [last, ...before] = piecesOf(largeEvents(4), { expected: 0 }).toReversed();
   expect(before).toHaveLength(3);
@@ -74,7 +78,7 @@ test("an append in pieces is answered after the last one, and nothing of it is t
   expect(events()).toBe(4);
 });
 
-test("a wrong version is refused after the last piece, and the writer is free before that", () => {
+test("a wrong version is refused after the last piece without an open transaction", () => {
   const { db, answers, events } = openTestWriter();
   const pieces = piecesOf(largeEvents(4), { expected: 7 });
   expect(answers(pieces.slice(0, 1))).toEqual([undefined]);
@@ -83,7 +87,7 @@ test("a wrong version is refused after the last piece, and the writer is free be
   expect(events()).toBe(0);
 });
 
-test.each([1, 3])("of an append whose event %i cannot be finished nothing is left", (unfinished) => {
+test.each([1, 3])("an append leaves nothing if its event %i cannot be finished", (unfinished) => {
   const { answers, events } = openTestWriter();
   const broken = largeEvents(4).map((event, index) =>
     index === unfinished ? { ...event, type: "Unfinished" } : event,
@@ -104,7 +108,7 @@ test("a fault in the middle is answered once, after the last piece, and leaves n
   expect(answers(piecesOf(largeEvents(2))).at(-1)).toMatchObject({ verdicts: [0, 1, 2, 2] });
 });
 
-test("an append that is abandoned leaves nothing, whatever became of it before", () => {
+test("an abandoned append leaves nothing", () => {
   const { writer, answers, events } = openTestWriter();
   for (const expected of [0, 7]) {
     answers(piecesOf(largeEvents(4), { expected }).slice(0, 2));
@@ -114,7 +118,7 @@ test("an append that is abandoned leaves nothing, whatever became of it before",
   expect(answers(piecesOf(largeEvents(2))).at(-1)).toMatchObject({ verdicts: [0, 1, 2, 2] });
 });
 
-test("a fault that leaves the log in doubt is told to whoever abandons an append, and nothing is attempted after it", () => {
+test("abandoning an append reports its fatal fault, and later appends are stopped", () => {
   const { db, writer, answers } = openTestWriter();
   const [first, second] = piecesOf(largeEvents(4));
   answers([first!]);
@@ -124,7 +128,7 @@ test("a fault that leaves the log in doubt is told to whoever abandons an append
   expect(answers(piecesOf(largeEvents(2))).at(-1)).toMatchObject({ kind: "fault", fault: "stopped" });
 });
 
-test("an append that ends before its last event is a fault, and leaves nothing", () => {
+test("an append that ends before its last event is a fatal fault and leaves nothing", () => {
   const { db, answers, events } = openTestWriter();
   const pieces = piecesOf(largeEvents(4)).slice(0, 3);
   const cut = pieces.map((piece, index) => ({ ...piece, isLast: index === 2 }));
@@ -132,7 +136,7 @@ test("an append that ends before its last event is a fault, and leaves nothing",
   expect([db.isTransaction, events()]).toEqual([false, 0]);
 });
 
-test("a large append whose 700th event cannot be encoded leaves nothing, and those beside it are appended", async () => {
+test("a large append with an unencodable event leaves nothing, and concurrent appends succeed", async () => {
   await using store = await openSqliteStore({ file: newLogPath() });
   const large = (count: number) => newEvents(count).map((event) => ({ ...event, meta: "x".repeat(300) }));
   const unwritable = { toJSON: () => 1n };
@@ -150,7 +154,7 @@ test("a large append whose 700th event cannot be encoded leaves nothing, and tho
   expect(await store.verify()).toMatchObject({ ok: true, checked: 3_003 });
 });
 
-test("what an event's toJSON appends while its own append is sent in pieces comes after it", async () => {
+test("an append made by an event's toJSON comes after the append in pieces", async () => {
   await using store = await openSqliteStore({ file: newLogPath() });
   const inner: Promise<unknown>[] = [];
   const data = {
@@ -167,7 +171,7 @@ test("what an event's toJSON appends while its own append is sent in pieces come
   expect(await store.verify()).toMatchObject({ ok: true, checked: 8 });
 });
 
-test("who follows the log reads an append in pieces as all others", async () => {
+test("a subscriber reads an append in pieces like any other", async () => {
   await using store = await openSqliteStore({ file: newLogPath() });
   const following = take(store.subscribe({ from: 1, signal: new AbortController().signal }), 6);
   await store.append("a", largeEvents(1));

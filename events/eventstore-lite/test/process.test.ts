@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore, StoreOwned } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { StoreOwned } from "eventstore-lite/testing";
 import { fileURLToPath } from "node:url";
-import { refusalOf } from "../src/contract/events.ts";
+import { refusalOf } from "../src/testing/contract/events.ts";
 import { takeOwnership } from "../src/sqlite/ownership.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
@@ -13,7 +14,7 @@ const OPEN_AND_CLOSE = new URL("./programs/open-and-close.ts", import.meta.url);
 const KILLS = 5;
 const ACKNOWLEDGED_BEFORE_KILL = 200;
 
-test("everything acknowledged is there after kill -9, and the log is whole", async () => {
+test("every acknowledged append survives kill -9, and the log is intact", async () => {
   const file = newLogPath();
   let acknowledged = 0;
   for (let kill = 0; kill < KILLS; kill += 1) {
@@ -27,7 +28,7 @@ test("everything acknowledged is there after kill -9, and the log is whole", asy
   expect(acknowledged).toBeGreaterThanOrEqual(KILLS * ACKNOWLEDGED_BEFORE_KILL);
 });
 
-test("a log has one owner, who is named to the second, and its death frees the log", async () => {
+test("a log has one owner, named in refusals, and its death frees the log", async () => {
   const file = newLogPath();
   const child = run(APPEND_UNTIL_KILLED, file, "serve on port 3000");
   await lastLineAfter(child, 1, async () => {
@@ -42,13 +43,13 @@ test("a log has one owner, who is named to the second, and its death frees the l
   await (await openSqliteStore({ file, owner: true }))[Symbol.asyncDispose]();
 });
 
-test("a second owner in the same process is refused too", async () => {
+test("a second owner in the same process is refused", async () => {
   const file = newLogPath();
   await using _owner = await openSqliteStore({ file, owner: true });
   expect(await refusalOf(openSqliteStore({ file, owner: true }))).toBeInstanceOf(StoreOwned);
 });
 
-test("an owner that nobody refers to any more stays the owner", () => {
+test("an unreferenced owner stays the owner over garbage collections", () => {
   const file = newLogPath();
   takeOwnership(file, "forgotten", 0);
   for (let round = 0; round < 10; round += 1) Bun.gc(true);
@@ -59,7 +60,7 @@ test("a process that has closed its store ends by itself", async () => {
   expect(await run(OPEN_AND_CLOSE, newLogPath()).exited).toBe(0);
 });
 
-test("the writer thread keeps no process from ending by SIGTERM", async () => {
+test("the writer thread does not keep a process from ending on SIGTERM", async () => {
   const child = run(APPEND_UNTIL_KILLED, newLogPath());
   await lastLineAfter(child, 1, () => child.kill("SIGTERM"));
   expect(child.signalCode).toBe("SIGTERM");

@@ -1,5 +1,5 @@
 import { expect, jest, test } from "bun:test";
-import { newEvent, refusalOf } from "../src/contract/events.ts";
+import { newEvent, refusalOf } from "../src/testing/contract/events.ts";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
@@ -8,7 +8,7 @@ import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
 import type { AppendOptions, Commit } from "../src/store.ts";
 
-/** Creates a queue whose writer thread is played by the test. */
+/** Creates an append queue in which the test plays the writer thread. */
 function createTestQueue(limits: Partial<Limits> = {}) {
   const sent: Request[] = [];
   const pieces: Piece[] = [];
@@ -23,7 +23,7 @@ function createTestQueue(limits: Partial<Limits> = {}) {
     onCommit: (commit) => commits.push(commit),
     findArchivedKey: async () => ({ kept: undefined, compared: 0 }),
   });
-  /** `last` is the data of the last event. */
+  /** Appends `count` test events through the queue; `last` is the data of the last one. */
   const append = (count = 1, last: unknown = {}, options: AppendOptions = {}) => {
     const events = Array.from({ length: count }, (_, index) => newEvent("Tested", index === count - 1 ? last : {}));
     return queue.append(
@@ -33,7 +33,7 @@ function createTestQueue(limits: Partial<Limits> = {}) {
   return { queue, append, sent, pieces, commits };
 }
 
-/** Returns the number of events in each append of a batch. */
+/** Returns the number of events in each append of a request. */
 function counts(request: Request | undefined): number[] {
   return decodeBatch(request as string).appends.map(({ count }) => count);
 }
@@ -50,7 +50,7 @@ function allAppended(request: Request | undefined): BatchReply {
   };
 }
 
-test("appends of the same moment are one batch, and what comes while it is under way is the next", async () => {
+test("concurrent appends form one batch, and later ones wait for the next batch", async () => {
   const { queue, append, sent } = createTestQueue();
   const settled: Promise<unknown>[] = [append(), append()];
   await Promise.resolve();
@@ -67,7 +67,7 @@ test("appends of the same moment are one batch, and what comes while it is under
   expect(await Promise.all(settled)).toHaveLength(5);
 });
 
-test("each transaction is counted with the events that it made durable", async () => {
+test("each commit is reported with its number of events and its duration", async () => {
   const { queue, append, sent, commits } = createTestQueue();
   const settled = [append(2), append(3)];
   await Promise.resolve();
@@ -76,7 +76,7 @@ test("each transaction is counted with the events that it made durable", async (
   expect(commits).toEqual([{ events: 5, ms: 4 }]);
 });
 
-test("a large batch is sent ahead of its turn, and nothing more behind it", async () => {
+test("a large batch is sent before the previous answer, and nothing more after it", async () => {
   const { queue, append, sent } = createTestQueue();
   const settled: Promise<unknown>[] = [append()];
   await Promise.resolve();
@@ -94,7 +94,7 @@ test("a large batch is sent ahead of its turn, and nothing more behind it", asyn
   expect(await Promise.all(settled)).toHaveLength(4);
 });
 
-test("a batch has a largest size, which only a single append may exceed", async () => {
+test("a batch has a limit of events, which only a single append may exceed", async () => {
   const { queue, append, sent } = createTestQueue({ batchEvents: 10 });
   const settled = [append(6), append(4), append(1), append(30), append(1)];
   await Promise.resolve();
@@ -103,7 +103,7 @@ test("a batch has a largest size, which only a single append may exceed", async 
   expect(await Promise.all(settled)).toHaveLength(5);
 });
 
-test("a batch has a largest text, which only a single append may exceed", async () => {
+test("a batch has a limit of characters, which only a single append may exceed", async () => {
   const { queue, append, sent } = createTestQueue({ batchChars: 500 });
   const settled = [append(1), append(1), append(30), append(1)];
   await Promise.resolve();
@@ -112,7 +112,7 @@ test("a batch has a largest text, which only a single append may exceed", async 
   expect(await Promise.all(settled)).toHaveLength(4);
 });
 
-test("when the thread dies, what was sent is in doubt and what was not is closed", async () => {
+test("a dead thread leaves sent appends in doubt and refuses the others as closed", async () => {
   const { queue, append, sent } = createTestQueue({ batchEvents: 64 });
   const outcomes = [append(64), append(64), append()].map(refusalOf);
   await Promise.resolve();
@@ -127,7 +127,7 @@ test("when the thread dies, what was sent is in doubt and what was not is closed
   await queue.close();
 });
 
-test("a closing waits for what was sent, also when a fault comes meanwhile", async () => {
+test("closing waits for sent appends, even after a fault", async () => {
   const { queue, append, sent } = createTestQueue();
   const first = refusalOf(append());
   await Promise.resolve();
@@ -146,7 +146,7 @@ test("a closing waits for what was sent, also when a fault comes meanwhile", asy
   await closed;
 });
 
-test("a queue that is over its limits can be closed, and a large snapshot is in nobody's way", async () => {
+test("a queue over its limits can be closed, and a large snapshot blocks no append", async () => {
   const { queue, append, sent } = createTestQueue({ queuedEvents: 10, queuedChars: 100 });
   const large = append(20);
   const snapshot = { version: 1, position: 0, state: "x".repeat(1_000) };
@@ -166,7 +166,7 @@ test("a queue that is over its limits can be closed, and a large snapshot is in 
   await Promise.all([saved, appended]);
 });
 
-test("a large append goes over in pieces while it is prepared, as long as the thread has nothing else to do", async () => {
+test("a large append is sent in pieces during its preparation if the thread is idle", async () => {
   const { queue, append, sent, pieces } = createTestQueue();
   const first = append(3_000);
   expect(pieces.map((piece) => piece.kind === "piece" && piece.isLast)).toEqual([false, false, true]);
@@ -179,7 +179,7 @@ test("a large append goes over in pieces while it is prepared, as long as the th
   expect(await Promise.all([first, second])).toHaveLength(2);
 });
 
-test("nothing goes over in pieces that would overtake an earlier append, or that a closed store refuses", async () => {
+test("an append is not sent in pieces behind an earlier one or after closing", async () => {
   const { queue, append, sent, pieces } = createTestQueue();
   const settled = [append(), append(3_000)];
   await Promise.resolve();
@@ -196,7 +196,7 @@ test("nothing goes over in pieces that would overtake an earlier append, or that
   expect(pieces).toEqual([]);
 });
 
-test("what was sent of an append that cannot be encoded is abandoned, and the thread has to answer before it is idle", async () => {
+test("the sent pieces of an unencodable append are abandoned before the next append", async () => {
   const { queue, append, sent, pieces } = createTestQueue();
   expect(() => append(2_000, { toJSON: () => 1n })).toThrow(InvalidAppend);
   expect(pieces.at(-1)).toEqual({ kind: "abandon" });
@@ -208,7 +208,7 @@ test("what was sent of an append that cannot be encoded is abandoned, and the th
   await next;
 });
 
-test("what was sent in pieces counts against the limits until it is settled", async () => {
+test("sent pieces count against the limits until their append is settled", async () => {
   const { queue, append, sent, pieces } = createTestQueue({ queuedChars: 90_000 });
   const large = append(2_000);
   expect(await refusalOf(append())).toBeInstanceOf(StoreOverloaded);
@@ -220,7 +220,7 @@ test("what was sent in pieces counts against the limits until it is settled", as
   await next;
 });
 
-test("what was sent of an append that does not fit beside those of the meantime is abandoned", async () => {
+test("the sent pieces of an append that exceeds the limits are abandoned", async () => {
   const { queue, append, sent, pieces } = createTestQueue({ queuedEvents: 10 });
   const meanwhile: Promise<unknown>[] = [];
   const toJSON = (): object => {
@@ -242,7 +242,7 @@ test("a thread that dies in the middle of an append in pieces leaves it in doubt
   expect(await outcome).toBeInstanceOf(AppendInDoubt);
 });
 
-test("while the database is away an append that gives up is in doubt, and others wait until it is known", async () => {
+test("during an outage an append that gives up is in doubt, and others wait", async () => {
   jest.useFakeTimers();
   try {
     const { queue, append, sent } = createTestQueue();

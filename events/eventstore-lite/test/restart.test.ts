@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore } from "eventstore-lite";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { LeaseLost, VersionConflict } from "../src/errors.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-test("a restarted store goes on where it stopped", async () => {
+test("a restarted store continues where it stopped", async () => {
   const file = newLogPath();
   const first = await openSqliteStore({ file });
   const { id } = first;
@@ -32,7 +32,7 @@ test("a restarted store goes on where it stopped", async () => {
   expect(await second.verify()).toMatchObject({ ok: true });
 });
 
-test("a clock that was set back between two starts does not take the log's time back", async () => {
+test("a clock set back between two starts does not set the log's time back", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file, clock: () => 9_000 });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { openSqliteStore, StoreUnusable } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { StoreUnusable } from "eventstore-lite/testing";
 import {
   copyFileSync,
   existsSync,
@@ -12,12 +13,15 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Returns a log of five events with a copy, and with later appends in the write-ahead log that a crash leaves. */
+/**
+ * Makes a log of five events, a copy of it, and later appends in the write-ahead log that a crash leaves. Returns the
+ * paths.
+ */
 async function crashed(): Promise<{ file: string; copy: string }> {
   const live = newLogPath();
   const file = newLogPath();
@@ -30,13 +34,13 @@ async function crashed(): Promise<{ file: string; copy: string }> {
   return { file, copy };
 }
 
-test("a crashed log opens with all that its write-ahead log holds", async () => {
+test("a crashed log opens with the events of its write-ahead log", async () => {
   const { file } = await crashed();
   await using store = await openSqliteStore({ file });
   expect(await store.head()).toMatchObject({ position: 7 });
 });
 
-test("a copy put over a log is not opened while the log's write-ahead log lies beside it", async () => {
+test("a copy over a log is refused while the log's former write-ahead log exists", async () => {
   const { file, copy } = await crashed();
   copyFileSync(copy, file);
   for (const owner of [true, false]) {
@@ -54,7 +58,7 @@ test("a copy put over a log is not opened while the log's write-ahead log lies b
   expect(await store.verify()).toMatchObject({ ok: true, checked: 5 });
 });
 
-test("without that check the old log's last events would be in the copy", async () => {
+test("SQLite alone would add events of the former write-ahead log to the copy", async () => {
   const { file, copy } = await crashed();
   copyFileSync(copy, file);
   const raw = new DatabaseSync(file);
@@ -62,7 +66,7 @@ test("without that check the old log's last events would be in the copy", async 
   raw.close();
 });
 
-test("a restored log is opened again and again, also after a crash", async () => {
+test("a restored log can be opened repeatedly, even after a crash", async () => {
   const { copy } = await crashed();
   const file = newLogPath();
   const again = newLogPath();
@@ -79,7 +83,7 @@ test("a restored log is opened again and again, also after a crash", async () =>
 });
 
 test.skipIf(process.platform !== "linux")(
-  "the look at a copy's header leaves the locks of a store that this process has open",
+  "opening a log keeps the locks of a store already open in the process",
   async () => {
     const file = newLogPath();
     await using store = await openSqliteStore({ file });
@@ -98,7 +102,7 @@ function locksOn(file: string): string[] {
   return lines.filter((line) => line.includes(`:${ino} `)).map((line) => line.replace(/^\d+: /, ""));
 }
 
-test("a backup is not put where another database has left its write-ahead log", async () => {
+test("a backup is refused where another database left its write-ahead log", async () => {
   const file = newLogPath();
   await using store = await openSqliteStore({ file });
   await store.append("a", [newEvent()]);

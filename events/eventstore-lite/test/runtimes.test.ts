@@ -2,11 +2,11 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newDatabase } from "../testing/postgres-server.ts";
+import { newDatabase } from "../src/testing/postgres-server.ts";
 
 const PROGRAMS = join(import.meta.dirname, "programs");
 
-/** Deno is tested if it is installed. */
+/** Runtimes to test the package on; Deno is left out if it is not installed. */
 const RUNTIMES: readonly (readonly [string, string | null, readonly string[]])[] = [
   ["bun", process.execPath, []],
   ["deno", Bun.which("deno"), ["run", "-A"]],
@@ -39,17 +39,20 @@ for (const [name, runtime, args] of RUNTIMES) {
     },
   );
 
-  test.skipIf(runtime === null)(`on ${name} a log on PostgreSQL has its whole life, and keeps no process`, async () => {
-    const copy = join(directory, `${name}-copy.sqlite`);
-    expect(await lines("whole-life-postgres.ts", await newDatabase(), copy)).toEqual([
-      'read 1 {"n":1}',
-      "verified true",
-      "copied 1",
-      "closed",
-    ]);
-  });
+  test.skipIf(runtime === null)(
+    `on ${name} a log on PostgreSQL is written, read, verified, copied and closed`,
+    async () => {
+      const copy = join(directory, `${name}-copy.sqlite`);
+      expect(await lines("whole-life-postgres.ts", await newDatabase(), copy)).toEqual([
+        'read 1 {"n":1}',
+        "verified true",
+        "copied 1",
+        "closed",
+      ]);
+    },
+  );
 
-  test.skipIf(runtime === null)(`on ${name} a log that cannot be opened is refused for what it is`, async () => {
+  test.skipIf(runtime === null)(`on ${name} a log that cannot be opened is refused with its reason`, async () => {
     const file = join(directory, `${name}-refused.sqlite`);
     expect(await lines("opening-faults.ts", file)).toEqual([
       expect.stringMatching(/^owned: StoreOwned, .*pid \d+ since /),

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { openSqliteStore, type Codec, type NewEvent } from "eventstore-lite";
-import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { identityCodec } from "../src/codec.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** The codec of a program that does not know the log's types. */
+/** Test codec of a program that does not know the log's event types. */
 const strict: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
   decode() {
@@ -14,7 +14,7 @@ const strict: Codec<NewEvent> = {
   },
 };
 
-test("stored events are read as they are: neither upcast nor checked", async () => {
+test("stored events are read without the codec's upcasts and checks", async () => {
   const file = newLogPath();
   await using writer = await openSqliteStore({ file });
   await writer.append("a", [newEvent("Old", { n: 1 }), newEvent("New", [null])]);

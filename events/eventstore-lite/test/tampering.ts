@@ -30,7 +30,7 @@ export function rebuildChain(file: string): void {
 }
 
 /**
- * Leaves an index with another value of `column` at `position` than the event has: changes both, and restores the event
+ * Makes an index name another value of `column` at `position` than the event has: changes both, then restores the event
  * while SQLite does not know the index.
  */
 export function misindex(file: string, index: string, column: "type" | "version", position: number): void {
@@ -53,7 +53,7 @@ export function misindex(file: string, index: string, column: "type" | "version"
   tamper(file, "DROP TABLE kept");
 }
 
-/** Edits the schema; the change has an effect from the next opening on. */
+/** Edits the database's schema, as an attacker could; the change has an effect from the next opening on. */
 function editSchema(file: string, sql: string): void {
   const raw = new DatabaseSync(file, { defensive: false });
   raw.exec(`PRAGMA writable_schema = 1; ${sql}`);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { createBoundaries, createTransaction } from "../src/sqlite/transaction.ts";
 
-test("what throws in a transaction takes its writes back, and the next one can begin", () => {
+test("a transaction that throws is rolled back, and the next one can begin", () => {
   const db = new DatabaseSync(":memory:");
   db.exec("CREATE TABLE numbers (number)");
   const transaction = createTransaction(createBoundaries(db));

@@ -1,20 +1,23 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { openSqliteStore, StoreClosed, type EventStore } from "eventstore-lite";
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { newEvent, newEvents, refusalOf } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf } from "../src/testing/contract/events.ts";
 import { RANGE_EVENTS } from "../src/sqlite/verify/worker-pool.ts";
 import { rebuildChain, misindex, tamper } from "./tampering.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Gives work to more than two threads, and makes the last part short. */
+/** Number of events in the large log: enough for more than two threads, and so many that the last part is short. */
 const EVENTS = 3 * RANGE_EVENTS + 10;
 const APPEND_EVENTS = 10_000;
-/** Divides none of the other numbers, so that streams cross the borders of the ranges in all ways. */
+/**
+ * Number of streams in the large log. It divides none of the other numbers, so that streams cross the borders of the
+ * ranges in all ways.
+ */
 const STREAMS = 7;
 
-/** The value that the schema sets for a new log. */
+/** Page size of the database that the schema sets for a new log. */
 const PAGE_BYTES = 8_192;
 
 const template = newLogPath();
@@ -33,7 +36,7 @@ beforeAll(async () => {
   }
 });
 
-/** Opens a copy of the large log after `change`. */
+/** Opens a copy of the large log after `change` was made to it. */
 async function openAfter(change: (file: string) => void): Promise<EventStore> {
   const file = newLogPath();
   copyFileSync(template, file);
@@ -41,7 +44,7 @@ async function openAfter(change: (file: string) => void): Promise<EventStore> {
   return openSqliteStore({ file });
 }
 
-test("bytes that read as the same text are other bytes", async () => {
+test("altered bytes are found even if they read as the same text", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
@@ -54,7 +57,7 @@ test("bytes that read as the same text are other bytes", async () => {
   expect(await store.verify()).toMatchObject({ ok: false, checked: 0, fault: { position: 1 } });
 });
 
-test("an event after something that is no hash, and longer than itself, cannot be proved", async () => {
+test("an event after an overlong hash cannot be verified", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
@@ -66,8 +69,8 @@ test("an event after something that is no hash, and longer than itself, cannot b
   expect(await store.verify()).toMatchObject({ ok: false, checked: 0, fault: { position: 1 } });
 });
 
-describe("a log that is checked in several threads", () => {
-  test("is found whole; every event is counted once, and counts only grow", async () => {
+describe("the check of a log in several threads", () => {
+  test("finds it intact and reports progress that only grows", async () => {
     await using store = await openAfter(() => {});
     const progress: number[] = [];
     const verification = await store.verify({ onProgress: (checked) => progress.push(checked) });
@@ -79,9 +82,13 @@ describe("a log that is checked in several threads", () => {
   });
 
   const first = RANGE_EVENTS + 1;
-  const places = { "the last event of a range": RANGE_EVENTS, "the first of the next": first, "the very last": EVENTS };
+  const places = {
+    "the last event of a range": RANGE_EVENTS,
+    "the first event of the next range": first,
+    "the last event of the log": EVENTS,
+  };
   for (const [place, position] of Object.entries(places)) {
-    test(`${place}, altered, is named`, async () => {
+    test(`names ${place} if it was altered`, async () => {
       await using store = await openAfter((file) =>
         tamper(file, `UPDATE events SET data = '0' WHERE position = ${position}`),
       );
@@ -89,14 +96,14 @@ describe("a log that is checked in several threads", () => {
       expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
     });
 
-    test(`${place}: a wrong hash stored there is named, and not the event after it`, async () => {
+    test(`names ${place} if its stored hash is wrong`, async () => {
       await using store = await openAfter((file) =>
         tamper(file, `UPDATE events SET hash = zeroblob(32) WHERE position = ${position}`),
       );
       expect(await store.verify()).toMatchObject({ ok: false, fault: { position } });
     });
 
-    test(`${place}: a gap in a stream's versions is named although the chain was recomputed`, async () => {
+    test(`names ${place} if a version is skipped there in a recomputed chain`, async () => {
       await using store = await openAfter((file) => {
         tamper(file, `UPDATE events SET version = 1000000 WHERE position = ${position}`);
         rebuildChain(file);
@@ -106,7 +113,7 @@ describe("a log that is checked in several threads", () => {
     });
   }
 
-  test("an event at the end of a range that cannot be read is named, and not the one that builds on it", async () => {
+  test("names an unreadable event at the end of a range, not the event after it", async () => {
     await using store = await openAfter((file) =>
       tamper(file, `UPDATE events SET time = 9223372036854775807 WHERE position = ${RANGE_EVENTS}`),
     );
@@ -115,7 +122,7 @@ describe("a log that is checked in several threads", () => {
     expect(await store.verify({ from: first })).toMatchObject({ ok: false, checked: 0, fault: { position: first } });
   });
 
-  test("of several faults the first is named", async () => {
+  test("names the first of several faults", async () => {
     await using store = await openAfter((file) =>
       // The later faults are at the start of their ranges, so that they are found sooner.
       tamper(
@@ -128,7 +135,7 @@ describe("a log that is checked in several threads", () => {
     expect(await store.verify({ from: 2, to: position - 1 })).toMatchObject({ ok: true, checked: position - 2 });
   });
 
-  test("is checked up to its head at the start while appends go on", async () => {
+  test("ends at the head from its start while appends continue", async () => {
     await using store = await openAfter(() => {});
     const verifying = store.verify();
     await store.append("s0", [newEvent()]);
@@ -136,7 +143,7 @@ describe("a log that is checked in several threads", () => {
     expect((await store.head()).position).toBe(EVENTS + 1);
   });
 
-  test("can be closed meanwhile, and nothing is left open", async () => {
+  test("ends when the store is closed and leaves nothing open", async () => {
     const file = newLogPath();
     copyFileSync(template, file);
     const store = await openSqliteStore({ file });
@@ -148,8 +155,8 @@ describe("a log that is checked in several threads", () => {
   });
 });
 
-describe("an event that cannot be read is named, and is no failure of the check", () => {
-  test("a time that is no number of ours", async () => {
+describe("an unreadable event is named", () => {
+  test("if its time is out of range", async () => {
     const file = newLogPath();
     await using store = await openSqliteStore({ file });
     await store.append(
@@ -161,7 +168,7 @@ describe("an event that cannot be read is named, and is no failure of the check"
     expect(await store.verify()).toMatchObject({ ok: false, checked: 199, fault });
   });
 
-  test("a page of the file that was overwritten", async () => {
+  test("if its page of the file was overwritten", async () => {
     const file = newLogPath();
     {
       await using store = await openSqliteStore({ file });
@@ -184,12 +191,12 @@ describe("an event that cannot be read is named, and is no failure of the check"
   });
 });
 
-test("a log without events is whole", async () => {
+test("a log without events is intact", async () => {
   await using store = await openSqliteStore({ file: newLogPath() });
   expect(await store.verify()).toEqual({ ok: true, checked: 0, head: await store.head() });
 });
 
-test("a damaged index is found, although no event was altered", async () => {
+test("a damaged index is found even if no event was altered", async () => {
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
@@ -214,7 +221,7 @@ test("a damaged index is found, although no event was altered", async () => {
 test.each([
   ["events_by_type", "type", "the event is not found by its type"],
   ["sqlite_autoindex_events_1", "version", "the event is not found by its stream and version"],
-] as const)("an event that %s knows with another %s is named", async (index, column, reason) => {
+] as const)("an event with an entry in %s under another %s is named", async (index, column, reason) => {
   await using store = await openAfter((file) => misindex(file, index, column, EVENTS - 20));
   const { ok, fault } = await store.verify();
   expect([ok, fault]).toEqual([false, { position: EVENTS - 20, reason }]);
@@ -222,7 +229,7 @@ test.each([
   expect((await store.verify({ to: EVENTS - 1 })).ok).toBe(true);
 });
 
-test("a damaged index does not hide an altered event, wherever that is", async () => {
+test("a damaged index does not hide an altered event", async () => {
   await using store = await openAfter((file) => {
     tamper(file, `UPDATE events SET data = '0' WHERE position = ${EVENTS - 20}`);
     const bytes = readFileSync(file);

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { type Codec, type NewEvent, openSqliteStore } from "eventstore-lite";
-import { newEvent, newEvents, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Waits before each answer, as for keys over a network. */
+/** Test codec that waits before each answer, like one that fetches keys over a network. */
 const waiting: Codec<NewEvent> = {
   async encode(events) {
     await turn();
@@ -32,7 +32,7 @@ function open() {
   return openSqliteStore({ file: newLogPath(), codec: waiting });
 }
 
-test("a codec that waits reads what it wrote, on every way, and in order", async () => {
+test("an asynchronous codec reads back what it wrote, in order, by every read", async () => {
   await using store = await open();
   const { signal } = new AbortController();
   const following = [1, 2].map(() => take(store.subscribe({ from: 1, signal }), 1_200));
@@ -46,13 +46,13 @@ test("a codec that waits reads what it wrote, on every way, and in order", async
   for (const live of await Promise.all(following)) expect(live).toEqual(await take(store.read()));
 });
 
-test("an append whose codec refuses after a while appends nothing", async () => {
+test("an append refused by an asynchronous codec appends nothing", async () => {
   await using store = await open();
   expect(await refusalOf(store.append("a", [newEvent("Refused")]))).toMatchObject({ message: "refused" });
   expect(await store.head()).toMatchObject({ position: 0 });
 });
 
-test("what comes before an event that cannot be decoded is read", async () => {
+test("events before an undecodable one are read", async () => {
   await using store = await open();
   await store.append("a", [newEvent("Known"), newEvent("Known"), newEvent("Unknown"), newEvent("Known")]);
   const read: number[] = [];

@@ -9,7 +9,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-test("what an append in pieces has inserted so far is told to nobody, and what another process appended is told after it", () => {
+test("only committed appends of other connections are reported", () => {
   jest.useFakeTimers();
   const file = newLogPath();
   using own = new DatabaseSync(file);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { type Codec, InvalidAppend, type NewEvent, StoreUnusable } from "eventstore-lite";
+import type { Codec, NewEvent } from "eventstore-lite";
+import { InvalidAppend, StoreUnusable } from "eventstore-lite/testing";
 import { identityCodec } from "../src/codec.ts";
-import { newEvent, refusalOf, take } from "../src/contract/events.ts";
+import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
 import { type EngineOptions, engines } from "./engines.ts";
 
 const FINISH = new URL("./programs/writer-transform.ts", import.meta.url);
@@ -11,7 +12,7 @@ interface Parted {
   readonly rest?: string;
 }
 
-/** Leaves `rest` of the data to the writer thread. */
+/** Test codec that leaves the member `rest` of an event's data to the writer thread. */
 const leaving: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
   encode: (events) =>
@@ -27,7 +28,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
   const open = (options: EngineOptions = {}) =>
     openEngine({ codec: leaving, writerTransform: FINISH, limits: { eventBytes: 1_000 }, ...options });
 
-  test("what a codec leaves unfinished is finished before it is stored and hashed, and the rest is stored as it is", async () => {
+  test("the writer finishes a codec's unfinished data before it is stored and hashed", async () => {
     await using store = await open();
     await store.append("a", [parted({ rest: "x" }), parted({ times: 5 }), parted({ rest: "y", times: 2 })]);
     const stored = await take(store.readStored());
@@ -35,7 +36,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
     expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
   });
 
-  test("who follows the log reads it as stored, unless the codec recalls it", async () => {
+  test("a subscriber reads the finished event, unless the codec recalls it", async () => {
     const recalling: Codec<NewEvent> = {
       ...leaving,
       recall: (event, place) => (event.type === "Recalled" ? { ...event, ...place } : undefined),
@@ -52,11 +53,15 @@ describe.each(engines())("on %s", (engine, openEngine) => {
     expect(read[0]).toEqual(first);
   });
 
-  describe("an append is refused whole, and its neighbours are not,", () => {
+  describe("a single append is refused as a whole", () => {
     test.each([
-      ["that cannot be finished", { rest: "broken" }, /could not be finished: it does not fit/],
-      ["of which nothing is made", { rest: "nothing" }, /could not be finished: what finishes it answers no text/],
-      ["that is too large once it is finished", { rest: "x", times: 2_000 }, /at most 1000 bytes/],
+      ["if it cannot be finished", { rest: "broken" }, /could not be finished: it does not fit/],
+      [
+        "if the transform returns nothing",
+        { rest: "nothing" },
+        /could not be finished: what finishes it answers no text/,
+      ],
+      ["if it is too large once it is finished", { rest: "x", times: 2_000 }, /at most 1000 bytes/],
     ] as const)("%s", async (_, data, reason) => {
       await using store = await open();
       const [first, refused, last] = await Promise.all([
@@ -73,7 +78,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
       ]);
     });
 
-    test("each for its own reason", async () => {
+    test("with its reason among other refused appends", async () => {
       await using store = await open();
       const refusals = await Promise.all(
         [{ rest: "broken" }, { rest: "x" }, { rest: "nothing" }, { rest: "x", times: 2_000 }].map((data) =>
@@ -88,13 +93,13 @@ describe.each(engines())("on %s", (engine, openEngine) => {
       ]);
     });
 
-    test("whose rest holds a line break", async () => {
+    test("if its unfinished data has a line break", async () => {
       await using store = await open();
       expect(await refusalOf(store.append("a", [parted({ rest: "x\ny" })]))).toBeInstanceOf(InvalidAppend);
       expect((await store.append("a", [parted({ rest: "x" })])).first).toBe(1);
     });
 
-    test("whose rest nobody finishes: without it, it would be stored in part", async () => {
+    test("if it has unfinished data and the store has no transform", async () => {
       await using store = await openEngine({ codec: leaving });
       const refused = await refusalOf(store.append("a", [parted({ rest: "x" })]));
       expect(refused).toBeInstanceOf(InvalidAppend);
@@ -103,7 +108,7 @@ describe.each(engines())("on %s", (engine, openEngine) => {
     });
   });
 
-  test("a log does not open with a module that finishes nothing", async () => {
+  test("a log does not open with a module without a transform", async () => {
     for (const name of ["./programs/no-such-module.ts", "./temporary-logs.ts"]) {
       const refusal = await refusalOf(
         open({ writerTransform: new URL(name, import.meta.url) }).then((store) => store[Symbol.asyncDispose]()),

@@ -5,7 +5,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-test("after a fault that leaves an append in doubt the thread attempts nothing more", () => {
+test("the writer attempts nothing more after a fatal fault", () => {
   const { db } = openWriter(newLogPath(), Number.MAX_SAFE_INTEGER);
   const writer = createWriter(db, () => undefined);
   db.close();

@@ -17,15 +17,15 @@ export const exportLog: MakeCommand = (terminal) =>
   new Command("export")
     .summary("write all events, or those that match, one per line")
     .description(
-      `Writes all events, or those that match all options, one per line. Personal data is written openly (erased where its
-key is gone), beside the data as it is stored, which the hashes cover. A CSV
-begins with a byte order mark, and what a spreadsheet would run as a formula is
-guarded. A killed export leaves a FILE.*.partial. Only a jsonl export of
-all events can be imported.`,
+      `Writes all events, or those that match all options, one per line. Personal data
+is decrypted (or shown as erased, if its key was deleted) and written next to the
+stored data, which the hashes cover. A CSV begins with a byte order mark, and an
+apostrophe precedes each cell that a spreadsheet would run as a formula. A killed
+export leaves a FILE.*.partial. Only a jsonl export of all events can be imported.`,
     )
-    .addOption(new Option("--format <name>", "the form of the file").choices(FORMAT_NAMES).default("jsonl" as const))
-    .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
-    .option("--encrypted", "only the data as it is stored: needs no keys, and personal data stays encrypted")
+    .addOption(new Option("--format <name>", "the file's format").choices(FORMAT_NAMES).default("jsonl" as const))
+    .option("--out <file>", "a new file, which gets its name only once it is complete; default: stdout")
+    .option("--encrypted", "only the stored data: needs no keys, and personal data stays encrypted")
     .option("--type <names>", "only events of these types, separated by commas", (text) => text.split(","))
     .option("--stream <name>", "only events of this stream")
     .option("--recipient <name>", "only what happened to this recipient: an id or a handle")
@@ -37,7 +37,9 @@ all events can be imported.`,
     .action(async ({ format, out, encrypted, type: types, ...others }) => {
       const filter = types === undefined ? others : { ...others, types };
       if (encrypted === true && filter.recipient !== undefined) {
-        throw usageError("export --encrypted opens nothing, and finds no recipient");
+        throw usageError(
+          "--encrypted decrypts nothing, so it cannot find a recipient: omit --recipient or --encrypted",
+        );
       }
       await using opened = encrypted === true ? undefined : await openExistingLog(terminal);
       await using stored = opened === undefined ? await openExistingStoredLog(terminal) : undefined;

@@ -9,17 +9,20 @@ export const importLog: MakeCommand = (terminal) =>
     .description(
       `Creates the log of DATABASE_URL, which must be missing or empty, from a file that
 export wrote as jsonl, with the same positions, times and hashes. Every event is
-checked, and nothing is imported unless all of them fit. Compare the head that it
-prints with that of the log exported: a file that was cut off between two lines is
-whole in itself.
+checked, and nothing is imported unless all of them are valid. Compare the printed
+head with that of the exported log: a file that was cut off between two lines
+passes every other check.
 
 The vault, the keys of personal data and the master key are not in an export:
-bring them along. Without the keys nothing personal can be read. Idempotency keys
+copy them too. Without the keys, personal data cannot be read. Idempotency keys
 are not in it either: see docs/upgrade.md. A service treats the new log as a
-restored one, so its first day has no run.`,
+restored one, so no run starts on its first day.`,
     )
     .argument("<file>", "what export wrote, or - for stdin")
-    .option("--take-over-keys", "with vault and keys of a log that is gone for good; a service of it ends")
+    .option(
+      "--take-over-keys",
+      "take over vault and keys from a log that no longer exists; a service that still uses that log ends",
+    )
     .option(...JSON_OPTION)
     .examples("reachlog audit import log.jsonl")
     .action(async (path, { json, takeOverKeys }) => {

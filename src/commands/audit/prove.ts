@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
-import { parsePublicKey, parseVerifierKey } from "eventstore-lite";
+import { parsePublicKey, parseVerifierKey } from "eventstore-lite/proof";
 import { requireEvent } from "../../history/find-event.ts";
 import { EXPORT_FORMATS } from "../../log/export-formats.ts";
 import { shownBy } from "../../log/export-formats/format.ts";
 import { openEventProof, proveConsistency } from "../../log/open-proof.ts";
 import { proveEvent } from "../../log/signed-heads.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
+import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { isoTime, systemClock } from "../../platform/clock.ts";
 import { makeNewFile } from "../../platform/new-file.ts";
 import { usageError } from "../../platform/service-error.ts";
@@ -29,7 +29,7 @@ that these encrypted bytes stood at that position.`,
     .option("--out <file>", "a new file; without it, stdout", absolutePath)
     .option(
       "--plain",
-      "also write FILE.jsonl: the event with what its keys still open, without codes of recipients' own links",
+      "also write FILE.jsonl: the event, decrypted if its keys still exist, without codes of recipients' own links",
     )
     .examples("reachlog audit prove 42 --out event-42.tlog-proof")
     .action(async (event, { out, plain }) => {
@@ -59,7 +59,7 @@ export const checkProof: MakeCommand = (terminal) =>
     .description(
       `Checks that the log's key signed the head in the proof, and that the event's
 bytes stand at their position in the tree of that head. Reads no log and no
-settings. Says in one sentence what is proved; exit code 1 when nothing is.`,
+settings. Prints in one sentence what is proved. Exit code 1 if nothing is.`,
     )
     .argument("<file>", "what audit prove wrote", absolutePath)
     .requiredOption("--public-key <key>", "the log's key (reachlog audit head --public-key), as a file or in base64")
@@ -94,14 +94,13 @@ export const consistency: MakeCommand = (terminal) =>
   new Command("consistency")
     .summary("prove that a newer signed head extends an older one")
     .description(
-      `Compares two heads that were signed at different times: whether the newer one
-holds all events of the older one, unchanged and in their order. The proof is
-made of the log and checked against the roots that were signed. Exit code 1 when
-it does not hold.`,
+      `Proves from the log that the newer of two signed heads holds all events of the
+older one, unchanged and in order. The proof is checked against the signed roots.
+Exit code 1 if it fails.`,
     )
     .argument("<head1>", "a signed head, as audit head writes it", absolutePath)
     .argument("<head2>", "another one of the same log", absolutePath)
-    .option("--public-key <key>", "the key of both, as a file or in base64; without it, the log's own")
+    .option("--public-key <key>", "the public key of both, as a file or in base64; default: the log's own")
     .option(...JSON_OPTION)
     .examples("reachlog audit consistency head-of-monday head-of-friday")
     .action(async (head1, head2, { publicKey, json }) => {

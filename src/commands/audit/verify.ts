@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import { parsePublicKey, SigningKeyRefused } from "eventstore-lite";
-import { readKnownHeads, type Compared } from "../../log/checkpoint.ts";
+import { parsePublicKey, SigningKeyRefused } from "eventstore-lite/proof";
+import { readKnownHeads, type Compared } from "../../log/signed-checkpoint.ts";
 import { verifyLog, type VerifiedLog } from "../../log/verifier.ts";
 import { absolutePath, Command, JSON_OPTION, type MakeCommand } from "../shared/command.ts";
 import { answer, EXIT } from "../shared/terminal.ts";
@@ -13,13 +13,16 @@ export const verify: MakeCommand = (terminal) =>
     .summary("check the hash chain, and the log against earlier heads")
     .description(
       `Recomputes the hash chain on all cores, and compares the log with the service's
-checkpoint beside it, where there is one. With --head also with a head that was
-exported earlier: signed by the log's key, of this log, and held by it still.
-Each fault is one sentence with the first position known to be bad; then the exit
-code is 1.`,
+checkpoint beside it, if there is one. With --head it also checks a head that was
+exported earlier: the log's key signed it, and the log still holds its events.
+Each fault is printed in one sentence with the first position known to be bad,
+and the exit code is 1.`,
     )
     .option("--head <file>", "what reachlog audit head wrote earlier", absolutePath)
-    .option("--public-key <key>", "that head's key, as a file or in base64, for those who do not have the signing key")
+    .option(
+      "--public-key <key>",
+      "that head's public key, as a file or in base64; needed if the signing key is not here",
+    )
     .option(...JSON_OPTION)
     .examples("reachlog audit verify --head /mnt/elsewhere/head-of-monday")
     .action(async ({ head, publicKey, json }) => {
@@ -55,7 +58,10 @@ function toJson({ verification: { checked, head, fault }, compared, isWhole: ok 
   return { ok, checked, head, fault: fault ?? null, heads };
 }
 
-/** The key that an option gives, as text or as the path of a file. */
+/**
+ * Parses the public key that an option gives, as text or as the path of a file. Throws a ServiceError (usage) if it is
+ * no key.
+ */
 export function readKeyOption<Key>(option: string, given: string, parse: (text: string) => Key): Key {
   try {
     return parse(existsSync(given) ? readFileSync(given, "utf8").trim() : given);

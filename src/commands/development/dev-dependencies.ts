@@ -1,23 +1,34 @@
 import { usageError } from "../../platform/service-error.ts";
 
-/** The only import of the sandbox. It is loaded on demand, so that a production install needs none of its libraries. */
+/**
+ * Loads the sandbox of local stand-ins for the networks. This is its only import, made on demand, so that a production
+ * install needs none of its libraries.
+ */
 export async function loadSandbox() {
-  const [{ startSandbox }, settings] = await inDevelopment(
-    () => Promise.all([import("@reachlog/sandbox"), import("@reachlog/sandbox/settings")]),
+  const [{ startSandbox }, { runDemo }, { settingsAt, settingsOf }] = await inDevelopment(
+    () =>
+      Promise.all([
+        import("@reachlog/sandbox"),
+        import("@reachlog/sandbox/demo"),
+        import("@reachlog/sandbox/settings"),
+      ]),
     "the sandbox needs the development dependencies: run bun install without --production",
   );
-  return { startSandbox, settingsOf: settings.settingsOf, settingsAt: settings.settingsAt };
+  return { startSandbox, runDemo, settingsAt, settingsOf };
 }
 
 /** Starts a PostgreSQL server for the demo, which ends with this process. */
 export function startDatabaseServer() {
   return inDevelopment(
-    async () => (await import("eventstore-lite/testing/postgres-server")).startPostgres({ durable: true }),
+    async () => (await import("eventstore-lite/testing")).startPostgres({ durable: true }),
     "several instances need PostgreSQL, which a clone of the project has: run bun install without --production",
   );
 }
 
-/** Throws a ServiceError (usage) with `missing` if a module is not installed. */
+/**
+ * Runs an import of a development module. Throws a ServiceError (usage) with the message `missing` if the module is not
+ * installed.
+ */
 async function inDevelopment<Result>(load: () => Promise<Result>, missing: string): Promise<Result> {
   try {
     return await load();

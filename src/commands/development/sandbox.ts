@@ -33,9 +33,3 @@ export const messagingOption = () =>
   new Option("--messaging <name>", "the messaging network that the settings are for")
     .choices(["telegram", "line", "whatsapp"] as const)
     .default("telegram" as const);
-
-/** The networks chosen by {@link chatOption} and {@link messagingOption}. */
-export interface Choice {
-  readonly chat: "slack" | "discord" | "google_chat" | "teams";
-  readonly messaging: "telegram" | "line" | "whatsapp";
-}

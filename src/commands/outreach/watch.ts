@@ -15,9 +15,9 @@ export const watch: MakeCommand = (terminal) =>
   new Command("watch")
     .summary("follow the run in progress, or wait for the next one")
     .description(
-      `Follows the run in progress, or waits for the next one: a line for each event, and
-on a terminal where the run stands and what it waits for. Ends with the run;
-interrupted, it exits 130, and the run goes on.`,
+      `Follows the run in progress, or waits for the next one. Prints a line for each
+event and, on a terminal, the run's progress and what it waits for. Ends with the
+run. If interrupted, it exits 130 and the run continues.`,
     )
     .option("--json", "write each event as a JSON object")
     .examples("reachlog outreach watch")
@@ -49,14 +49,17 @@ interrupted, it exits 130, and the run goes on.`,
       return Number(signal.reason);
     });
 
-/** Event types shown of a run. An import at the same time is not part of it, and may add thousands of recipients. */
+/**
+ * Event types that the command shows while it watches a run. Imported recipients are left out: an import at the same
+ * time is not part of the run, and may add thousands.
+ */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 
 const WAITS: Readonly<Record<PauseReason, string>> = {
   pace: "to spread the messages",
   rate_limited: "because X asks to",
-  network_unavailable: "because X gives no answer",
-  settling: "for X to show what is in doubt",
+  network_unavailable: "because X does not answer",
+  settling: "for X to show a message in doubt",
   window_closed: "for the sending window",
 };
 
@@ -65,7 +68,7 @@ function formatHeader({ run_id, dry_run, started_at, ...run }: RunState): string
   return `${dry_run ? "dry run" : "run"} ${printable(run_id)}${asked}, started ${started_at}: ${formatCounts(run)} so far\n`;
 }
 
-/** Describes the progress of the run; `now` is in ms since the epoch. */
+/** Describes the progress of the watched run; `now` is in ms since the epoch. */
 export function formatStatus(run: RunState | null, now: number): string {
   if (run === null) return "no run is in progress";
   const { waiting, stop_requested_at } = run;
@@ -76,7 +79,7 @@ export function formatStatus(run: RunState | null, now: number): string {
   return `${formatCounts(run)}; waits until ${until}Z (${formatClock(left)}) ${WAITS[waiting.reason]}`;
 }
 
-/** Describes how a run ended. Undefined if the event ends no run. */
+/** Describes how the watched run ended. Undefined if the event ends no run. */
 function formatEnd(event: Folded): string | undefined {
   switch (event.type) {
     case "RunFinished": {
@@ -103,7 +106,7 @@ function formatCost(usage: Usage | undefined): string {
   return usage === undefined ? "" : `; cost at most ${usage.usd.toFixed(2)} USD`;
 }
 
-/** Whole seconds as a clock shows them, such as 1:02:03. */
+/** Formats whole seconds as a clock shows them, such as 1:02:03. */
 function formatClock(seconds: number): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
   const minutes = Math.floor(seconds / 60);

@@ -1,8 +1,8 @@
-import { formatPublicKey } from "eventstore-lite";
+import { formatPublicKey } from "eventstore-lite/proof";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
+import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
-import { toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import { historyOfRecipient, type RecipientHistory } from "../../history/history.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
 import { formatSentence } from "../../history/words/sentence.ts";
@@ -25,7 +25,7 @@ export const evidenceCommand: MakeCommand = (terminal) =>
     .description(
       `Writes one JSON file for the recipient or an authority: who they are, their consent
 and tracking with its history, the messages to them with their outcomes, clicks
-by links of their own, and each event with its proof (see audit prove). Its
+on their own links, and each event with its proof (see audit prove). Its
 public_key checks the proofs by reachlog audit check. The file is personal data.`,
     )
     .argument("<handle>", "id, handle or @handle")
@@ -64,8 +64,8 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
     });
 
 /**
- * Positions of events about clicks on personal links: the click, right before each PersonalLinkClicked, and the
- * erasures of some.
+ * Returns the positions of events about a recipient's clicks: each click, which is right before its
+ * PersonalLinkClicked, and the erasures of some clicks.
  */
 async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
   const found: number[] = [];
@@ -99,7 +99,7 @@ function summarize(event: Recorded) {
   return { position, time, words: describeEvent(event) };
 }
 
-/** A message with its outcome, which is null if the log has none yet. */
+/** Describes a message in the evidence, with its outcome, which is null if the log has none yet. */
 function describeMessage(message: Recorded<"DirectMessageAttempted">, events: readonly Recorded[]) {
   const { attempt_id, text, variant, basis, source } = hideCodes(message).data;
   const outcome = events.findLast(

@@ -1,7 +1,12 @@
 import { readFileSync } from "node:fs";
-import { importRecipients, type Imported } from "../../recipients/import.ts";
+import { importRecipients, type ImportContext, type Imported } from "../../recipients/import.ts";
+import { parseColumnMap } from "../../recipients/file/column-map.ts";
+import { previewRecipients } from "../../recipients/file/preview-file.ts";
+import { previewImport } from "../../recipients/preview-import.ts";
+import { fieldsUsed } from "../../template/template.ts";
+import { inTimeSlices } from "../../platform/time-slices.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
-import { describeCellNote } from "../../recipients/file/cell-notes.ts";
+import { describeCellNote } from "../../recipients/file/import-remarks.ts";
 import { parseRecipients, type RefusedRow } from "../../recipients/recipients-file.ts";
 import {
   formatOfName,
@@ -14,32 +19,41 @@ import type { Config } from "../../config/config.ts";
 import { Option, readConfig } from "../shared/command.ts";
 import { answer, EXIT, type Terminal, printable } from "../shared/terminal.ts";
 import { COMMAND_METADATA } from "../shared/log-session.ts";
-import { openSessionWith } from "../../service/session.ts";
+import { openReachlog } from "../../service/open-reachlog.ts";
 import { withProgress } from "../shared/progress.ts";
 import { withPath } from "../../platform/system-fault.ts";
 
-/** Rows of one append. The appends of a running service wait meanwhile, so more rows would delay it. */
+/**
+ * Rows that an import appends at once. The appends of a running service wait meanwhile, so more rows would delay it.
+ */
 export const CHUNK_ROWS = 5_000;
 
 export interface ImportFileOptions {
   readonly format?: RecipientsFormat | undefined;
   readonly dates?: DateOrder | undefined;
+  readonly map?: readonly string[];
+  readonly preview?: true | undefined;
   readonly json?: true | undefined;
 }
 
 export async function importFile(
   terminal: Terminal,
   path: string,
-  { format, dates, json }: ImportFileOptions,
+  { format, dates, map, preview, json }: ImportFileOptions,
 ): Promise<number> {
   const read: RecipientsFormat = chooseFormat(path, format);
   const input = await readInput(path);
-  await using session = await openSessionWith(readConfig(terminal));
-  const options = { now: session.logClock.now(), dates };
+  await using context = await openReachlog(readConfig(terminal));
+  const options = { now: context.logClock.now(), dates, map: parseColumnMap(map ?? []) };
+  if (preview === true) {
+    const { template } = context.config.outreach;
+    const found = previewRecipients(input, read, { ...options, fields: template && fieldsUsed(template) });
+    return await previewFile(terminal, found, context, json);
+  }
   const { rows, refused, duplicates, notes } = parseRecipients(input, read, options);
   const { signal } = terminal;
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>
-    importRecipients(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+    importRecipients(context, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   const { taken, added, withoutConsent, withoutEvidence, revoked, fields } = imported;
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
@@ -50,11 +64,31 @@ export async function importFile(
   const report = { added, updated, ...told, ...toNotes(notes) };
   const text =
     `${added} added, ${updated} updated, ${refused.length} refused\n` +
-    consentLines(imported, session.config.outreach) +
+    consentLines(imported, context.config.outreach) +
     fieldsLine(fields) +
     noteLines(notes) +
     duplicates.map(({ line, of }) => `line ${line}: the same person as line ${of}; the later row counts\n`).join("");
   answer(terminal, json, report, text);
+  return reportRefused(terminal, json, refused);
+}
+
+/** Says what the import would do, and writes nothing. Returns the exit code. */
+async function previewFile(
+  terminal: Terminal,
+  { rows, refused, preview }: ReturnType<typeof previewRecipients>,
+  { projector, config }: ImportContext & { readonly config: Config },
+  json: true | undefined,
+): Promise<number> {
+  const { template } = config.outreach;
+  const found = await inTimeSlices(previewImport(() => projector.state("contacts"), rows, template));
+  const { finished, ...counts } = found;
+  const text =
+    `${counts.added} new, ${counts.updated} updated, ${counts.unchanged} unchanged, ${refused.length} refused\n` +
+    preview.columns
+      .map(({ name, column }) => `${printable(name)}: ${column === null ? "left out" : printable(column)}\n`)
+      .join("") +
+    (preview.fault === undefined ? "" : `no row can be imported: ${printable(preview.fault)}\n`);
+  answer(terminal, json, { ...preview, ...counts, finished, ...toRefusedJson(refused) }, text);
   return reportRefused(terminal, json, refused);
 }
 
@@ -66,30 +100,30 @@ export const datesOption = () =>
 
 type Notes = ReturnType<typeof parseRecipients>["notes"];
 
-/** Notes about cells that were not read as they stand, as members of a JSON answer. */
+/** Converts notes about cells that were read otherwise than they are written to members of the JSON answer. */
 export function toNotes({ count, first }: Notes) {
   return { noted_cells: count, notes: first };
 }
 
-/** The same notes as lines for a terminal. Empty if there are none. */
+/** Formats notes about cells as lines for a terminal. Empty if there are none. */
 export function noteLines({ count, first }: Notes): string {
   const more = count - first.reduce((sum, note) => sum + note.count, 0);
-  const rest = more === 0 ? "" : `${more} more cells were read so\n`;
+  const rest = more === 0 ? "" : `${more} more cells were read differently than written\n`;
   return first.map((note) => `${printable(describeCellNote(note))}\n`).join("") + rest;
 }
 
-/** The refused rows, under the names that the HTTP API uses. */
+/** Converts the rows that an import refused to JSON, under the names that the HTTP API uses. */
 export function toRefusedJson(refused: readonly RefusedRow[]) {
   return { refused: refused.length, refused_rows: refused };
 }
 
-/** Lists the refused rows, unless the answer is JSON, which holds them. Returns the exit code. */
+/** Lists the rows that an import refused; with `--json`, the answer holds them already. Returns the exit code. */
 export function reportRefused({ err }: Terminal, json: true | undefined, refused: readonly RefusedRow[]): number {
   if (json !== true) for (const { line, reason } of refused) err(`line ${line}: ${printable(reason)}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
 }
 
-/** Says how far an interrupted import came. Returns the exit code. */
+/** Writes how many rows an interrupted import has recorded. Returns the exit code. */
 export function reportInterruption(
   { err, signal }: Terminal,
   rows: readonly { line: number }[],
@@ -101,10 +135,13 @@ export function reportInterruption(
   return Number(signal.reason);
 }
 
-/** Most columns that an import names: each object of a JSON file may have different ones. */
+/** Most column names that an import lists: each object of a JSON file may have different ones. */
 const NAMED_MAX = 50;
 
-/** Lines about imported recipients whose consent is revoked, missing or without evidence. Empty if there are none. */
+/**
+ * Formats warnings about imported recipients whose consent is revoked, missing or without evidence. Empty if there are
+ * none.
+ */
 function consentLines(
   { withoutConsent, withoutEvidence, revoked }: Imported,
   { requireConsent }: Config["outreach"],
@@ -123,7 +160,7 @@ function consentLines(
   );
 }
 
-/** The line that names the columns which became template fields. Empty if there are none. */
+/** Formats the line that names the columns which became template fields. Empty if there are none. */
 function fieldsLine(names: readonly string[]): string {
   if (names.length === 0) return "";
   const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : "";
@@ -133,8 +170,8 @@ function fieldsLine(names: readonly string[]): string {
 const STDIN = "-";
 
 /**
- * Returns the requested format, else that of the file's ending; CSV for stdin. Throws a ServiceError (usage) if there
- * is no usable ending.
+ * Returns the requested format of an import file, else that of the file's ending; CSV for stdin. Throws a ServiceError
+ * (usage) if there is no usable ending.
  */
 export function chooseFormat(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
   if (given !== undefined) return given;
@@ -149,7 +186,7 @@ export function chooseFormat(path: string, given: RecipientsFormat | undefined):
   return format;
 }
 
-/** Returns the bytes of the file; `-` stands for stdin. Throws a ServiceError (invalid) if stdin is too long. */
+/** Returns the bytes of the import file; `-` stands for stdin. Throws a ServiceError (invalid) if stdin is too long. */
 export async function readInput(path: string): Promise<Uint8Array> {
   if (path !== STDIN) return withPath(path, () => readFileSync(path));
   const chunks: Uint8Array[] = [];

@@ -2,7 +2,8 @@ import { exportSuppressions, SUPPRESSIONS_FORMATS } from "../../recipients/expor
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { parseSuppressions } from "../../recipients/recipients-file.ts";
-import { createSuppressionHashes, nameHashKey } from "../../recipients/suppress.ts";
+import { nameHashKey } from "../../recipients/suppress.ts";
+import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
 import {
   chooseFormat,
   CHUNK_ROWS,
@@ -18,7 +19,7 @@ import {
 } from "./import.ts";
 import { Command, group, JSON_OPTION, Option, readConfig, type MakeCommand } from "../shared/command.ts";
 import { COMMAND_METADATA, openExistingLog, recordRead } from "../shared/log-session.ts";
-import { openSessionWith } from "../../service/session.ts";
+import { openReachlog } from "../../service/open-reachlog.ts";
 import { contactsNow } from "../shared/moment.ts";
 import { writeNewFile } from "../shared/write.ts";
 import { withProgress } from "../shared/progress.ts";
@@ -29,14 +30,13 @@ const importList: MakeCommand = (terminal) =>
     .summary("suppress the recipients of a list")
     .description(
       `Columns of a file: id, username (or handle) and/or hash, reason, suppressed_at. A
-row has at least one of the first three. A hash is as an export writes it, of this
-log or of one that was restored or migrated from it; it names no recipient. reason
-is by_hand, opt_out, or a text of the list's own of up to ${REASON_CHARS_MAX} characters, and
-suppressed_at the day or time (ISO 8601) since when it holds elsewhere: the log
-keeps both. Of a recipient who is suppressed already, the first record stays.
-Refused rows are listed with line and reason; the good ones go in, and the exit
-code is 1. An interrupted import says how far it came; run it again to import the
-rest.`,
+row has at least one of the first three. A hash comes from an export of this log, or
+of a log that was restored or migrated from it; it names no recipient. reason is
+by_hand, opt_out, opt_out_page, or any text of up to ${REASON_CHARS_MAX} characters, and suppressed_at
+the day or time (ISO 8601) of the suppression elsewhere: the log keeps both. A
+recipient who is already suppressed keeps the first record. Refused rows are listed
+with line and reason; the others are imported, and the exit code is 1. An
+interrupted import names the last imported line; run it again to import the rest.`,
     )
     .argument("<file>", "a .csv, .json or .jsonl; - for stdin")
     .addOption(importFormatOption())
@@ -52,13 +52,13 @@ async function importFile(
 ): Promise<number> {
   const chosen = chooseFormat(path, format);
   const input = await readInput(path);
-  await using session = await openSessionWith(readConfig(terminal));
-  const { logClock, hashesOf } = session;
+  await using context = await openReachlog(readConfig(terminal));
+  const { logClock, hashesOf } = context;
   const options = { now: logClock.now(), dates };
   const { rows, refused, notes } = parseSuppressions(input, chosen, options, nameHashKey(hashesOf));
   const { signal } = terminal;
   const { taken, added } = await withProgress(terminal, "importing", rows.length, (onProgress) =>
-    importSuppressions(session, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
+    importSuppressions(context, rows, COMMAND_METADATA, { chunkRows: CHUNK_ROWS, signal, onProgress }),
   );
   if (taken < rows.length) return reportInterruption(terminal, rows, taken);
   const report = { added, repeated: taken - added, ...toRefusedJson(refused), ...toNotes(notes) };
@@ -72,16 +72,14 @@ const exportList: MakeCommand = (terminal) =>
     .summary("write the list of suppressions")
     .description(
       `Writes all suppressions with reason and date, as an import reads them. A recipient
-is named where the log knows the name. All others, also those who were forgotten,
+is written by name if the log knows the name. All others, forgotten ones included,
 are written as a hash, which matches only in a log with the same key. A CSV
-begins with a byte order mark, and an apostrophe stands before what a spreadsheet
-would run as a formula; an import removes both.`,
+begins with a byte order mark, and an apostrophe precedes each cell that a
+spreadsheet would run as a formula; an import removes both.`,
     )
-    .addOption(
-      new Option("--format <name>", "the form of the file").choices(SUPPRESSIONS_FORMATS).default("csv" as const),
-    )
-    .option("--out <file>", "a new file, which has its name only once it is whole; without it, stdout")
-    .option("--hashed", "write all as hashes, which name no recipient; a list's own reason texts stay")
+    .addOption(new Option("--format <name>", "the file's format").choices(SUPPRESSIONS_FORMATS).default("csv" as const))
+    .option("--out <file>", "a new file, which gets its name only once it is complete; default: stdout")
+    .option("--hashed", "write all as hashes, which name no recipient; reason texts of lists stay")
     .examples("reachlog suppressions export --hashed --out suppressed.csv")
     .action(async ({ format, out, hashed }) => {
       await using log = await openExistingLog(terminal);

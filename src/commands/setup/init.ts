@@ -14,7 +14,9 @@ import { createToken } from "../../config/tokens-file.ts";
 
 const FILE = ".env";
 
-/** The settings that matter first, in the order of the file. Those with a question are asked on a terminal. */
+/**
+ * The settings that a new `.env` begins with, in the order of the file. Those with a question are asked on a terminal.
+ */
 const FIRST: readonly { readonly name: string; readonly question?: string }[] = [
   { name: "PUBLIC_URL", question: "Address under which people and X reach the service (empty: this machine only)" },
   { name: "AUTH_POLICY" },
@@ -30,8 +32,8 @@ const FIRST: readonly { readonly name: string; readonly question?: string }[] = 
 
 const SANDBOX_URL = "http://127.0.0.1:4010";
 
-/** Names no person and no offer, so that it is right for a trial only. */
-const TRIAL_MESSAGE = "Hi {{name|there}}, this is a trial message. Reply STOP, and no other one follows.";
+/** Message template of a trial. It names no person and no offer, so that it is right for a trial only. */
+const TRIAL_MESSAGE = "Hi {{name|there}}, this is a trial message. Reply STOP to get no more.";
 
 type Values = Record<string, string>;
 
@@ -65,14 +67,14 @@ it writes, and replaces no file. reachlog settings prints every other setting.`,
       return answer(terminal, json, made, nextSteps(made, config.http.publicUrl, sandbox));
     });
 
-/** Throws a ServiceError (usage) for a name that is no setting. */
+/** Collects the settings that the command line gives. Throws a ServiceError (usage) for a name that is no setting. */
 function collectSettings(text: string, earlier: Values = {}): Values {
   const [, name = "", value = ""] = /^([A-Z][A-Z0-9_]*)=(.*)$/s.exec(text) ?? [];
   if (!settingNames.has(name)) throw usageError(`--set needs NAME=value, with a name that reachlog settings prints`);
   return { ...earlier, [name]: value };
 }
 
-/** The settings of a trial. Its separate log keeps trial messages out of the real one. */
+/** Settings of a trial. Its separate log keeps trial messages out of the real one. */
 async function trialSettings(sandbox: string | true): Promise<Values> {
   const { settingsAt } = await loadSandbox();
   const url = sandbox === true ? SANDBOX_URL : sandbox.replace(/\/+$/, "");
@@ -83,7 +85,10 @@ async function trialSettings(sandbox: string | true): Promise<Values> {
   };
 }
 
-/** Asks for each setting until its answer is accepted. Without a terminal nothing is asked. */
+/**
+ * Asks the operator for each setting that the command line did not give, until the answer is accepted. Without a
+ * terminal nothing is asked.
+ */
 async function askForRest(terminal: Terminal, given: Values): Promise<Values> {
   const values = { ...given };
   for (const { name, question } of FIRST) {
@@ -106,7 +111,10 @@ async function askForRest(terminal: Terminal, given: Values): Promise<Values> {
   return values;
 }
 
-/** Returns the fault of one setting; a later answer may mend those of others. */
+/**
+ * Returns the fault of the setting `name`, undefined if it has none. Faults of other settings do not count, because
+ * later answers may mend them.
+ */
 function findFault(values: Values, name: string): string | undefined {
   try {
     readConfig({ env: values });
@@ -118,8 +126,8 @@ function findFault(values: Values, name: string): string | undefined {
 }
 
 /**
- * Sets the strict policy by default if others can reach the service. Behind a local proxy all callers seem to come from
- * this machine, which the usual default policy trusts.
+ * Adds the strict access policy if PUBLIC_URL shows that others can reach the service. Behind a local proxy all callers
+ * seem to come from this machine, which the default policy trusts.
  */
 function protect(values: Values): Values {
   const host = parseHttpUrl(values["PUBLIC_URL"] ?? "")?.hostname;
@@ -144,7 +152,10 @@ function formatFile(values: Values): string {
   ].join("\n");
 }
 
-/** Finds the comment above a setting, and its line with the default, which is commented out. */
+/**
+ * Finds in `.env.example` the comment above a setting, and the setting's line, which is commented out and shows the
+ * default.
+ */
 function findInExample(example: string, name: string) {
   const found = new RegExp(`((?:^# (?![A-Z_]+=|---).*\\n)+)^(# ${name}=.*)$`, "m").exec(example);
   return { comment: found?.[1] ?? "", unset: found?.[2] ?? "" };
@@ -159,7 +170,7 @@ function nextSteps({ file, token }: Made, publicUrl: string, sandbox: string | t
   const shown =
     token === null
       ? ""
-      : `token  ${token}\n       (signs in to the console and calls the API; it is shown this once)\n`;
+      : `token  ${token}\n       (signs in to the console and calls the API; it is shown only once)\n`;
   const port = typeof sandbox === "string" ? ` --port ${new URL(sandbox).port}` : "";
   const steps = [
     ...(sandbox === undefined ? [] : [`${PROGRAM} sandbox${port}      (in another terminal)`]),

@@ -14,15 +14,15 @@ import { locateLog } from "../../privacy/log-place.ts";
 import { readConfig } from "./command.ts";
 import { type Terminal, printable } from "./terminal.ts";
 
-/** The option of commands whose work only the running service can do. */
+/** The option `--url` of commands whose work only the running service can do. */
 export const URL_OPTION = [
   "--url <url>",
-  "of the service, whichever log it serves; default: the address in this configuration",
+  "the service's URL, even if it serves another log; default: the address in this configuration",
 ] as const;
 
 export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
-/** Longer than a dry run that reads many pages of a network. */
+/** Time to wait for the running service's answer: longer than a dry run that reads many pages of a network. */
 const ASK_MS_MAX = 900_000;
 
 /**
@@ -44,15 +44,15 @@ export async function askService(terminal: Terminal, url: string | undefined, pa
   return JSON.parse(answer.text) as unknown;
 }
 
-/** The answer of `GET /readyz`. */
+/** The running service's answer to `GET /readyz`. */
 export interface Readiness {
-  /** The fingerprint of the log that the service serves. */
+  /** Fingerprint of the log that the running service serves. */
   readonly log: string;
   readonly status: "ok" | "unavailable";
   readonly checks: Readonly<Record<string, boolean>>;
 }
 
-/** A health check must be fast. */
+/** Time to wait for the running service's readiness: a health check must be fast. */
 const READY_MS_MAX = 4_000;
 
 /** Asks the running service whether it is ready. Throws a ServiceError (unavailable) if no service answers. */
@@ -71,8 +71,8 @@ async function readReadiness({ signal }: Terminal, url: string): Promise<Readine
 }
 
 /**
- * Throws a ServiceError (configuration) unless the service serves the configured log. Another installation may listen at the
- * configured address: a run that was meant for this one would write to its recipients.
+ * Throws a ServiceError (configuration) unless the running service serves the configured log. Another installation may
+ * listen at this address, and a run that was meant for this one would write to its recipients.
  */
 async function requireOwnLog(config: Config, { log }: Readiness): Promise<void> {
   const own = await locateLog(config).store.identify();
@@ -94,7 +94,7 @@ async function ask(base: string, path: string, request: SafeRequest): Promise<Ne
   });
 }
 
-/** Returns the detail of a problem, or a sentence saying that the answer is not from reachlog. */
+/** Returns the detail of the service's problem, or a sentence saying that the answer is not from reachlog. */
 function describeRefusal(status: number, text: string): string {
   if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
     return "the service needs a token: set REACHLOG_TOKEN to one of its API tokens";
@@ -107,7 +107,7 @@ function describeRefusal(status: number, text: string): string {
   return `the answer, with status ${status}, is not from reachlog`;
 }
 
-/** The URL of the configured service. One that listens on all addresses is asked on loopback. */
+/** Returns the URL of the configured service. If it listens on all addresses, the URL has the loopback address. */
 function toServiceUrl({ http: { host, port } }: Config): string {
   const asked = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${asked.includes(":") ? `[${asked}]` : asked}:${port}`;

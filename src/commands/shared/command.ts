@@ -4,7 +4,7 @@ import * as commander from "commander";
 import { type Config, loadConfig } from "../../config/config.ts";
 import { readSettingsFile, warnOfOtherEnvFiles } from "../../config/load-env-file.ts";
 import { usageError } from "../../platform/service-error.ts";
-import { printable, EXIT, type Terminal } from "./terminal.ts";
+import { printable, EXIT, type Terminal, type CommandEnvironment } from "./terminal.ts";
 
 /** A command whose action returns the exit code, or undefined for success. Its help ends with examples. */
 class AnsweringCommand extends commander.Command {
@@ -29,14 +29,15 @@ declare module "@commander-js/extra-typings" {
 }
 
 /**
- * The parser, with types that know what each option gives. They come from a package that is used for its types only.
+ * The argument parser, with types that know what each option gives. The types come from a package that is used for
+ * nothing else.
  */
 export const { Argument, Command, InvalidArgumentError, Option } = {
   ...commander,
   Command: AnsweringCommand,
 } as unknown as typeof typed;
 
-/** Makes a command with its options, help and action, for one terminal. */
+/** Function that makes a command for one terminal, with its options, help and action. */
 export type MakeCommand = (terminal: Terminal) => typed.CommandUnknownOpts;
 
 /** Makes a command that only holds subcommands. */
@@ -53,10 +54,10 @@ export function isRunnable({ commands, registeredArguments }: typed.CommandUnkno
   return commands.length === 0 || registeredArguments.length > 0;
 }
 
-/** The option `--json` of commands that answer with one object. */
+/** The option `--json` of commands that answer with one JSON object. */
 export const JSON_OPTION = ["--json", "answer with one JSON object"] as const;
 
-/** Resolves a path, because messages and logs name files by absolute paths. */
+/** Returns the absolute path of a file that an option names, because messages and logs name files by absolute paths. */
 export function absolutePath(text: string): string {
   return resolve(text);
 }
@@ -64,7 +65,7 @@ export function absolutePath(text: string): string {
 /** The width of the help, which every terminal has. */
 const HELP_COLUMNS = 80;
 
-/** Runs one command line. Returns the exit code; throws a ServiceError (usage) for arguments that do not fit. */
+/** Runs one typed command line. Returns the exit code; throws a ServiceError (usage) for arguments that do not fit. */
 export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.ok;
   const command = make(terminal).hook("postAction", (_program, ran) => {
@@ -83,12 +84,12 @@ export async function runCommand(make: MakeCommand, args: readonly string[], ter
   return code;
 }
 
-/** Configures all subcommands: the parser passes settings on only to commands it created itself. */
+/** Applies the parser's settings to all subcommands: the parser passes them on only to commands it created itself. */
 function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   command
     .exitOverride()
     .enablePositionalOptions()
-    .helpOption("-h, --help", "show this")
+    .helpOption("-h, --help", "show this help")
     .configureHelp({ subcommandTerm: (one) => one.name() })
     .description(inParagraphs(command.description()))
     .configureOutput({
@@ -113,22 +114,25 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   for (const one of command.commands) prepare(one, terminal);
 }
 
-/** Writes headings in bold. The parser's own styles are control sequences, which written text may not hold. */
+/**
+ * Writes a command's help with bold headings. The parser's own styles are control sequences, which written text may not
+ * hold.
+ */
 function writeHelp(text: string, write: Terminal["out"]): void {
   for (const line of text.split(/(?<=\n)/))
     write(line, /^(?:[A-Z]\w+:|[A-Z][\w, ]+:$)/m.test(line) ? "bold" : undefined);
 }
 
-/** Joins lines that are broken only in the source; empty and indented lines stay. */
+/** Joins lines of a help text that are broken only in the source; empty and indented lines stay. */
 function inParagraphs(text: string): string {
   return text.replace(/(?<!\n)\n(?=\S)/g, " ");
 }
 
 /**
- * The configuration of the environment. Does not compare `OPEN_ROUTES` with the endpoints. Throws a ServiceError
- * (configuration).
+ * Reads the configuration from the environment. Does not compare `OPEN_ROUTES` with the endpoints. Throws a
+ * ServiceError (configuration).
  */
-export function readConfig({ env }: Pick<Terminal, "env">): Config {
+export function readConfig({ env }: CommandEnvironment): Config {
   return loadConfig(env, readSettingsFile);
 }
 
@@ -142,7 +146,7 @@ export async function readServedConfig({ env }: Terminal): Promise<Config> {
   return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
 }
 
-/** Parses a whole number. Throws a ServiceError (usage) with what is `wanted`. */
+/** Creates a parser of whole numbers. It throws a ServiceError (usage) that says what is `wanted`. */
 export function createNumberParser(wanted: string, min = 0, max = Infinity): (text: string) => number {
   return (text) => {
     const number = Number(text);
@@ -151,8 +155,8 @@ export function createNumberParser(wanted: string, min = 0, max = Infinity): (te
   };
 }
 
-/** The value of `--limit`. */
+/** Parses the value of `--limit`. */
 export const parseLimit = createNumberParser("--limit needs a number", 0, 999_999_999);
 
-/** A port to listen on. */
+/** Parses a port to listen on. */
 export const parsePort = createNumberParser("a port is a number to 65535", 0, 65_535);

@@ -4,7 +4,7 @@ import { systemCode } from "../../platform/system-fault.ts";
 import { EXIT } from "./terminal.ts";
 
 /**
- * The exit code of each kind of failure. Undefined for a bug or a failing machine, whose stack and cause are needed.
+ * Exit code of each kind of failure. Undefined for a bug or a failing machine, which are shown with stack and cause.
  */
 const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
   usage: EXIT.usage,
@@ -25,7 +25,7 @@ const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
   stopped: EXIT.fault,
 };
 
-/** The exit code of a failure that the operator can do something about; undefined for any other. */
+/** Returns the exit code of a failure that the operator can do something about; undefined for any other. */
 export function toExitCode(fault: unknown): number | undefined {
   const kind = classifyError(fault);
   if (kind !== undefined) return EXIT_CODES[kind];

@@ -1,7 +1,7 @@
 import type { Finding, FindingState } from "../../service/finding.ts";
 import { EXIT, type Style, type Terminal, printable } from "./terminal.ts";
 
-/** The words of the states, padded to one width. */
+/** Words for the states of findings, padded to one width. */
 const WORDS: Readonly<Record<FindingState, string>> = {
   ok: "ok     ",
   warning: "warning",
@@ -11,7 +11,7 @@ const WORDS: Readonly<Record<FindingState, string>> = {
 
 const STYLES: Readonly<Record<FindingState, Style>> = { ok: "green", warning: "bold", missing: "bold", wrong: "red" };
 
-/** Writes all findings. Returns the exit code. */
+/** Writes all findings of a check. Returns the exit code. */
 export function report(terminal: Terminal, findings: readonly Finding[], json: boolean): number {
   for (const one of findings) {
     const { what, state, detail } = one;

@@ -5,44 +5,45 @@ import { createEventLog, type EventMetadata } from "../../log/event-log.ts";
 import { refuseNoLog } from "../../privacy/log-place.ts";
 import { openLog, openStoredLog, type OpenedLog, type StoredLog } from "../../privacy/open-log.ts";
 import { appendRead, type PersonalRead } from "../../privacy/read-audit.ts";
-import { openSessionWith, type Session } from "../../service/session.ts";
+import type { Reachlog } from "../../privacy/reachlog.ts";
+import { openReachlog } from "../../service/open-reachlog.ts";
 import { readConfig } from "./command.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal, CommandEnvironment } from "./terminal.ts";
 
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
-/** Opens the existing log; a service may run meanwhile. */
-export async function openExistingLog(terminal: Pick<Terminal, "env">): Promise<OpenedLog> {
+/** Opens the configured log, which must exist; a service may run meanwhile. */
+export async function openExistingLog(terminal: CommandEnvironment): Promise<OpenedLog> {
   return openLog(await requireLog(terminal));
 }
 
-/** Opens the existing log as {@link openStoredLog} does. */
+/** Opens the existing log as {@link openStoredLog} does, while a service may run. */
 export async function openExistingStoredLog(terminal: Terminal): Promise<StoredLog> {
   return openStoredLog(await requireLog(terminal));
 }
 
 /**
- * Records what a command is about to show, if AUDIT_READS is on. Throws what the store throws; the command must then
- * show nothing.
+ * Records in the log which personal data a command is about to show, if AUDIT_READS is on. Throws what the store
+ * throws; the command must then show nothing.
  */
 export async function recordRead(terminal: Terminal, store: LogStore, read: PersonalRead): Promise<void> {
   if (!readConfig(terminal).auditReads) return;
   await appendRead(createEventLog(store, makeId).append, read, readCaller(terminal));
 }
 
-/** The caller that events of a command record. */
+/** Returns the caller that this command's events record. */
 export function readCaller({ caller }: Terminal): EventMetadata {
   return caller === undefined ? COMMAND_METADATA : { caller };
 }
 
-/** Returns the configuration. Throws a ServiceError (not_found) if there is no log. */
-export async function requireLog(terminal: Pick<Terminal, "env">): Promise<Config> {
+/** Returns the configuration. Throws a ServiceError (not_found) if the configured log does not exist. */
+export async function requireLog(terminal: CommandEnvironment): Promise<Config> {
   const config = readConfig(terminal);
   await refuseNoLog(config);
   return config;
 }
 
-/** Opens the existing log; a service may run meanwhile. Disposing it closes the log. */
-export async function openSession(terminal: Terminal): Promise<Session> {
-  return openSessionWith(await requireLog(terminal));
+/** Opens the existing log with all that belongs to it; a service may run meanwhile. Disposing it closes the log. */
+export async function openExistingReachlog(terminal: Terminal): Promise<Reachlog & AsyncDisposable> {
+  return openReachlog(await requireLog(terminal), { write: terminal.err });
 }

@@ -2,12 +2,11 @@ import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
 import { checkMoment, type Moment } from "../../projector/parse-moment.ts";
-import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import { restoreStates } from "../../projector/restore.ts";
 import type { Terminal } from "./terminal.ts";
 import { withProgress } from "./progress.ts";
 
-/** The option of commands that can answer for an earlier moment. */
+/** The option `--as-of` of commands that can answer for an earlier moment. */
 export const AS_OF_OPTION = [
   "--as-of <moment>",
   "as it was at an earlier moment: a time in ISO 8601, such as 2026-11-21T09:00:00Z; a day, such as 2026-11-21, " +
@@ -15,10 +14,10 @@ export const AS_OF_OPTION = [
     "without Z or offset, is in QUOTA_TIMEZONE. A future time means now",
 ] as const;
 
-/** Folds the states at a moment. Shows progress, and saves snapshots for the next time. */
+/** Folds projection states up to an earlier moment. Shows progress, and saves snapshots for the next time. */
 export async function foldToMoment<Name extends ProjectionName>(
   terminal: Terminal,
-  store: LogStore & Pick<EncryptedLog, "erasedTo">,
+  store: LogStore & { readonly erasedTo: number },
   names: readonly Name[],
   moment: Moment,
 ): Promise<FoldedTo<Name>> {
@@ -29,7 +28,7 @@ export async function foldToMoment<Name extends ProjectionName>(
   );
 }
 
-/** The recipients now, folded from the newest snapshot: a fold of the whole log takes seconds. */
+/** Returns the recipients as they are now, folded from the newest snapshot: a fold of the whole log takes seconds. */
 export async function contactsNow(store: LogStore): Promise<FoldedTo<"contacts">> {
   const { states, position, time } = await restoreStates(store, { names: ["contacts"] });
   return { states: states.all(), position, time };

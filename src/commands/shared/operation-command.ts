@@ -14,11 +14,14 @@ import { absolutePath, Argument, Command, JSON_OPTION, Option, type MakeCommand 
 import { runOperation } from "./run-operation.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
-/** Often enough to see a backlog move; each repetition opens the log. */
+/**
+ * Pause between two runs of a command with `--watch`: short enough to see a backlog move, though each run opens the
+ * log.
+ */
 const WATCH_MS = 2_000;
 
 /**
- * Makes the command of an operation. Its arguments and options are the members of the input, and its help is the
+ * Creates the command of an operation. Its arguments and options are the members of the input, and its help is the
  * operation's description.
  */
 export function toCommand(described: AnyOperation): MakeCommand {
@@ -44,7 +47,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
     if (file !== undefined) command.option(`--${file.option} <file>`, toPhrase(file.description), absolutePath);
     if (confirm !== undefined) command.option("--yes", "do not ask");
     if (list === undefined) command.option(...JSON_OPTION);
-    else command.option("--json", "answer with one JSON object a row; without --limit, of all pages");
+    else command.option("--json", "answer with one JSON object for each row; without --limit, all pages");
     if (csv !== undefined) command.addOption(new Option("--csv", "answer with CSV").conflicts("json"));
     if (isRepeatable === true) command.option("--watch", `repeat every ${WATCH_MS / 1_000} seconds, until interrupted`);
     const action = async (...given: readonly unknown[]): Promise<number> => {
@@ -75,7 +78,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
   };
 }
 
-/** Returns the first exit code other than success, or the exit code of the signal that ends it. */
+/** Runs a command again and again until it fails or a signal comes. Returns that exit code. */
 async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<number>): Promise<number> {
   for (;;) {
     const code = await run();
@@ -86,7 +89,10 @@ async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<numbe
   }
 }
 
-/** Adds to a command the operations whose names begin with its name, such as `links list` to `links`. */
+/**
+ * Returns a maker of a command that also has the operations whose names begin with its name, such as `links list` below
+ * `links`.
+ */
 export function withOperations(make: MakeCommand, operations: readonly AnyOperation[]): MakeCommand {
   return (terminal) => {
     const command = make(terminal);
@@ -97,7 +103,7 @@ export function withOperations(make: MakeCommand, operations: readonly AnyOperat
   };
 }
 
-/** The argument of a member; a list takes all arguments that follow. */
+/** Creates the command-line argument for a member of an operation's input; a list takes all arguments that follow. */
 function toArgument(member: string, schema: TProperties[string]): typed.Argument {
   const item = itemSchema(schema);
   const name = item === undefined ? member : `${member}...`;
@@ -108,7 +114,10 @@ function toArgument(member: string, schema: TProperties[string]): typed.Argument
   return argument.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
 }
 
-/** The option of a member: `as_of` is `--as-of <moment>`. The option of a list is repeated for each member. */
+/**
+ * Creates the option for a member of an operation's input: `as_of` becomes `--as-of <moment>`. The option of a list is
+ * given once for each entry.
+ */
 function toOption(member: string, schema: TProperties[string]): typed.Option {
   const item = itemSchema(schema);
   const { title = "text" } = item ?? schema;
@@ -122,7 +131,10 @@ function toOption(member: string, schema: TProperties[string]): typed.Option {
   return option.argParser((text: string, others: unknown) => [...toList(others), readMember(item, text)]);
 }
 
-/** Sets the choices. If other values are allowed too, the choices only serve completion and help. */
+/**
+ * Sets the choices of an argument or option. If other values are allowed too, the choices only serve completion and
+ * help.
+ */
 function takeChoices<Taker extends typed.Argument | typed.Option>(
   taker: Taker,
   { choices, isOpen }: NonNullable<ReturnType<typeof listChoices>>,
@@ -130,12 +142,12 @@ function takeChoices<Taker extends typed.Argument | typed.Option>(
   return isOpen ? Object.assign(taker, { argChoices: choices }) : (taker.choices(choices) as Taker);
 }
 
-/** The members of a list that were given before this one. */
+/** Returns the values given so far to an option that may be repeated; empty before the first one. */
 function toList(others: unknown): readonly unknown[] {
   return Array.isArray(others) ? others : [];
 }
 
-/** A sentence as a phrase of help: `Shows the runs.` is `shows the runs`. */
+/** Converts a sentence to a phrase of help: `Shows the runs.` becomes `shows the runs`. */
 function toPhrase(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, "");
 }

@@ -7,12 +7,12 @@ export type Progress = ReturnType<typeof startProgress>;
 
 const WIDTH = 30;
 
-/** Redrawing more often costs time and shows nothing more. */
+/** Shortest time between two drawings of a progress line: more would cost time and show nothing more. */
 const REDRAW_MS = 100;
 
 /**
- * Draws on stderr, and only on a terminal: a script's output stays clean. `from` is the amount that was done before
- * this start.
+ * Starts a progress line on stderr, only on a terminal, so that a script's output stays clean. `from` is the amount of
+ * work that was done before this start.
  */
 export function startProgress({ interactive, err, draw = err }: Terminal, what: string, total: number, from = 0) {
   if (!interactive) return { update(_done: number) {}, end() {} };
@@ -31,7 +31,7 @@ export function startProgress({ interactive, err, draw = err }: Terminal, what: 
   };
 }
 
-/** Shows the progress of `work` until it ends. */
+/** Runs `work` and shows its progress on the terminal until it ends. */
 export async function withProgress<Result>(
   terminal: Terminal,
   what: string,
@@ -46,7 +46,7 @@ export async function withProgress<Result>(
   }
 }
 
-/** A monitor that shows long work on a terminal. */
+/** Creates the monitor that shows long work of the service's rooms on a terminal. */
 export function monitorOn(terminal: Terminal): WorkMonitor {
   return {
     showProgress: (what, total, work) => withProgress(terminal, what, total, work),
@@ -63,13 +63,16 @@ function line(what: string, done: number, total: number, seconds: number, from =
   return `${what} ${bar} ${Math.floor(share * 100)} % · ${grouped(Math.round(rate))}/s ${left}`;
 }
 
-/** Often enough for a countdown in seconds. */
+/** Time between two drawings of a status line: short enough for a countdown in seconds. */
 const STATUS_REDRAW_MS = 1_000;
 
-/** Moves to the line's beginning and clears the line. */
+/** Control sequence that moves to the line's beginning and clears the line. */
 const CLEAR = "\r\x1b[K";
 
-/** Cuts off text that does not fit, instead of wrapping it: a wrapped line could not be cleared again. */
+/**
+ * Control sequence by which the terminal cuts off a line that is too long instead of wrapping it: a wrapped line could
+ * not be cleared again.
+ */
 const WRAP_OFF = "\x1b[?7l";
 const WRAP_ON = "\x1b[?7h";
 

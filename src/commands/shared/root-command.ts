@@ -23,7 +23,7 @@ import { replay } from "../replay.ts";
 import { clockCorrected, restoreCommand, restored } from "../restore.ts";
 import { sandbox } from "../development/sandbox.ts";
 import { witness } from "../witness.ts";
-import { serve } from "../serve.ts";
+import { serveCommand } from "../serve.ts";
 import { settings } from "../setup/settings.ts";
 import { token } from "../token.ts";
 import { upgradeCheck } from "../upgrade-check.ts";
@@ -32,13 +32,13 @@ import type { AnyOperation } from "../../platform/operation.ts";
 import { toCommand, withOperations } from "./operation-command.ts";
 
 /**
- * The commands by topic, in the order of the help: first steps, daily work, rare work. A string is the name of an
+ * All commands by topic, in the order of the help: first steps, daily work, rare work. A string is the name of an
  * operation.
  */
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
-  "Set up and run": [init, serve, demo, sandbox, doctor, ready, settings],
+  "Set up and run": [init, serveCommand, demo, sandbox, doctor, ready, settings],
   "Recipients and messages": [recipients, suppressions, outreach],
-  "Figures and links": ["results", "stats", "quota", "runs", "clicks", links],
+  "Figures and links": ["results", "stats", "quota", "runs", "report", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
   "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],
   "Deliveries and access": [deliveries, account, token, key],
@@ -47,12 +47,12 @@ const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
 
 const COMMANDS = Object.entries(TOPICS).flatMap(([topic, all]) => all.map((one) => ({ topic, one })));
 
-/** Makes all commands: help, suggestions and the tests of the documents need them. */
+/** Creates the program with all commands, which help, suggestions and the tests of the documents need. */
 export async function loadReachlog(): Promise<MakeCommand> {
   return createReachlog(await loadOperations());
 }
 
-/** The program with its own commands, and those of the given operations. */
+/** Creates the program with the commands that are no operations, and those of the given operations. */
 const createReachlog =
   (operations: readonly AnyOperation[]): MakeCommand =>
   (terminal) => {
@@ -91,7 +91,10 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   }
 }
 
-/** Loads the operations of the typed word; none for another command; all for help, a completion and a misspelt word. */
+/**
+ * Loads the operations that the first typed word needs: those it begins, none for another command, all for help, a
+ * completion or a misspelt word.
+ */
 async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
   const [word] = args;
   if (isOperationWord(word)) return loadOperations(word);
@@ -103,7 +106,7 @@ async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperatio
 
 const SILENT: Terminal = { env: {}, out() {}, err() {}, interactive: false, signal: AbortSignal.abort() };
 
-/** The command that these arguments name, as it is typed. */
+/** Returns the words of the command that these arguments call. */
 function findCommandPath(reachlog: MakeCommand, args: readonly string[]): string {
   let command = reachlog(SILENT);
   const path = [command.name()];

@@ -4,7 +4,6 @@ import { createDelivery } from "../../delivery/settlement.ts";
 import { readAllTokens } from "../../config/tokens-file.ts";
 import { withSource, type SourcedToken } from "../../config/tokens.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
-import { createLogger } from "../../platform/logger.ts";
 import { isReading, readRefusal, type AnyOperation } from "../../platform/operation.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { PersonalRead } from "../../privacy/read-audit.ts";
@@ -13,25 +12,25 @@ import { parseMoment } from "../../projector/parse-moment.ts";
 import { connectNetworks } from "../../service/networks.ts";
 import type { OpenedLog } from "../../privacy/open-log.ts";
 import { toOutreachRules } from "../../outreach/run-rules.ts";
-import { createFindLinkKeys } from "../../recipients/record-consent.ts";
-import { createSuppressionHashes } from "../../recipients/suppress.ts";
+import { createFindLinkKeys } from "../../privacy/person-keys.ts";
+import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
 import type { Template } from "../../template/template.ts";
 import { openAccount } from "../../service/outreach.ts";
 import { readConfig } from "./command.ts";
-import { openExistingLog, openSession, readCaller, recordRead } from "./log-session.ts";
+import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./log-session.ts";
 import { contactsNow, foldToMoment } from "./moment.ts";
 import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
 import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
 
-/** Options of the command line that are not input of the operation. */
+/** Options that every operation's command has in addition to the operation's input. */
 interface RunOptions {
   readonly json?: true | undefined;
   readonly csv?: true | undefined;
-  /** True if the command must not ask. */
+  /** True if the command must not ask for confirmation. */
   readonly yes?: true | undefined;
-  /** The path of the operation's file. */
+  /** Path of the file about the act that the operation writes. */
   readonly file?: string | undefined;
 }
 
@@ -46,7 +45,8 @@ export async function runOperation(
   if (file !== undefined) checkNewFile(file);
   const { ask } = terminal;
   const asks = yes !== true && described.confirm?.(given as never) !== undefined;
-  if (asks && ask === undefined) throw usageError(`${described.name} asks first: without a terminal it needs --yes`);
+  if (asks && ask === undefined)
+    throw usageError(`${described.name} asks for confirmation: add --yes, or run it on a terminal`);
   await using context = await openContext(terminal, described);
   const input = asks ? await holdToNumber(terminal, described, context, given) : given;
   const question = asks ? described.confirm?.(input as never) : undefined;
@@ -67,7 +67,9 @@ export async function runOperation(
   );
 }
 
-/** Throws a ServiceError (usage) that names the argument or option that does not fit. */
+/**
+ * Checks the input of an operation. Throws a ServiceError (usage) that names the argument or option that does not fit.
+ */
 function checkInput({ input, positional = [] }: AnyOperation, given: object): void {
   const [misfit] = createCheck(closedObject(input))(given);
   if (misfit === undefined) return;
@@ -79,7 +81,8 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
 }
 
 /**
- * Makes a dry run first if the operation can count its effects. Returns the input that limits the act to that number.
+ * Limits an act to the number of effects that the operator confirms: makes a dry run if the operation can count its
+ * effects, and returns the input with that number.
  */
 async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
   if (described.holdTo === undefined) return input;
@@ -93,7 +96,7 @@ function isYes(typed: string): boolean {
 type Context = Awaited<ReturnType<typeof openContext>>;
 
 /** Opens the context that an operation runs in. A service may run meanwhile. */
-export async function openContext(terminal: Terminal, described: Pick<AnyOperation, "access" | "isLogOptional">) {
+export async function openContext(terminal: Terminal, described: AnyOperation) {
   if (!isReading(described)) return openWriter(terminal);
   return openReader(terminal).catch((fault: unknown) => {
     if (described.isLogOptional === true) return readNoLog(terminal, fault);
@@ -102,8 +105,8 @@ export async function openContext(terminal: Terminal, described: Pick<AnyOperati
 }
 
 /**
- * Opens a log to read. Further calls for the states of the same moment get those of the first call, so all pages of a
- * list are of one moment.
+ * Opens a log to read. Later reads of the same moment get the states of the first read, so that all pages of a list
+ * show one moment.
  */
 async function openReader(terminal: Terminal) {
   const config = readConfig(terminal);
@@ -132,13 +135,19 @@ async function openReader(terminal: Terminal) {
   };
 }
 
-/** The context of an operation that can do without a log. Reading states rejects with the fault of opening it. */
+/**
+ * Returns the context of an operation that can do without a log. Reading a state rejects with the fault that opening
+ * the log had.
+ */
 function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
   const at = () => Promise.reject(fault);
   return { tokens: () => listConfigured(terminal), at, async [Symbol.asyncDispose]() {} } as never;
 }
 
-/** Reads no other setting, so that a fault elsewhere in the configuration hides no token. */
+/**
+ * Returns the configured API tokens. Reads no other setting, so that a fault elsewhere in the configuration hides no
+ * token.
+ */
 function listConfigured({ env }: Terminal): readonly SourcedToken[] {
   const { fixed, filed } = readAllTokens(env);
   const all = [...fixed, ...filed];
@@ -156,21 +165,18 @@ async function foldAt(
   return { ...folded, moment };
 }
 
-/** Opens a log with its projections, and the account if X is configured. */
+/** Opens a log to change, with its deliveries and, if X is configured, the X account. */
 async function openWriter(terminal: Terminal) {
   await using opening = new AsyncDisposableStack();
-  const session = opening.use(await openSession(terminal));
-  const clock = session.logClock.now;
-  const { social, channels } = connectNetworks(session.config, clock);
-  const logger = createLogger(session.config.logLevel, terminal.err, clock);
-  const account = social && opening.use(openAccount({ ...session, social, logger, announce: async () => {} }));
+  const context = opening.use(await openExistingReachlog(terminal));
+  const { social, channels } = connectNetworks(context.config, context.clock);
+  const account = social && opening.use(openAccount(context, social));
   const opened = opening.move();
   return {
-    ...session,
-    store: session.encryptedLog as LogStore,
-    clock,
+    ...context,
+    store: context.encryptedLog as LogStore,
     account,
-    delivery: createDelivery({ ...session, clock }, channels),
+    delivery: createDelivery(context, channels),
     // An interrupted command ends at once: the next process that opens the log finishes what it began.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
@@ -178,8 +184,8 @@ async function openWriter(terminal: Terminal) {
 }
 
 /**
- * Runs an operation, and records the read of personal data before it returns the answer. Throws a ServiceError with the
- * sentence of a refusal.
+ * Runs an operation, and records in the log that it read personal data before it returns the answer. Throws a
+ * ServiceError with the sentence of a refusal.
  */
 export async function runOnce(
   terminal: Terminal,
@@ -219,7 +225,7 @@ async function writeRows(
   }
 }
 
-/** Writes the file about an act that is done. The act stays if that fails. Returns the exit code. */
+/** Writes the file about an act that is done. The act stays done if writing fails. Returns the exit code. */
 async function writeFile(
   terminal: Terminal,
   { file: described }: AnyOperation,

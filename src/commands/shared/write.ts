@@ -7,12 +7,12 @@ import { fail, printable, type Style, type Terminal } from "./terminal.ts";
 /** The exit code that a shell gives a process that SIGPIPE ended: 128 plus the signal's number. */
 const EXIT_CLOSED_PIPE = 141;
 
-/** Pause before a full pipe is tried again. */
+/** Pause in ms before writing again to a pipe that is full. */
 const FULL_PIPE_WAIT_MS = 5;
 
 /**
- * Writes text that may hold words from outside: nothing in it can steer a terminal. `style` shows on terminals only,
- * unless NO_COLOR or FORCE_COLOR says otherwise.
+ * Writes text that may hold words from outside, with all characters escaped that steer a terminal. `style` shows on
+ * terminals only, unless NO_COLOR or FORCE_COLOR says otherwise.
  */
 export function writeText(descriptor: number, text: string, style?: Style): void {
   const harmless = escapeControls(text);
@@ -21,8 +21,8 @@ export function writeText(descriptor: number, text: string, style?: Style): void
 }
 
 /**
- * Writes all of `text` and waits for a slow reader, so an exit right after it loses nothing, and an export of any
- * length needs no memory. If the reader has left (`| head`), ends the process quietly, but not as a success.
+ * Writes all of `text` and waits for a slow reader, so an exit right after it loses nothing. If the reader has left, as
+ * `head` does, ends the process quietly, but not as a success.
  */
 export function writeAll(descriptor: number, text: string): void {
   const bytes = Buffer.from(text);
@@ -58,7 +58,7 @@ export async function writeNewFile(
     );
   } catch (fault) {
     if (!signal.aborted || fault !== signal.reason) throw fault;
-    fail(terminal, `interrupted: ${printable(file)} was not made`);
+    fail(terminal, `interrupted: ${printable(file)} was not written`);
     // The signal's reason is the exit code that a shell expects for it.
     return Number(signal.reason);
   }

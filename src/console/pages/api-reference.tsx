@@ -4,12 +4,12 @@ import { ConsoleDocument } from "../document.tsx";
 import { Table } from "../parts/table.tsx";
 import { A } from "../parts/link.tsx";
 
-/** The parts of an OpenAPI document that people read. */
+/** Parts of an OpenAPI document that the page shows. */
 export interface ApiDocument {
   readonly info: { readonly version: string; readonly description: string };
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Answers and schemas that operations refer to. */
+  /** Named responses and schemas that operations refer to. */
   readonly components: Readonly<Record<"responses" | "schemas", Readonly<Record<string, unknown>>>>;
 }
 
@@ -49,7 +49,7 @@ interface Schema {
   readonly maxLength?: number;
 }
 
-/** The document at /openapi.json as a page. */
+/** Page that shows the OpenAPI document of /openapi.json. */
 export function apiReference({ info, tags, ...document }: ApiDocument): VNode {
   const { paths, components } = putSchemasInPlace(document, document.components.schemas);
   const toAnswer = (given: Answer | { readonly $ref: string }): Answer =>
@@ -85,7 +85,7 @@ export function apiReference({ info, tags, ...document }: ApiDocument): VNode {
   );
 }
 
-/** Puts each named schema in the place of a reference to it: people read it where it is used. */
+/** Replaces each reference to a named schema by the schema itself, because people read it where it is used. */
 function putSchemasInPlace<Part>(part: Part, schemas: Readonly<Record<string, unknown>>): Part {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map((one: unknown) => putSchemasInPlace(one, schemas)) as Part;
@@ -137,7 +137,9 @@ function Operation({ toAnswer, ...operation }: OperationProps): VNode {
   );
 }
 
-/** The fields and an example of a JSON body. Problems are left out, because their fields are the same everywhere. */
+/**
+ * Fields and an example of a JSON body. Problems (errors) are left out, because their fields are the same everywhere.
+ */
 function Content({ label, content }: { readonly label: string; readonly content: Contents }): VNode | null {
   const { schema, example } = content["application/json"] ?? {};
   const fields = Object.entries(schema?.properties ?? {});

@@ -1,33 +1,26 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { LetterStatus } from "../../../projections/dead-letters.ts";
-import { listChannels } from "../../../projections/deliveries.ts";
-import { LINK_CHARACTERS_MAX } from "../../../projections/sent-links.ts";
-import { findLetters, listAllLetters } from "../../delivery/dead-letters.ts";
+import type { DataOf } from "../../../events/catalog.ts";
 import {
-  FILTER_NAMES,
-  parseDispatchFilter,
-  selectedChannels,
-  STATUSES,
-  type DispatchFilter,
-  type FilterTexts,
-} from "../../delivery/dead-letter-filter.ts";
-import { readDeliveryLag } from "../../delivery/delivery.operations.ts";
-import { drainInWords, type ChannelLag } from "../../delivery/lag.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { formatCursor, parseCursor, readDispatchPage, type ListedDispatch } from "../../delivery/list-dispatches.ts";
-import { formatDuration } from "../../platform/format-duration.ts";
-import { addressWith, eventHref } from "../hrefs.ts";
-import { ChannelStatus } from "../parts/channel-status.tsx";
-import { DecideAllLetters, DecideLetter, DecideInDoubt } from "../parts/dead-letter-actions.tsx";
+  countChosen,
+  readChannels,
+  readUndelivered,
+  type UndeliveredDispatch,
+  type UndeliveredGroup,
+} from "../../delivery/backlog.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { addressWith, eventHref, linkHref } from "../hrefs.ts";
+import { ChannelTile } from "../parts/channel-status.tsx";
+import { DecideLetters, Reason } from "../parts/dead-letter-actions.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
+import { MINUTE } from "../parts/attention.tsx";
 import { EventSentence } from "../parts/events.tsx";
-import { ActionForm, Field, Select } from "../parts/action-form.tsx";
+import { ActionForm } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
-import { consolePage, askOperation, readOrReason, readText, type View } from "../page-context.ts";
-import { numbers, Table } from "../parts/table.tsx";
+import { consolePage, readChoice, readText, type View } from "../page-context.ts";
 import { A, PageForm } from "../parts/link.tsx";
+
+type DeliveriesView = View<"account" | "deliveries" | "runs">;
 
 /** The progress of each channel, and the dispatches that were given up or are in doubt. */
 export const deliveriesPage = consolePage({
@@ -35,205 +28,298 @@ export const deliveriesPage = consolePage({
   render: renderDeliveries,
 });
 
-async function renderDeliveries(view: View<"account" | "deliveries" | "runs">): Promise<VNode> {
-  const texts: FilterTexts = Object.fromEntries(
-    FILTER_NAMES.flatMap((name) => {
-      const text = readText(view, name);
-      return text === undefined ? [] : [[name, text]];
-    }),
-  );
-  const filter = await readOrReason(() => parseDispatchFilter(texts, view.settings.timezone));
-  const wanted = typeof filter === "string" ? undefined : filter.channel;
-  const lags = await readOrReason(() => askOperation(view, readDeliveryLag, omitUndefined({ channel: wanted })));
-  const fault = [filter, lags].find((one) => typeof one === "string");
-  const { channels } = typeof lags === "string" ? await askOperation(view, readDeliveryLag, {}) : lags;
-  const statuses = STATUSES.filter((status) => texts.status === undefined || texts.status === status);
-  let all: ReturnType<typeof listAllLetters> | undefined;
-  const listAll = () => (all ??= listAllLetters(view.store, view.position));
+/** Parameter of the address that names the dispatch after which a list continues. */
+const CURSORS = { dead: "letters_after", in_doubt: "in_doubt_after" } as const;
+
+async function renderDeliveries(view: DeliveriesView): Promise<VNode> {
+  const { timezone, recognisesMs } = view.settings;
+  const { texts, fault, lists } = await readUndelivered(view, {
+    timezone,
+    recognisesMs,
+    readText: (name) => readText(view, name),
+    readCursor: (status) => view.query.get(CURSORS[status]) ?? "",
+  });
+  const channels = await readChannels(view);
+  const isFiltered = Object.keys(texts).length > 0;
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
-      <h1>Deliveries</h1>
-      <details class="folded">
-        <summary>Filter{Object.keys(texts).length === 0 ? "" : ` (${Object.keys(texts).length} chosen)`}</summary>
-        <FilterForm view={view} texts={texts} />
-      </details>
+      <div>
+        <h1>Deliveries</h1>
+        <p class="quiet">What each channel received in the last 24 hours, and what waits for you</p>
+      </div>
       {fault === undefined ? null : (
         <p class="notice fault" role="alert">
-          {fault.replace(/\.$/, "")}.
+          {fault}.
         </p>
       )}
-      <LagTable view={view} lags={channels} />
-      {typeof filter === "string"
-        ? null
-        : await Promise.all(statuses.map((status) => renderDispatches(view, { ...filter, status }, texts, listAll)))}
+      <div class="tiles">
+        {channels.map((channel) => (
+          <ChannelTile view={view} channel={channel} />
+        ))}
+      </div>
+      {isFiltered ? (
+        <ul class="chips" aria-label="Chosen filters">
+          {Object.entries(texts).map(([name, value]) => (
+            <li>
+              {name}: <bdi>{value}</bdi>
+              <A href={addressWith("/deliveries", view.query, { [name]: undefined })} aria-label={`Without ${name}`}>
+                ×
+              </A>
+            </li>
+          ))}
+        </ul>
+      ) : null}
+      {lists.map(({ status, count, groups }) =>
+        status === "dead" ? (
+          <Section id="letters" title={<Counted title="Dead letters" count={count} />} class="card letters">
+            <p class="quiet">
+              {count === 0 && !isFiltered
+                ? "No dead letters: nothing was given up, or all of it was decided."
+                : "Given up after the last attempt; waiting for your decision."}
+            </p>
+            {groups.map((group) => (
+              <Cause view={view} group={group} />
+            ))}
+          </Section>
+        ) : (
+          <Section id="in-doubt" title={<Counted title="In doubt" count={count} />} class="card letters">
+            <p class="quiet">
+              {count === 0 && !isFiltered
+                ? "Nothing is in doubt."
+                : "They may or may not have arrived. Nothing is sent again by itself."}
+            </p>
+            {groups.map((group) => (
+              <Doubts view={view} group={group} />
+            ))}
+          </Section>
+        ),
+      )}
     </ConsoleDocument>
   );
 }
 
-function FilterForm({ view, texts }: { readonly view: View<"deliveries">; readonly texts: FilterTexts }): VNode {
-  const field = (name: "error" | "link" | "from" | "to", label: string, placeholder: string) => (
-    <Field
-      label={label}
-      name={name}
-      value={texts[name] ?? ""}
-      placeholder={placeholder}
-      maxLength={LINK_CHARACTERS_MAX}
-    />
-  );
+function Counted({ title, count }: { readonly title: string; readonly count: number }): VNode {
   return (
-    <PageForm class="filter" action="/deliveries">
-      <Select name="channel" label="Channel" values={listChannels(view.state("deliveries"))} chosen={texts.channel} />
-      <Select name="status" label="Status" values={STATUSES} chosen={texts.status} />
-      {field("error", "Error", "refused, 5xx, 429")}
-      {field("link", "Link", "domain/code or domain")}
-      {field("from", "From", "day or time")}
-      {field("to", "To", "day or time")}
-      <button>Show</button>
+    <>
+      {title} {count === 0 ? null : <span class="badge">{grouped(count)}</span>}
+    </>
+  );
+}
+
+interface GroupProps {
+  readonly view: DeliveriesView;
+  readonly group: UndeliveredGroup;
+}
+
+const CAUSES: Readonly<Record<string, string>> = {
+  no_answer: "No answer",
+  no_request: "No request was possible",
+};
+
+/** The dead letters of one cause: what happened, each with a box, and a bar for many of them. */
+function Cause({ view, group }: GroupProps): VNode {
+  const { backlog, error, count, doubles, from, to, detail } = group;
+  const { name, title, suspended, whySuspended } = backlog;
+  const risk =
+    doubles === 0
+      ? "None arrived, so retrying cannot create duplicates."
+      : `${grouped(doubles)} may have arrived, and retrying these can create duplicates.`;
+  return (
+    <PageForm
+      id={`cause-${name}-${error}`}
+      class="cause"
+      action="/deliveries/decide"
+      aria-label={`${title}, ${CAUSES[error] ?? error}`}
+    >
+      <input type="hidden" name="channel" value={name} />
+      <input type="hidden" name="error" value={error} />
+      <div class="cause-head">
+        <h3>
+          {CAUSES[error] ?? error} from {title} <span class="badge">{grouped(count)}</span>
+        </h3>
+        <p>
+          <bdi>{detail}</bdi>. {suspended === null ? risk : `${whySuspended}.`}
+        </p>
+        <p class="quiet">
+          <Time at={from} />
+          {from.slice(0, MINUTE) === to.slice(0, MINUTE) ? null : <Time before=" – " at={to} />}
+        </p>
+      </div>
+      {view.formToken === undefined ? null : (
+        <div class="bulk" role="group" aria-label="Chosen dead letters">
+          <label>
+            <input type="checkbox" name="all" value="true" /> All {grouped(count)}
+          </label>
+          <button name="act" value="discard" class="button dangerous">
+            Discard…
+          </button>
+          {suspended === null ? (
+            <button name="act" value="retry" class="primary">
+              Retry…
+            </button>
+          ) : null}
+        </div>
+      )}
+      <ul class="letter-rows">
+        {group.dispatches.map((one) => (
+          <Dispatch view={view} one={one}>
+            {view.formToken === undefined ? null : (
+              <input
+                type="checkbox"
+                name="source"
+                value={one.source.position}
+                aria-label={`Event ${grouped(one.source.position)}`}
+              />
+            )}
+          </Dispatch>
+        ))}
+      </ul>
+      <More view={view} group={group} status="dead" />
     </PageForm>
   );
 }
 
-/**
- * The lists of the page. `cursor` is the parameter of the address that names the dispatch after which the list
- * continues.
- */
-const LISTS = {
-  dead: {
-    id: "letters",
-    title: "Dead letters",
-    cursor: "letters_after",
-    none: "No dead letters, or all were retried or discarded.",
-  },
-  in_doubt: {
-    id: "in-doubt",
-    title: "In doubt",
-    cursor: "in_doubt_after",
-    none: "Nothing is in doubt.",
-  },
-} as const satisfies Record<LetterStatus, object>;
-
-function LagTable({ view, lags }: { readonly view: View<"deliveries">; readonly lags: readonly ChannelLag[] }): VNode {
-  return (
-    <Table
-      label="Channels"
-      columns={[
-        "channel",
-        "state",
-        ...numbers("pending", "oldest click", "settled a minute", "requested a minute", "drained in"),
-      ]}
-      rows={lags.map((lag) => [
-        lag.channel,
-        <>
-          <ChannelStatus view={view} name={lag.channel} failuresInARow={lag.failures_in_a_row} />{" "}
-          {lag.suspended === null ? null : (
-            <ActionForm
-              view={view}
-              back={deliveriesHref(view)}
-              action="/console/deliveries/resume"
-              fields={{ channel: lag.channel }}
-            >
-              <button>Resume {lag.channel}</button>
-            </ActionForm>
-          )}
-        </>,
-        lag.backlog,
-        lag.oldest_click_seconds === null ? null : formatDuration(lag.oldest_click_seconds),
-        lag.settled_per_minute,
-        lag.requested_per_minute,
-        drainInWords(lag),
-      ])}
-    />
-  );
-}
-
-/** The matching dispatches of one status. `texts` is the filter as the operator wrote it. */
-async function renderDispatches(
-  view: View<"deliveries" | "runs">,
-  filter: DispatchFilter,
-  texts: FilterTexts,
-  listAll: () => ReturnType<typeof listAllLetters>,
-): Promise<VNode> {
-  const { id, title, cursor, none } = LISTS[filter.status];
-  // The state may be newer than the page by now. The page's forms decide only about events up to its position.
-  const found = await findLetters(view.store, { ...view, deliveries: view.state("deliveries") }, filter, listAll);
-  const letters = found.filter(({ position }) => position <= view.position);
-  const page = await readDispatchPage(view.store, letters, parseCursor(view.query.get(cursor) ?? ""));
-  const isDead = filter.status === "dead";
-  const Decide = isDead ? DecideLetter : DecideInDoubt;
-  const back = deliveriesHref(view);
-  return (
-    <Section id={id} title={title}>
-      {letters.length === 0 ? (
-        <p class="empty">{Object.keys(texts).length === 0 ? none : "None match."}</p>
-      ) : (
-        <>
-          {isDead ? (
-            <>
-              <p>{countInWords(letters.length, "dispatch was", "dispatches were")} given up.</p>
-              {selectedChannels(filter, view.state("deliveries")).map((channel) => (
-                <DecideAllLetters {...{ view, back, channel, texts, letters }} />
-              ))}
-            </>
-          ) : (
-            <p class="quiet">
-              {grouped(letters.length)} may or may not have arrived. None is sent again by itself, since that could
-              double it.
-            </p>
-          )}
-          <ol class="events">
-            {page.dispatches.map((one) => (
-              <Dispatch view={view} one={one}>
-                <Decide view={view} back={back} letter={one} />
-              </Dispatch>
-            ))}
-          </ol>
-        </>
+/** The dispatches of one channel that are in doubt, with three answers each and one reason for all. */
+function Doubts({ view, group }: GroupProps): VNode {
+  const { name, title, suspended, whyDouble } = group.backlog;
+  const answers = [
+    ["arrived", "It arrived"],
+    ["leave", "Leave it"],
+    ...(suspended === null ? [["again", "Send again"] as const] : []),
+  ] as const;
+  const rows = group.dispatches.map((one) => (
+    <Dispatch view={view} one={one}>
+      {view.formToken === undefined ? null : (
+        <fieldset class="answers">
+          <legend class="unseen">Your decision on event {grouped(one.source.position)}</legend>
+          {answers.map(([value, label]) => (
+            <label>
+              <input type="radio" name={`row-${one.source.position}`} value={value} />
+              {label}
+            </label>
+          ))}
+        </fieldset>
       )}
-      <p>
-        {view.query.has(cursor) ? (
-          <A href={addressWith("/deliveries", view.query, { [cursor]: undefined })}>Newest</A>
-        ) : null}{" "}
-        {page.next === undefined ? null : (
-          <A href={addressWith("/deliveries", view.query, { [cursor]: formatCursor(page.next) })}>Older</A>
-        )}
-      </p>
-    </Section>
+    </Dispatch>
+  ));
+  return (
+    <div id={`doubts-${group.backlog.name}`} class="cause doubts">
+      <div class="cause-head">
+        <h3>
+          {title} <span class="badge">{grouped(group.count)}</span>
+        </h3>
+        <p>Sending again can create duplicates: {whyDouble}.</p>
+      </div>
+      {view.formToken === undefined ? (
+        <ul class="letter-rows">{rows}</ul>
+      ) : (
+        <ActionForm
+          view={view}
+          back={addressWith("/deliveries", view.query, {})}
+          action="/console/deliveries/decide"
+          fields={{ channel: name }}
+        >
+          <ul class="letter-rows">{rows}</ul>
+          <div class="bulk">
+            <Reason view={view} label="Reason for all" />
+            <button class="primary">Record decisions</button>
+          </div>
+        </ActionForm>
+      )}
+      <More view={view} group={group} status="in_doubt" />
+    </div>
   );
 }
 
-/** A dispatch: the event to deliver, and why it was not delivered. */
-function Dispatch({ view, one, children }: { view: View<"runs">; one: ListedDispatch; children: VNode }): VNode {
+/** A dispatch in a list: the event to deliver, when it ended, and why it was not delivered. */
+function Dispatch({ view, one, children }: { view: View<"runs">; one: UndeliveredDispatch; children: VNode | null }) {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
-  if (request === undefined) throw new Error(`the outcome at ${outcome.position} has no request`);
-  const doubtful = "doubtful_since" in request ? request.doubtful_since : undefined;
+  const doubt = request !== undefined && "doubtful_since" in request ? request.doubtful_since : undefined;
   return (
-    <li id={`${channel}-${source.position}`} class="letter">
-      <A href={eventHref(source.position)}>{grouped(source.position)}</A> <EventSentence view={view} event={source} />
-      <p class="quiet">
-        <b>{channel}</b>, {describeEnd(request)}, <Time at={outcome.time} /> (
-        <A href={eventHref(outcome.position)}>event {grouped(outcome.position)}</A>
-        {request.status === undefined ? null : `, status ${request.status}`}): <bdi>{request.detail}</bdi>
-        {doubtful === undefined ? null : (
-          <>
-            {"; "}an attempt of <Time at={doubtful} /> may have arrived
-          </>
-        )}
-      </p>
+    <li id={`${channel}-${source.position}`}>
       {children}
+      {source.type === "LinkClicked" ? <Click data={source.data} /> : <EventSentence view={view} event={source} />}
+      <p class="quiet">
+        <Time at={outcome.time} /> · {countInWords(request?.attempt ?? 0, "try", "tries")} ·{" "}
+        <A href={eventHref(outcome.position)}>
+          {request?.status === undefined ? null : `${request.status}, `}
+          <bdi>{request?.detail}</bdi>
+        </A>
+        <Time before=" · may have arrived " at={doubt} />
+      </p>
     </li>
   );
 }
 
-function describeEnd(request: ListedDispatch["outcome"]["data"]["requests"][number]): string {
-  const { attempt } = request;
-  if (!("refused" in request)) return `in doubt at attempt ${attempt}`;
-  return request.refused
-    ? `refused for good at attempt ${attempt}`
-    : `out of attempts after ${attempt === 1 ? "the first" : attempt}`;
+function Click({ data: { bot, domain, short_code } }: { readonly data: DataOf<"LinkClicked"> }): VNode {
+  return (
+    <p class="sentence">
+      Click by a {bot ? "bot" : "person"} on{" "}
+      <A href={linkHref(domain, short_code)}>
+        <bdi>
+          {domain}/{short_code}
+        </bdi>
+      </A>
+    </p>
+  );
 }
 
-/** The address of this page. */
-function deliveriesHref({ query }: View): string {
-  return addressWith("/deliveries", query, {});
+/** Links to the rest of a group: all of it, its next page, or its first. */
+function More({ view, group, status }: GroupProps & { readonly status: keyof typeof CURSORS }): VNode | null {
+  const { backlog, error, dispatches, count, next } = group;
+  const cursor = CURSORS[status];
+  const only = { channel: backlog.name, status, ...(error === "" ? {} : { error }) };
+  const hrefTo = (changes: Record<string, string | undefined>) => addressWith("/deliveries", view.query, changes);
+  if (count === dispatches.length) return null;
+  const isAlone = view.query.get("channel") === backlog.name || next !== undefined || view.query.has(cursor);
+  return (
+    <p class="more">
+      {grouped(dispatches.length)} of {grouped(count)}{" "}
+      {isAlone && view.query.has(cursor) ? <A href={hrefTo({ [cursor]: undefined })}>Newest</A> : null}{" "}
+      {next === undefined ? null : <A href={hrefTo({ [cursor]: next })}>Older</A>}{" "}
+      {isAlone ? null : <A href={hrefTo(only)}>Show all {grouped(count)}</A>}
+    </p>
+  );
 }
+
+/** Asks once before many dead letters are retried or discarded, and names their number. */
+export const decideLettersPage = consolePage({
+  reads: ["account", "deliveries"],
+  async render(view) {
+    const { timezone, recognisesMs } = view.settings;
+    const { query } = view;
+    const act = readChoice(view, "act", ["retry", "discard"]) ?? "retry";
+    const isAll = query.get("all") === "true";
+    const channel = readText(view, "channel");
+    const error = readText(view, "error");
+    const sources = isAll
+      ? undefined
+      : query.getAll("source").flatMap((text) => (/^\d{1,15}$/.test(text) ? [Number(text)] : []));
+    const chosen = await countChosen(view, { texts: { channel, error }, sources, timezone, recognisesMs });
+    const back = addressWith("/deliveries", new URLSearchParams(), {});
+    const title =
+      chosen === undefined
+        ? "Nothing is chosen"
+        : `${act === "retry" ? "Retry" : "Discard"} ${countInWords(chosen.count, "dead letter")} of ${chosen.backlog.title}?`;
+    const filter = { channel: channel ?? "", error: error ?? "" };
+    const fields: Record<string, string> =
+      sources === undefined
+        ? { ...filter, all: "true", until_position: String(view.position) }
+        : { channel: filter.channel, event_ids: sources.join(" ") };
+    return (
+      <ConsoleDocument title={title} path="/deliveries" view={view} isStill>
+        <section class="confirm">
+          <h1>{title}</h1>
+          {chosen === undefined ? (
+            <p>
+              <A href={back}>Tick the dead letters</A>, or all of them, and press the button again.
+            </p>
+          ) : (
+            <DecideLetters {...{ view, back, act, fields, ...chosen }} />
+          )}
+        </section>
+      </ConsoleDocument>
+    );
+  },
+});

@@ -1,170 +1,265 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Usage } from "../../../events/outreach.ts";
-import { describeSelection } from "../../history/words/outreach.ts";
-import { formatSentence, plain } from "../../history/words/sentence.ts";
-import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import type { DryRun } from "../../outreach/execute-run.ts";
-import { momentIn } from "../../outreach/quota-day.ts";
-import { showUnseen } from "../../template/visible-text.ts";
-import { remaining, type RunSelection } from "../../outreach/run-limits.ts";
-import { ConfirmedAction } from "../parts/action-form.tsx";
+import { ENDS } from "../../history/run-events.ts";
+import { formatCaller, shorten } from "../../history/words.ts";
+import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
+import { countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { RecipientLink, shorten } from "../parts/events.tsx";
-import { ENDS } from "../parts/run-card.tsx";
+import { dryRunHref } from "../hrefs.ts";
+import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
+import { RecipientLink } from "../parts/events.tsx";
+import { Badge, Icon } from "../parts/icon.tsx";
+import { A } from "../parts/link.tsx";
+import { dollars, DryRunFields, StartRun } from "../parts/run-card.tsx";
+import { breakable, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
-import { consolePage, type ConsolePage, type View } from "../page-context.ts";
-import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
-import { A } from "../parts/link.tsx";
 
-/** The result of a dry run, as the API answers it. */
-export interface DryRunAnswer extends RunSelection, DryRun {
-  /** Upper bounds of what the network charges for the dry run. */
-  readonly usage: Usage;
-  /** Upper bounds of what the network would charge for the run. */
-  readonly estimate: Usage;
-}
-
-/** Most recipients in a table; below a longer list it says how many there are. */
-export const ROWS_SHOWN = 100;
-
-/** Characters of a text in the table: it may be 10,000 long. */
+/** Maximum number of characters of a message in the table: a message may be 10,000 long. */
 const CHARACTERS_SHOWN = 500;
 
-/**
- * The recipients of a run that starts now. They are recorded nowhere, so the page answers the form and never reloads.
- */
-export function dryRunPage(found: DryRunAnswer): ConsolePage {
-  return consolePage({
-    reads: ["account", "quota"],
-    render: (view) => (
-      <ConsoleDocument title="Dry run" path="/" view={view} isStill>
-        <h1>Dry run</h1>
-        <p>
-          A run{formatSentence(describeSelection(found))} would write to <b>{people(found.would_send.length)}</b> now
-          and skip {people(found.would_skip.length)}. It would end there: {ENDS[found.reason]}
-          <Time before=" until " at={found.until} isExact />. Nothing was sent.
+/** Page of a dry run: the recipients that a run would write to or skip, and what it costs. It is recorded. */
+export const dryRunPage = consolePage({
+  reads: ["account", "contacts", "quota", "runs"],
+  render: renderDryRun,
+});
+
+type DryRunView = View<"account" | "contacts" | "quota" | "runs">;
+
+async function renderDryRun(view: DryRunView): Promise<Made> {
+  const runId = (view.parameters["run_id"] ?? "").toLowerCase();
+  const run = await readDryRun(view, view.settings, { runId, from: readNumber(view, "from") });
+  if (run === undefined) return undefined;
+  const { at, caller, template } = run;
+  return (
+    <ConsoleDocument title="Dry run" path="/runs" view={view}>
+      <div class="head">
+        <p class="crumb">
+          <A href="/runs">Runs</A> / <A href="/runs#dry">Dry runs</A>
         </p>
-        <p>
-          The run costs at most <b>{dollars(found.estimate)}</b>. This dry run cost at most {dollars(found.usage)}; what
-          was read is not charged again today.
+        <h1>
+          Dry run <Badge state={["neutral", "eye", "nothing was sent"]} />
+        </h1>
+        <p class="quiet">
+          {template === null ? null : <bdi>{template} · </bdi>}
+          <Time at={at} as="full" />
+          {caller === undefined ? null : <bdi>, by {formatCaller(caller)}</bdi>}
         </p>
-        <Run view={view} found={found} />
-        <Sends found={found} />
-        <Skips found={found} />
-      </ConsoleDocument>
-    ),
-  });
+      </div>
+      <div class="card dry">
+        <Totals view={view} run={run} />
+        <Costs run={run} />
+      </div>
+      <Age run={run} />
+      <div class="columns">
+        <Skips run={run} />
+        <Section id="checks" title="Checks" class="card">
+          <ul class="checks">
+            {checkRun(view, view.settings, run).map(({ isGood, text }) => (
+              <li class={isGood ? undefined : "doubtful"}>
+                <Icon name={isGood ? "check" : "triangle-alert"} />
+                <span>{text}</span>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      </div>
+      <Messages runId={runId} run={run} />
+    </ConsoleDocument>
+  );
 }
 
-function Run({ view, found }: FoundProps & { readonly view: View<"account" | "quota"> }): VNode {
-  const { length: count } = found.would_send;
-  if (count === 0) {
-    return (
-      <p class="empty">
-        No recipient is due: <A href="/people">import people</A>, or see below why they are skipped.
+interface RunProps {
+  readonly run: ShownDryRun;
+}
+
+function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode {
+  const { sends, skipped, handled, selection, reason, until, limits } = run;
+  const all = Math.max(1, handled + sends + skipped);
+  const parts = [
+    { look: "other", name: "Contacted earlier", count: handled },
+    { look: "sent", name: "Now", count: sends },
+    { look: "skipped", name: "Skipped", count: skipped },
+  ];
+  let from = 0;
+  return (
+    <div>
+      <p>
+        <b class="huge">{grouped(sends)}</b> {sends === 1 ? "person" : "people"} would get a message
       </p>
-    );
-  }
-  const { settings } = view;
-  const left = remaining({ quota: view.state("quota") }, settings, momentIn(settings.timezone, view.now));
-  const most = Math.min(left, found.limit ?? Infinity);
-  const user = view.state("account").user?.username;
-  return (
-    <ConfirmedAction
-      view={view}
-      back="/"
-      action="/console/run/start"
-      fields={toFields(found)}
-      label="Run"
-      says={
-        <>
-          This sends real messages as <bdi>@{user}</bdi>: to {people(count)}, and to others who become due by then. It
-          sends at most {grouped(most)}, {most < left ? "its limit" : "the rest of the day's quota"}. You can stop a
-          run, but you cannot unsend its messages.
-        </>
-      }
-    >
-      <button class="primary">Send messages</button>
-    </ConfirmedAction>
-  );
-}
-
-/** The selection of the dry run, as fields for the run that it rehearses. */
-function toFields({ limit, variant, basis, source }: RunSelection): Record<string, string> {
-  const given = Object.entries({ limit, variant, basis, source }).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
-}
-
-interface FoundProps {
-  readonly found: DryRunAnswer;
-}
-
-function Sends({ found: { would_send: sends } }: FoundProps): VNode | null {
-  if (sends.length === 0) return null;
-  return (
-    <Section id="sends" title="Would get a message">
-      <Table
-        label="Table of messages"
-        columns={["recipient", "variant", ...breakable("text")]}
-        rows={sends
-          .slice(0, ROWS_SHOWN)
-          .map(({ recipient, variant, text }) => [
-            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-            variant,
-            <bdi class="message">
-              {shorten(showUnseen(text), CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}
-            </bdi>,
-          ])}
-        isTall
-      />
-      <Cut count={sends.length} />
-    </Section>
-  );
-}
-
-function Skips({ found: { would_skip: skips } }: FoundProps): VNode | null {
-  if (skips.length === 0) return null;
-  const reasons = Map.groupBy(skips, ({ reason }) => reason);
-  return (
-    <Section id="skips" title="Would be skipped">
-      <ul>
-        {[...reasons].map(([reason, of]) => (
-          <li>
-            {plain(reason)}: {grouped(of.length)}
+      <p class="quiet">
+        {grouped(skipped)} would be skipped.{" "}
+        {handled === 0 ? "" : `The other ${countInWords(handled, "person", "people")} got a message earlier. `}
+        {selection === "" ? "" : `For a run${selection}. `}
+        The run ends when {ENDS[reason]}
+        <Time before=" until " at={until} />.
+      </p>
+      <svg class="share" aria-hidden="true">
+        {parts.map(({ look, count }) => {
+          const x = (from / all) * 100;
+          from += count;
+          return <rect class={look} x={`${x}%`} width={`${(count / all) * 100}%`} height="12" />;
+        })}
+      </svg>
+      <ul class="legend">
+        {parts.map(({ look, name, count }) => (
+          <li class={look}>
+            {name} <b>{grouped(count)}</b>
           </li>
         ))}
       </ul>
-      <Table
-        label="Table of those skipped"
-        columns={["recipient", "reason"]}
-        rows={skips
-          .slice(0, ROWS_SHOWN)
-          .map(({ recipient, reason, detail }) => [
-            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-            detail === undefined ? plain(reason) : `${plain(reason)}: ${detail}`,
-          ])}
-        isTall
-      />
-      <Cut count={skips.length} />
+      <div class="actions">
+        {sends === 0 ? null : <StartRun view={view} dry={run} />}
+        <DryRunFields view={view} limits={limits} />
+      </div>
+    </div>
+  );
+}
+
+function Costs({ run }: RunProps): VNode {
+  const { costs, paid = 0, users, isPaidToday, sends, seconds, quota, resetsAt } = run;
+  return (
+    <ul class="costs">
+      {costs === undefined ? null : (
+        <li>
+          <Icon name="circle-dollar-sign" />
+          <b>A run now costs at most {dollars(costs.now)}</b>
+          <span>
+            {countInWords(sends, "message")} for {dollars(costs.sends)}.{" "}
+            {isPaidToday
+              ? `The ${countInWords(users, "look-up")} are paid until 00:00 UTC; this dry run paid ${dollars(paid)} for them.`
+              : `X charges the ${countInWords(users, "look-up")} again, because this dry run was on another day.`}
+          </span>
+        </li>
+      )}
+      <li>
+        <Icon name="timer" />
+        <b>It takes about {formatDuration(seconds)}</b>
+        <span>{sends === 0 ? "It sends nothing." : "The messages go out one by one, as X allows."}</span>
+      </li>
+      <li>
+        <Icon name="sliders-horizontal" />
+        <b>
+          {grouped(quota.after)} of {grouped(quota.limit)} messages used after it
+        </b>
+        <span>
+          {grouped(quota.used)} went out today. The quota starts again <Time at={resetsAt} />.
+        </span>
+      </li>
+    </ul>
+  );
+}
+
+/** Says that the page costs nothing, and what has changed since the dry run. */
+function Age({ run: { at, isTemplateChanged, ranSince } }: RunProps): VNode {
+  const changes = [
+    isTemplateChanged && "The message has changed since, so its texts are not shown.",
+    ranSince != null && `Run ${grouped(ranSince)} has started since.`,
+  ].filter((change) => change !== false);
+  return (
+    <p class="aside">
+      <Icon name="clock" />
+      <span>
+        Made <Time at={at} as="age" /> and recorded: this page costs nothing to reload.{" "}
+        {changes.length === 0 ? "No run has started since." : changes.join(" ")}
+      </span>
+    </p>
+  );
+}
+
+type SkipReason = ShownDryRun["skips"][number]["reason"];
+
+/** Why a recipient is skipped, and what to do about it. */
+const SKIPS: Readonly<Record<SkipReason, readonly [title: string, advice: string]>> = {
+  no_consent: ["No consent on record", "Import when and where they agreed, and the next run includes them."],
+  cannot_receive_dm: [
+    "Cannot receive messages from us",
+    "Their account accepts messages only from people they follow.",
+  ],
+  protected: ["A protected account", "Only followers they approved can message them."],
+  suppressed: ["Suppressed", "They opted out, or an operator suppressed them. No run will message them."],
+  self: ["Our own account", "It sends the messages."],
+  invalid_recipient: ["Unknown to X", "Correct the handle or the id in the list, and import it again."],
+  missing_field: ["A field of the message is missing", "Import the field, or give its placeholder a fallback."],
+  already_contacted: ["Contacted earlier", "Each person gets one message."],
+};
+
+function Skips({ run: { skips, skipped } }: RunProps): VNode {
+  return (
+    <Section id="skips" title={`Skipped, by reason (${grouped(skipped)})`} class="card">
+      {skips.length === 0 ? <p class="empty">Each recipient would get a message.</p> : null}
+      {skips.map(({ reason, count, recipients }, at) => {
+        const [title, advice] = SKIPS[reason];
+        return (
+          <details class="reason" open={at === 0}>
+            <summary>
+              <b>{grouped(count)}</b>
+              <span>
+                <b>{title}</b>
+                <small class="quiet">{advice}</small>
+              </span>
+            </summary>
+            <ul class="handles">
+              {recipients.map(({ recipient, detail }) => (
+                <li title={detail}>
+                  <RecipientLink recipient={recipient} name={formatContactName(recipient)} />
+                </li>
+              ))}
+            </ul>
+            {recipients.length === count ? null : (
+              <p class="quiet">
+                The first {grouped(recipients.length)} of {grouped(count)}.
+              </p>
+            )}
+            {reason === "no_consent" || reason === "missing_field" || reason === "invalid_recipient" ? (
+              <A class="button" href="/people">
+                <Icon name="upload" />
+                Import…
+              </A>
+            ) : null}
+          </details>
+        );
+      })}
     </Section>
   );
 }
 
-/** Says that there are more than the table shows. */
-function Cut({ count }: { readonly count: number }): VNode {
+function Messages({ runId, run }: RunProps & { readonly runId: string }): VNode | null {
+  const { variants, rows, next, sends } = run;
+  if (sends === 0) return null;
   return (
-    <OnlyFirst shown={ROWS_SHOWN} count={count}>
-      ; <code>POST /social/run</code> with <code>{'{"dry_run":true}'}</code> answers all.
-    </OnlyFirst>
+    <Section id="messages" title="Messages">
+      <div class="previews card">
+        {variants.map(({ variant, count, sample }) => (
+          <div>
+            <h3>
+              Variant {variant} <small class="quiet">{countInWords(count, "person", "people")}</small>
+            </h3>
+            <p class="bubble message">
+              <bdi>{sample?.text ?? "The text can no longer be shown."}</bdi>
+            </p>
+          </div>
+        ))}
+      </div>
+      {rows.length === 0 ? null : (
+        <Table
+          label="Table of messages"
+          columns={["recipient", "variant", ...breakable("text")]}
+          rows={rows.map(({ recipient, variant, text }) => [
+            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+            variant,
+            text && (
+              <bdi class="message">{shorten(text, CHARACTERS_SHOWN, ` (${grouped(text.length)} characters)`)}</bdi>
+            ),
+          ])}
+          isTall
+        />
+      )}
+      {next === undefined ? null : (
+        <p>
+          {grouped(rows.length)} of {grouped(sends)}. <A href={`${dryRunHref(runId)}?from=${next}`}>More messages</A>
+        </p>
+      )}
+    </Section>
   );
-}
-
-function people(count: number): string {
-  return countInWords(count, "person", "people");
-}
-
-function dollars({ usd }: Usage): string {
-  return `${usd.toFixed(2)} USD`;
 }

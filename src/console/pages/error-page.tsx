@@ -6,11 +6,11 @@ import { A } from "../parts/link.tsx";
 
 export interface ErrorView {
   readonly title: string;
-  /** Sentences on what happened, and what helps. */
+  /** Sentences on what went wrong, and what helps. */
   readonly words: string;
-  /** Undefined if the page links to the console only. */
+  /** Link to what the reader of the error page can do; undefined if it links to the console only. */
   readonly nextStep: NextStep | undefined;
-  /** The id of the request in the lines that the service logged. */
+  /** Id of the failed request, as in the lines that the service logged. */
   readonly requestId: string;
 }
 
@@ -36,7 +36,7 @@ export function errorPage({ title, words, nextStep, requestId }: ErrorView): VNo
   );
 }
 
-/** Shown while the log is read up to a moment that is requested for the first time. */
+/** Page shown while the log is read up to a moment that is requested for the first time. */
 export function notReadyPage(query: URLSearchParams): VNode {
   return (
     <ConsoleDocument title="Not ready yet">

@@ -1,104 +1,172 @@
 /** @jsxImportSource preact */
-import { findContact } from "../../../projections/contacts.ts";
-import { splitLink } from "../../../projections/link-address.ts";
-import { toLinkKey } from "../../../projections/sent-links.ts";
-import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
-import { findRunStart } from "../../history/run-events.ts";
-import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
+import type { VNode } from "preact";
+import { searchLog, type SearchGroup, type SearchResult } from "../../history/search.ts";
+import { nameRun } from "../../history/run-events.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
+import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
-import { formatRun } from "../parts/events.tsx";
+import { toSpaces } from "../parts/action-form.tsx";
+import { Icon, type IconName } from "../parts/icon.tsx";
 import { formatContactName } from "./people.tsx";
-import { consolePage, type DisclosingPage, type OtherPage, readText, toReading, type View } from "../page-context.ts";
+import { consolePage, type DisclosingPage, type OtherPage, readText, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
+import { Time } from "../parts/time.tsx";
+
+/** Most results of a kind: on the page, and among the suggestions while an operator types. */
+const SHOWN_MAX = 20;
+const SUGGESTED_MAX = 4;
+
+/** Most suggestions of all kinds, so that the list needs no scrolling. */
+const SUGGESTED_IN_ALL_MAX = 9;
 
 /**
- * Redirects to the recipient, link, run or event that the text names; a handle may be part of a question. If the text
- * may name several, lists them.
+ * Page that searches: redirects to the recipient, link, run or event that the text names; a handle may be part of a
+ * question. Otherwise lists all that has the text in its name, by kind.
  */
 export const findPage = consolePage({
-  reads: ["account", "clicks", "contacts", "referrers", "runs"],
+  reads: ["account", "clicks", "contacts", "referrers", "results", "runs"],
   render: renderFind,
 });
 
-async function renderFind(
-  view: View<"account" | "clicks" | "contacts" | "referrers" | "runs">,
-): Promise<DisclosingPage | OtherPage> {
+type Searched = View<"account" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
+
+async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
   const wanted = readText(view, "q");
-  const found = wanted === undefined ? [] : await find(view, wanted);
-  const disclosed = { records: found.length };
-  const [only, ...others] = found;
-  if (only !== undefined && others.length === 0) return { location: only.href, disclosed };
+  const isSuggesting = view.query.has("suggest");
+  const empty = { exact: [], groups: [], part: "" };
+  const found = wanted === undefined ? empty : await searchLog(view, wanted, isSuggesting ? SUGGESTED_MAX : SHOWN_MAX);
+  const groups = isSuggesting ? limitAll(found.groups) : found.groups;
+  const disclosed = { records: groups.reduce((sum, { results }) => sum + results.length, 0) };
+  const [only, ...others] = found.exact.flatMap((result) => toHref(result) ?? []);
+  if (!isSuggesting && only !== undefined && others.length === 0) return { location: only, disclosed: { records: 1 } };
   const page = (
-    <ConsoleDocument title="Find" path="/" view={view}>
-      <h1>Find</h1>
-      {wanted === undefined ? null : found.length === 0 ? (
-        <p class="empty">
-          The log has nothing with that name. <A href={`/people?${new URLSearchParams({ search: wanted })}`}>People</A>{" "}
-          are also found by a part of their name.
-        </p>
-      ) : (
-        <ul>
-          {found.map(({ what, name, href }) => (
-            <li class="breakable">
-              {what}{" "}
-              <A href={href}>
-                <bdi>{name}</bdi>
-              </A>
-            </li>
-          ))}
-        </ul>
-      )}
+    <ConsoleDocument title="Find" view={view}>
+      <h1>{wanted === undefined ? "Find" : `“${wanted}”`}</h1>
+      <div id="found" class="stack">
+        {groups.map((group) => (
+          <Group view={view} group={group} part={found.part} />
+        ))}
+      </div>
+      {wanted === undefined || groups.length > 0 ? null : <p class="empty">The log has nothing with that name.</p>}
     </ConsoleDocument>
   );
   return { page, disclosed };
 }
 
-interface Found {
-  readonly what: "Person" | "Link" | "Run" | "Event";
-  readonly name: string;
-  readonly href: `/${string}`;
+function limitAll(groups: readonly SearchGroup[]): readonly SearchGroup[] {
+  let left = SUGGESTED_IN_ALL_MAX;
+  return groups.flatMap((group) => {
+    const results = group.results.slice(0, left);
+    left -= results.length;
+    return results.length === 0 ? [] : [{ ...group, results }];
+  });
 }
 
-/** Finds everything that the text may name: a number may be a position and a recipient's id. */
-async function find(
-  view: View<"clicks" | "contacts" | "referrers" | "runs">,
-  wanted: string,
-): Promise<readonly Found[]> {
-  const found = [findRecipient(view, wanted), linkCalled(view, wanted), eventAt(view, wanted)];
-  if (EVENT_ID.test(wanted)) found.push(await withId(view, wanted.toLowerCase()));
-  return found.filter((one) => one !== undefined);
+const KINDS: Readonly<Record<SearchResult["kind"], readonly [heading: string, icon: IconName]>> = {
+  recipient: ["People", "users"],
+  run: ["Runs", "send"],
+  template: ["Templates", "file-text"],
+  link: ["Links", "link"],
+  event: ["Events", "list"],
+};
+
+interface GroupProps {
+  readonly view: View<"runs">;
+  readonly group: SearchGroup;
+  readonly part: string;
 }
 
-function findRecipient(view: View<"contacts">, wanted: string): Found | undefined {
-  const contacts = view.state("contacts");
-  const contact =
-    findContact(contacts, { id: wanted }) ??
-    findContact(contacts, { username: /(?<!\w)@(\w+)/.exec(wanted)?.[1] ?? wanted });
-  const href = contact && recipientHref(contact);
-  return contact === undefined || href === undefined
-    ? undefined
-    : { what: "Person", name: formatContactName(contact), href };
+function Group({ view, group: { kind, total, results }, part }: GroupProps): VNode {
+  const [heading, icon] = KINDS[kind];
+  const count = results.length === total ? "" : `${results.length} of ${grouped(total)}`;
+  const id = `found-${kind}`;
+  return (
+    <section class="card found" aria-labelledby={id}>
+      <h2 id={id}>
+        {heading}{" "}
+        {kind === "recipient" && count !== "" ? (
+          <A href={`/people?${new URLSearchParams({ search: part })}`}>{count}</A>
+        ) : (
+          <small>{count}</small>
+        )}
+      </h2>
+      <ul class="options">
+        {results.map((result) => {
+          const href = toHref(result);
+          return href === undefined ? null : (
+            <li>
+              <A class="option" href={href}>
+                <Icon name={icon} />
+                <span>
+                  <b>
+                    <Marked text={toName(view, result)} part={part} />
+                  </b>
+                  <Details result={result} />
+                </span>
+                {result.kind === "recipient" ? <small>{toStatus(result.recipient.status)}</small> : null}
+              </A>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
 }
 
-/** Finds a link by its address, with or without a scheme. */
-function linkCalled(view: View<"clicks" | "referrers">, wanted: string): Found | undefined {
-  if (splitLink(wanted).includes("")) return undefined;
-  const link = toLinkKey(wanted);
-  const isKnown = view.state("clicks").links.has(link) || view.state("referrers").links.has(link);
-  return isKnown ? { what: "Link", name: link, href: hrefForLink(link) } : undefined;
+function toStatus(status: string): string {
+  return status === "open" ? "not contacted yet" : toSpaces(status);
 }
 
-function eventAt(view: View, wanted: string): Found | undefined {
-  const position = /^\d{1,15}$/.test(wanted) ? Number(wanted) : 0;
-  if (position < 1 || position > view.position) return undefined;
-  return { what: "Event", name: `at position ${grouped(position)}`, href: eventHref(position) };
+function Details({ result }: { readonly result: SearchResult }): VNode | null {
+  if (result.kind !== "recipient" || result.recipient.attemptedAt === undefined) return null;
+  const { variant, attemptedAt } = result.recipient;
+  return (
+    <small>
+      {variant === undefined ? "Message" : `Variant ${variant}`} · <Time at={attemptedAt} />
+    </small>
+  );
 }
 
-async function withId(view: View<"runs">, id: string): Promise<Found | undefined> {
-  const reading = toReading(view);
-  if ((await findRunStart(reading, id)) !== undefined)
-    return { what: "Run", name: formatRun(view, id), href: runHref(id) };
-  const event = await findEventNear(reading, id);
-  return event && { what: "Event", name: id, href: eventHref(event.position) };
+/** A name with the part of it that was searched for marked. */
+function Marked({ text, part }: { readonly text: string; readonly part: string }): VNode {
+  const at = part === "" ? -1 : text.toLowerCase().indexOf(part);
+  if (at === -1) return <bdi>{text}</bdi>;
+  return (
+    <bdi>
+      {text.slice(0, at)}
+      <mark>{text.slice(at, at + part.length)}</mark>
+      {text.slice(at + part.length)}
+    </bdi>
+  );
+}
+
+function toName(view: View<"runs">, result: SearchResult): string {
+  switch (result.kind) {
+    case "recipient":
+      return formatContactName(result.recipient);
+    case "run":
+      return nameRun(view.state("runs"), result.runId);
+    case "template":
+      return result.name;
+    case "link":
+      return result.link;
+    case "event":
+      return result.id ?? `Position ${grouped(result.position)}`;
+  }
+}
+
+/** Returns the page of a search result. Undefined if it has no page. */
+function toHref(result: SearchResult): `/${string}` | undefined {
+  switch (result.kind) {
+    case "recipient":
+      return recipientHref(result.recipient);
+    case "run":
+      return runHref(result.runId);
+    case "template":
+      return "/results";
+    case "link":
+      return hrefForLink(result.link);
+    case "event":
+      return eventHref(result.position);
+  }
 }

@@ -1,40 +1,37 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
-import { type CellNote, describeCellNote } from "../../recipients/file/cell-notes.ts";
-import { SENT_BYTES_MAX, SENT_SUPPRESSIONS_BYTES_MAX } from "../../recipients/file/format.ts";
-import { ActionForm, ConfirmedAction, Field, Select } from "../parts/action-form.tsx";
+import { ConfirmedAction, FileField, Select } from "../parts/action-form.tsx";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { join, other } from "../../history/words/sentence.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { Words } from "../parts/events.tsx";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
-import { consolePage, type ConsolePage, type View } from "../page-context.ts";
+import { ImportForm, type Preview } from "./import-preview.tsx";
+import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
 
-/** Most rows listed of each kind; the first ones show what is wrong with the file. */
+/** Maximum number of rows listed for each kind of fault; the first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
-/** Rows of a file that could not be used. Their values are other people's texts. */
+/** Rows of an imported file that could not be used. Their values are other people's texts. */
 interface RefusedRows {
   readonly refused: number;
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
 }
 
-/** Cells that were not read as they stand. */
+/** Cells of an imported file that were read otherwise than they are written. */
 interface NotedCells {
   readonly noted_cells: number;
-  readonly notes: readonly CellNote[];
+  /** Sentences about the cells, one for each kind. */
+  readonly notes: readonly string[];
 }
 
-/** The result of a list of suppressions, as the API answers it. */
-interface SuppressionsReport extends RefusedRows, NotedCells {
+/** Result of importing a list of suppressions, as the API answers it. */
+export interface SuppressionsReport extends RefusedRows, NotedCells {
   readonly added: number;
   readonly repeated: number;
 }
 
-/** The result of a file of recipients, as the API answers it. */
-interface ImportReport extends RefusedRows, NotedCells {
+/** Result of importing a file of recipients, as the API answers it. */
+export interface ImportReport extends RefusedRows, NotedCells {
   readonly added: number;
   readonly updated: number;
   readonly without_consent: number;
@@ -45,11 +42,39 @@ interface ImportReport extends RefusedRows, NotedCells {
   readonly duplicate_rows: readonly { readonly line: number; readonly of: number }[];
 }
 
-/** The result of an import. It is recorded nowhere, so it is shown in place of the page and never refreshed. */
+interface ImportPageContent {
+  /** Preview of the chosen file. Undefined before a file is chosen. */
+  readonly preview?: Preview;
+  /** Reason why the chosen file cannot be used. */
+  readonly notice?: Notice;
+}
+
+/** Page on which an operator chooses a file of recipients, looks at what it would do, and imports it. */
+export function importPage(content: ImportPageContent = {}): ConsolePage {
+  return consolePage({
+    reads: ["account"],
+    render: (view) => (
+      <ConsoleDocument title="Import" path="/people" view={view} isStill>
+        <p>
+          <A href="/people">People</A>
+        </p>
+        <h1>Import</h1>
+        {view.formToken === undefined ? <p class="empty">Nothing can be imported here.</p> : null}
+        <ImportForm view={view} {...content} />
+        {content.preview === undefined ? <SuppressionsForm view={view} /> : null}
+      </ConsoleDocument>
+    ),
+  });
+}
+
+/**
+ * Page with the result of importing recipients. The result is recorded nowhere, so it replaces the page and is never
+ * refreshed.
+ */
 export function importReportPage(report: ImportReport): ConsolePage {
   const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;
   return consolePage({
-    reads: ["account", "runs"],
+    reads: ["account"],
     render: (view) => (
       <ConsoleDocument title="Import" path="/people" view={view} isStill>
         <h1>Import</h1>
@@ -74,13 +99,12 @@ export function importReportPage(report: ImportReport): ConsolePage {
         {fields.length === 0 ? null : (
           <p>
             Template fields:{" "}
-            <Words
-              view={view}
-              sentence={join(
-                fields.map((name) => [other(name)]),
-                ", ",
-              )}
-            />
+            {fields.map((name, at) => (
+              <>
+                {at === 0 ? "" : ", "}
+                <bdi>{name}</bdi>
+              </>
+            ))}
             .
           </p>
         )}
@@ -95,7 +119,7 @@ export function importReportPage(report: ImportReport): ConsolePage {
   });
 }
 
-/** The result of an import of suppressions. It is recorded nowhere either. */
+/** Page with the result of importing suppressions. The result is recorded nowhere. */
 export function suppressionsReportPage(report: SuppressionsReport): ConsolePage {
   const { added, repeated, refused } = report;
   return consolePage({
@@ -140,7 +164,7 @@ function Noted({ noted_cells: count, notes }: NotedCells): VNode | null {
       <ul>
         {notes.map((note) => (
           <li>
-            <bdi>{describeCellNote(note)}</bdi>
+            <bdi>{note}</bdi>
           </li>
         ))}
       </ul>
@@ -164,26 +188,8 @@ function Duplicates({ duplicates, duplicate_rows: rows }: ImportReport): VNode |
   );
 }
 
-/** The form that imports a file of recipients, chosen in the browser. */
-export function ImportForm({ view }: { readonly view: View }): VNode | null {
-  if (view.formToken === undefined) return null;
-  return (
-    <Section id="import" title="Import people">
-      <p class="quiet" id="import-says">
-        A CSV, JSON or JSON Lines file of up to {SENT_BYTES_MAX / 2 ** 20} MiB, with the columns username (or handle)
-        and/or id, name, basis, consent_at, consent_source, consent_text, tracking, tracking_at, tracking_source and
-        tracking_text; all other columns become template fields. Known people are updated; what the file has no column
-        for stays as it is.
-      </p>
-      <ActionForm view={view} back="/people" action="/console/recipients" sendsFile>
-        <FileField describedBy="import-says" /> <DatesField /> <button class="primary">Import</button>
-      </ActionForm>
-    </Section>
-  );
-}
-
 /** The form that imports a list of suppressions, and links that export it. */
-export function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
+function SuppressionsForm({ view }: { readonly view: View }): VNode | null {
   if (view.formToken === undefined) return null;
   return (
     <Section id="suppressions" title="Suppression list">
@@ -197,8 +203,8 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
         says={
           <span id="suppressions-says">
             <b>The people in the file never get a message again, even after another import. This cannot be undone.</b> A
-            CSV, JSON or JSON Lines file of up to {SENT_SUPPRESSIONS_BYTES_MAX / 2 ** 20} MiB, with the columns username
-            (or handle), id and/or hash, reason and suppressed_at.
+            CSV, JSON or JSON Lines file of up to {view.settings.limits.suppressionsBytes / 2 ** 20} MiB, with the
+            columns username (or handle), id and/or hash, reason and suppressed_at.
           </span>
         }
       >
@@ -218,7 +224,7 @@ export function SuppressionsForm({ view }: { readonly view: View }): VNode | nul
   );
 }
 
-const ORDERS: Readonly<Record<DateOrder, string>> = {
+const DATE_ORDERS = {
   dmy: "day first (dmy)",
   mdy: "month first (mdy)",
 };
@@ -228,22 +234,9 @@ function DatesField(): VNode {
     <Select
       name="dates"
       label="Dates such as 3/2/2026"
-      values={DATE_ORDERS}
-      inWords={(order) => ORDERS[order]}
+      values={Object.keys(DATE_ORDERS) as readonly (keyof typeof DATE_ORDERS)[]}
+      inWords={(order) => DATE_ORDERS[order]}
       none="are refused"
-    />
-  );
-}
-
-function FileField({ describedBy }: { readonly describedBy: string }): VNode {
-  return (
-    <Field
-      label="File"
-      type="file"
-      name="file"
-      accept=".csv,.tsv,.txt,.json,.jsonl,.ndjson"
-      required
-      aria-describedby={describedBy}
     />
   );
 }

@@ -1,50 +1,29 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
-import { quarterAt, type Quarters } from "../../../projections/quarters.ts";
-import { COUNTED_LINKS_MAX } from "../../../projections/recent-links.ts";
-import { noClicks, type SuspectedCounts } from "../../../projections/suspected.ts";
-import { msOf } from "../../../projections/time.ts";
-import { streamsOfLink } from "../../history/history.ts";
-import { linkKey } from "../../../projections/sent-links.ts";
-import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
-import { canonicalAddress } from "../../platform/ip-address.ts";
+import { LINK_LIST_COLUMNS, readLinkList, readLinkPage, readSentTo } from "../../history/link-clicks.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { EventList, LinkName } from "../parts/events.tsx";
+import { EventList, LinkName, RecipientLink, Words } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
-import { renderSentTo } from "../parts/link-recipients.tsx";
 import { Time } from "../parts/time.tsx";
-import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { consolePage, newestEvents, type View } from "../page-context.ts";
-import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
+import { readListPage, readSort } from "../sorted-page.ts";
+import { consolePage, type View } from "../page-context.ts";
+import { breakable, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
 import { A } from "../parts/link.tsx";
 
-/** Rows of one page of a list. */
+/** Number of rows on one page of a list. */
 const LINKS_SHOWN = 100;
 
-/** Clicks that the page of a link lists one by one. */
-const CLICKS_SHOWN = 20;
-
-/** Newest clicks that the page of a link reads: it must not take longer the older the link is. */
-const LINK_CLICKS_READ_MAX = 5_000;
-
-const LINK_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
-type LinkColumn = (typeof LINK_COLUMNS)[number];
-
-/** Every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
+/** Page of every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
 export const linksPage = consolePage({
   reads: ["account", "clicks", "suspected"],
   render: renderLinks,
 });
 
 function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
-  const { all, others, quarters } = view.state("suspected");
-  const sort = readSort(view, LINK_COLUMNS, { by: "last", order: "descending" });
-  const sorted = createSortedPage(sort.order, readPlace(view), LINKS_SHOWN);
-  for (const link of view.state("clicks").links.keys()) sorted.add(valueIn(view, link, sort.by), link);
-  const { keys, next } = sorted.end();
-  const links = keys.flatMap((link) => findRow(view, link) ?? []);
+  const sort = readSort(view, LINK_LIST_COLUMNS, { by: "last", order: "descending" });
+  const { links, next, all, others, countedMax, quarters } = readLinkList(view, readListPage(view, sort, LINKS_SHOWN));
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
     head("link", "link", "ascending", "breakable"),
@@ -57,8 +36,8 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
     <ConsoleDocument title="Links" path="/links" view={view}>
       <h1>Links</h1>
       <p>
-        {countInWords(all.clicks - all.suspected, "click")} by people, {grouped(all.suspected)} suspected to be X
-        itself, {grouped(all.bots)} by bots.
+        {countInWords(all.people, "click")} by people, {grouped(all.suspected)} suspected to be X itself,{" "}
+        {grouped(all.bots)} by bots.
       </p>
       <RangePicker view={view} path="/links" />
       <ClicksChart view={view} unit="day" quarters={quarters} />
@@ -70,9 +49,9 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
         <Table
           label="Links"
           columns={columns}
-          rows={links.map(({ link, clicks, suspected, bots, last }) => [
+          rows={links.map(({ link, people, suspected, bots, last }) => [
             <LinkName link={link} />,
-            clicks - suspected,
+            people,
             suspected,
             bots,
             <Time at={last} />,
@@ -80,10 +59,10 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
           isTall
         />
       )}
-      {others.clicks + others.bots === 0 ? null : (
+      {others.people + others.bots === 0 ? null : (
         <p>
-          {grouped(others.clicks)} more clicks by people and {grouped(others.bots)} by bots are of links that were not
-          clicked for long: {grouped(COUNTED_LINKS_MAX)} links are counted one by one.
+          {grouped(others.people)} more clicks by people and {grouped(others.bots)} by bots are of links that were not
+          clicked for long: {grouped(countedMax)} links are counted one by one.
         </p>
       )}
       <ListPages view={view} path="/links" rows="links" next={next} />
@@ -92,15 +71,7 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
   );
 }
 
-/** The value by which a link is sorted. */
-function valueIn(view: View<"clicks" | "suspected">, link: string, by: LinkColumn): string {
-  if (by === "link") return link;
-  if (by === "last") return toSortValue(view.state("clicks").links.get(link)?.last_position ?? 0);
-  const { clicks = 0, suspected = 0, bots = 0 } = view.state("suspected").links.get(link) ?? {};
-  return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
-}
-
-/** One link: its clicks over time, its visitors, and the recipients of its messages. */
+/** Page of one link: its clicks over time, its visitors, and the recipients of its messages. */
 export const linkPage = consolePage({
   reads: ["account", "clicks", "contacts", "referrers", "results", "runs", "suspected"],
   render: renderLink,
@@ -110,37 +81,33 @@ async function renderLink(
   view: View<"account" | "clicks" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
 ): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
-  const link = linkKey(domain, short_code);
-  const streams = streamsOfLink(view.state("clicks"), link);
-  const clicks = await readNewest(view, streams, LINK_CLICKS_READ_MAX + 1);
-  const { quarters, visitors } = summed(clicks.slice(0, LINK_CLICKS_READ_MAX));
-  const row = findRow(view, link);
+  const { link, streams, counts, newest, readMax, visitors, quarters } = await readLinkPage(view, domain, short_code);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
         <bdi>{link}</bdi>
       </h1>
-      {row === undefined ? (
+      {counts === undefined ? (
         <p class="empty">No click of this link is counted by itself.</p>
       ) : (
         <p>
-          {countInWords(row.clicks - row.suspected, "click")} by people, {grouped(row.suspected)} suspected,{" "}
-          {grouped(row.bots)} by bots; first <Time at={row.first} />, last <Time at={row.last} />.
+          {countInWords(counts.people, "click")} by people, {grouped(counts.suspected)} suspected,{" "}
+          {grouped(counts.bots)} by bots; first <Time at={counts.first} />, last <Time at={counts.last} />.
         </p>
       )}
-      {clicks.length === 0 ? null : (
+      {newest.length === 0 ? null : (
         <>
           <p>
             {countInWords(visitors, "different visitor")} (address and user agent)
-            {clicks.length > LINK_CLICKS_READ_MAX ? ` among the newest ${grouped(LINK_CLICKS_READ_MAX)} clicks` : ""}.
+            {readMax === undefined ? "" : ` among the newest ${grouped(readMax)} clicks`}.
           </p>
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
         </>
       )}
-      {await renderSentTo(view, domain, short_code)}
-      {clicks.length === 0 ? null : (
+      {await renderSentTo(view, link)}
+      {newest.length === 0 ? null : (
         <Section id="newest" title="Newest clicks">
-          <EventList view={view} events={clicks.slice(0, CLICKS_SHOWN)} />
+          <EventList view={view} events={newest} />
           <p>
             {streams.map((stream, at) => (
               <>
@@ -157,38 +124,45 @@ async function renderLink(
   );
 }
 
-/** The newest events of several streams, the newest first. */
-async function readNewest(view: View, streams: readonly string[], limit: number): Promise<readonly Recorded[]> {
-  const events = await Promise.all(streams.map((stream) => newestEvents(view, { stream, limit })));
-  return events
-    .flat()
-    .sort((one, other) => other.position - one.position)
-    .slice(0, limit);
+/** Renders the recipients and messages with which a link was sent: its clicks may come from them. */
+async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "runs">, link: string): Promise<VNode> {
+  const found = await readSentTo(view, link);
+  return (
+    <Section id="sent-to" title="Sent to">
+      {found === undefined ? (
+        <p class="empty">It was in none of the messages that links are known of.</p>
+      ) : (
+        <>
+          <p>
+            <Words view={view} sentence={found.summary} />
+          </p>
+          <Recipients found={found} />
+        </>
+      )}
+    </Section>
+  );
 }
 
-/** Counts the clicks of one link by quarter of an hour, and their visitors. `clicks` has the newest first. */
-function summed(clicks: readonly Recorded[]) {
-  const quarters: Quarters<SuspectedCounts> = new Map();
-  const visitors = new Set<string>();
-  // Counts the oldest first: if there are too many quarters, the one that was counted first is dropped.
-  for (const { type, time, data } of clicks.toReversed()) {
-    if (type !== "LinkClicked") continue;
-    quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
-    if (!data.bot) visitors.add(JSON.stringify([data.ip && canonicalAddress(data.ip), data.user_agent]));
-  }
-  return { quarters, visitors: visitors.size };
+function Recipients({ found }: { readonly found: NonNullable<Awaited<ReturnType<typeof readSentTo>>> }): VNode {
+  const { sent, messages, isHidden } = found;
+  if (isHidden) return <p>Its recipient did not grant tracking, so they are not named beside the clicks.</p>;
+  return (
+    <>
+      {sent.length < messages ? <p>The newest {grouped(sent.length)}:</p> : null}
+      <Table
+        label="People it was sent to"
+        columns={[...breakable("person", "variant"), "when"]}
+        rows={sent.map(({ time, recipient, name, variant }) => [
+          <RecipientLink recipient={recipient} name={name} />,
+          <bdi>{variant}</bdi>,
+          <Time at={time} />,
+        ])}
+      />
+    </>
+  );
 }
 
-/** The counts of `domain/short_code`. Undefined if it was never clicked, or is counted among others. */
-function findRow(view: View<"clicks" | "suspected">, link: string) {
-  const counted = view.state("clicks").links.get(link);
-  if (counted === undefined) return undefined;
-  const { clicks, bots, first, last } = counted;
-  const suspected = view.state("suspected").links.get(link)?.suspected ?? 0;
-  return { link, clicks, bots, first, last, suspected };
-}
-
-/** Erases the clicks of one address, for a visitor who asks for that and gives their address. */
+/** Form that erases the clicks of one IP address, for a visitor who asks for that and gives their address. */
 function ForgetClicks({ view }: { readonly view: View }): VNode | null {
   return (
     <ConfirmedAction

@@ -1,47 +1,46 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { EVENT_TYPES } from "../../../events/catalog.ts";
-import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
-import { countPeopleAt } from "../../../projections/contacts.ts";
-import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
-import { noMessages } from "../../../projections/timeline.ts";
-import { type ResultRate, sumMessages } from "../../history/results.ts";
-import { formatPercent } from "../../history/results-format.ts";
+import { readChannels } from "../../delivery/backlog.ts";
+import { readNews } from "../../history/activity.ts";
+import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/figures.ts";
+import { RESULT_DAYS_SHOWN } from "../../history/read-results.ts";
+import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
 import { showQuota } from "../../outreach/outreach.operations.ts";
-import { isoTime } from "../../platform/clock.ts";
-import { ActionForm } from "../parts/action-form.tsx";
-import { BarChart } from "../parts/charts.tsx";
-import { ClicksChart, RangePicker, readBars } from "../parts/time-charts.tsx";
-import { ChannelStatus } from "../parts/channel-status.tsx";
-import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
+import { BarChart, type BoundedRate } from "../parts/charts.tsx";
+import { ClicksChart, describePeriods, RangePicker, readPeriods } from "../parts/time-charts.tsx";
+import { AttentionList, DecidedList } from "../parts/attention.tsx";
+import { ChannelLine } from "../parts/channel-status.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { DAYS_SHOWN, Figure, lastDays } from "./results.tsx";
-import { Lines, ROUTINE, toLines } from "../parts/news.tsx";
+import { Figure } from "./results.tsx";
+import { NewsDays } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
-import { Time } from "../parts/time.tsx";
-import { consolePage, askOperation, newestEvents, type View } from "../page-context.ts";
+import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
+import { consolePage, askOperation, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
-import { A } from "../parts/link.tsx";
+import { A, ImportLink } from "../parts/link.tsx";
 
-/** Events read for the newest lines: many clicks and deliveries become one line. */
-const NEWEST_READ = 200;
 const NEWEST_LINES = 12;
+
+/** Most items that need attention on the overview; their page has all. */
+const ATTENTION_SHOWN = 3;
 
 /** The run of today, what needs attention, and the newest events. */
 export const overviewPage = consolePage({
-  reads: ["account", "deliveries", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
+  reads: ["account", "deliveries", "news", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
   render: renderOverview,
 });
 
 async function renderOverview(
-  view: View<"account" | "deliveries" | "quota" | "results" | "run" | "runs" | "stats" | "suspected" | "timeline">,
+  view: View<
+    "account" | "deliveries" | "news" | "quota" | "results" | "run" | "runs" | "stats" | "suspected" | "timeline"
+  >,
 ): Promise<VNode> {
   const run = await runCard(view);
-  const inDoubt = [...view.state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
-  const attention = needsAttention(view, inDoubt);
-  const types = EVENT_TYPES.filter((type) => !ROUTINE.includes(type));
-  const events = await newestEvents(view, { types, limit: NEWEST_READ });
+  const totals = await readTotals(view);
+  const open = await readOpenItems(view, view.settings, view.live);
+  const news = await readNews(view, { timezone: view.settings.timezone, limit: NEWEST_LINES });
   return (
     <ConsoleDocument
       title="reachlog"
@@ -49,23 +48,26 @@ async function renderOverview(
       view={view}
       changes={view.asOf === undefined ? null : <ChangesSince view={view} />}
     >
-      <h1>Overview</h1>
+      <div class="head">
+        <h1>Overview</h1>
+        {view.formToken === undefined ? null : (
+          <p class="actions">
+            <ImportLink look="button" label="Import people…" />
+          </p>
+        )}
+      </div>
       <SetupLeft view={view} />
       <SinceLastVisit view={view} />
+      {open.length === 0 ? null : (
+        <Section id="attention" title={<AttentionTitle count={open.length} />} class="card attention">
+          <AttentionList view={view} back="/" items={open.slice(0, ATTENTION_SHOWN)} />
+        </Section>
+      )}
       <div class="columns">
         {run}
         {await renderQuota(view)}
       </div>
-      {attention.length === 0 ? null : (
-        <Section id="attention" title="Needs attention" class="card attention">
-          <ul>
-            {attention.map((sentence) => (
-              <li>{sentence}</li>
-            ))}
-          </ul>
-        </Section>
-      )}
-      {await renderFigures(view, inDoubt)}
+      <Totals totals={totals} />
       <RangePicker view={view} path="/" />
       <div class="charts">
         <MessagesChart view={view} />
@@ -73,37 +75,67 @@ async function renderOverview(
       </div>
       <div class="columns">
         <Section id="newest" title="Newest events">
-          <Lines view={view} lines={toLines(events).slice(0, NEWEST_LINES)} />
+          <NewsDays view={view} news={{ ...news, summed: [] }} />
           <p>
             <A href="/activity">All activity</A>
           </p>
         </Section>
-        <Channels view={view} />
+        {await renderChannels(view)}
       </div>
       {await instances(view)}
     </ConsoleDocument>
   );
 }
 
+function AttentionTitle({ count }: { readonly count: number }): VNode {
+  return (
+    <>
+      Needs attention <span class="badge bad">{grouped(count)}</span> <A href="/attention">Show all</A>
+    </>
+  );
+}
+
+/** All that waits for an operator, and what one decided in the last minutes. */
+export const attentionPage = consolePage({
+  reads: ["account", "deliveries", "run", "runs"],
+  async render(view) {
+    const { open, decided } = await readAttention(view, view.settings, view.live);
+    const left =
+      open.length === 0 ? "Nothing needs you." : `${countInWords(open.length, "open item")}, most severe first.`;
+    return (
+      <ConsoleDocument title="Needs attention" view={view}>
+        <div>
+          <h1>Needs attention</h1>
+          <p class="quiet">{left}</p>
+        </div>
+        <Section id="open" title={<span class="unseen">Open</span>} class="card attention">
+          {open.length === 0 ? (
+            <p class="empty">No dead letters, nothing in doubt, and all channels deliver.</p>
+          ) : (
+            <AttentionList view={view} back="/attention" items={open} />
+          )}
+        </Section>
+        {decided.length === 0 ? null : (
+          <Section id="decided" title="Decided in the last minutes" class="card attention">
+            <DecidedList view={view} items={decided} />
+          </Section>
+        )}
+      </ConsoleDocument>
+    );
+  },
+});
+
 interface Viewed {
   readonly view: View<"account" | "deliveries" | "timeline">;
 }
 
-/** The figures of the overview, then and now. */
-function ChangesSince({
-  view: { state, stateNow, position },
-}: {
-  readonly view: View<"deliveries" | "stats" | "suspected">;
-}): VNode {
-  const contacts = stateNow("contacts");
-  const then = readFigures(state, countPeopleAt(contacts, position));
-  const now = readFigures(stateNow, contacts.people.size);
+/** Figures of the overview at the moment of the page, and now. */
+function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "suspected"> }): VNode {
   return (
     <section class="changes" aria-labelledby="since">
       <b id="since">What changed since:</b>
       <ul>
-        {then.map(([label, before], at) => {
-          const after = now[at]?.[1] ?? 0;
+        {readChangedFigures(view).map(({ label, before, after }) => {
           const change = after - before;
           return (
             <li>
@@ -117,29 +149,11 @@ function ChangesSince({
           );
         })}
       </ul>
-      <a href={`/activity?from=${position + 1}`} data-moment>
+      <a href={`/activity?from=${view.position + 1}`} data-moment>
         What happened since
       </a>
     </section>
   );
-}
-
-/** The caller counts the recipients, because their list takes long to open. */
-function readFigures(
-  state: View<"deliveries" | "stats" | "suspected">["state"],
-  recipients: number,
-): readonly (readonly [label: string, count: number])[] {
-  const { sent, skipped, failed } = state("stats");
-  const { clicks, suspected } = state("suspected").all;
-  const channels = channelsOf(state("deliveries"));
-  return [
-    ["Sent", sent],
-    ["Skipped", skipped],
-    ["Failed", failed],
-    ["Clicks by people", clicks - suspected],
-    ["Dispatches", channels.reduce((sum, [, { dispatched }]) => sum + dispatched, 0)],
-    ["Recipients", recipients],
-  ];
 }
 
 /** Names the setup steps that are left; renders nothing once a run can start. */
@@ -163,7 +177,7 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
   return (
     <p>
       <A href={`/activity?show=news&from=${lastVisit.position + 1}`}>What happened since you were here</A>{" "}
-      <Time at={isoTime(lastVisit.at)} />.
+      <Time at={toIso(lastVisit.at)} />.
     </p>
   );
 }
@@ -171,43 +185,49 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
 async function renderQuota(view: View<"quota">): Promise<VNode> {
   const { used, limit, resets_at } = await askOperation(view, showQuota, {});
   return (
-    <Card title="Today's quota">
+    <Card
+      title={view.asOf === undefined ? "Today's quota" : `Quota of ${formatTime(view.now, "date", readTimes(view))}`}
+    >
       <p class="figure">
         {grouped(used)} <small>of {grouped(limit)} messages</small>
       </p>
-      <meter min={0} max={limit} value={Math.min(used, limit)} aria-label="Messages used of today's quota" />
+      <meter min={0} max={limit} value={Math.min(used, limit)} aria-label="Messages used of the day's quota" />
       {resets_at === null ? null : (
         <p>
-          Starts again at <Time at={resets_at} isExact />.
+          Starts again at <Time at={resets_at} />.
         </p>
       )}
     </Card>
   );
 }
 
+interface TotalsProps {
+  readonly totals: Awaited<ReturnType<typeof readTotals>>;
+}
+
 /** The counts of messages by outcome, each with a link to its recipients or events, and the rates of the last days. */
-async function renderFigures(view: View<"results" | "stats">, inDoubt: number): Promise<VNode> {
-  const { sent, skipped, failed } = view.state("stats");
-  const { figures, previous } = await sumMessages(view.state("results"), lastDays(view.now));
+function Totals({ totals: { sent, skipped, failed, inDoubt, recent } }: TotalsProps): VNode {
+  const { figures, previous } = recent;
   const { replied, tracked, reply_rate, click_rate } = figures;
   return (
     <dl class="card figures" aria-label="All messages">
-      <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)} />
-      <Figure title="Skipped" href="/activity?type=DirectMessageSkipped" value={grouped(skipped)} />
-      <Figure title="Failed" href="/activity?type=DirectMessageFailed" value={grouped(failed)} />
-      <Figure title="In doubt" href="/people?status=in_doubt" value={grouped(inDoubt)} />
+      <Figure title="Sent" href="/activity?type=DirectMessageSent" value={grouped(sent)}>
+        <A href="/activity?type=DirectMessageSkipped">{grouped(skipped)} skipped</A>,{" "}
+        <A href="/activity?type=DirectMessageFailed">{grouped(failed)} failed</A>,{" "}
+        <A href="/people?status=in_doubt">{grouped(inDoubt)} in doubt</A>
+      </Figure>
       <Figure title="Replied" href="/results" {...rateInWords(reply_rate, previous?.reply_rate)}>
-        {grouped(replied)} of {grouped(figures.sent)} sent in {DAYS_SHOWN} days
+        {grouped(replied)} of {grouped(figures.sent)} sent in {RESULT_DAYS_SHOWN} days
       </Figure>
       <Figure title="Clicked" href="/results" {...rateInWords(click_rate, previous?.click_rate)}>
-        {grouped(tracked.clicked)} of {grouped(tracked.recipients)} tracked in {DAYS_SHOWN} days
+        {grouped(tracked.clicked)} of {grouped(tracked.recipients)} tracked in {RESULT_DAYS_SHOWN} days
       </Figure>
     </dl>
   );
 }
 
 /** A rate, and its change against the days before. */
-function rateInWords(rate: ResultRate | null, before: ResultRate | null | undefined) {
+function rateInWords(rate: BoundedRate | null, before: BoundedRate | null | undefined) {
   const value = rate === null ? "–" : formatPercent(rate.rate);
   if (rate === null || before == null) return { value };
   const points = (rate.rate - before.rate) * 100;
@@ -215,13 +235,8 @@ function rateInWords(rate: ResultRate | null, before: ResultRate | null | undefi
 }
 
 function MessagesChart({ view }: Viewed): VNode {
-  const { quarters } = view.state("timeline");
-  const { words, unit, bars } = readBars(view, {
-    unit: "day",
-    quarters,
-    none: noMessages,
-    toCounts: ({ sent, skipped, failed }) => ({ sent, skipped, failed }),
-  });
+  const periods = readPeriods(view, "day");
+  const bars = countMessagePeriods(view, periods);
   const series = [
     { kind: "sent", name: "sent", color: 1 },
     { kind: "skipped", name: "skipped", color: 3 },
@@ -229,33 +244,26 @@ function MessagesChart({ view }: Viewed): VNode {
   ] as const;
   return (
     <BarChart
-      title={`Messages per ${words}`}
+      title={`Messages per ${describePeriods(view, periods, bars)}`}
       series={series}
       bars={bars}
-      empty={`No message was sent, skipped or failed in these ${unit}s.`}
+      empty={`No message was sent, skipped or failed in these ${periods.unit}s.`}
     />
   );
 }
 
-function Channels({ view }: Viewed): VNode {
+async function renderChannels(view: View<"deliveries">): Promise<VNode> {
+  const channels = await readChannels(view);
   return (
-    <Section id="channels" title="Channels">
-      <ul class="rows">
-        {channelsOf(view.state("deliveries")).map(([name, channel]) => (
-          <li>
-            <h3>
-              <A href={`/deliveries?channel=${name}`}>{name}</A>
-            </h3>
-            <p>
-              <ChannelStatus view={view} name={name} />
-            </p>
-            <p class="quiet">
-              {grouped(channel.dispatched)} delivered, {grouped(pendingOf(channel))} pending, {grouped(channel.skipped)}{" "}
-              skipped
-            </p>
-          </li>
+    <Section id="channels" title="Channels" class="card">
+      <ul>
+        {channels.map((channel) => (
+          <ChannelLine view={view} channel={channel} />
         ))}
       </ul>
+      <p>
+        <A href="/deliveries">Deliveries</A>
+      </p>
     </Section>
   );
 }
@@ -282,66 +290,4 @@ async function instances({ live }: View): Promise<VNode | null> {
       />
     </Section>
   );
-}
-
-function needsAttention(view: View<"account" | "deliveries">, inDoubt: number): readonly VNode[] {
-  const { verified } = view;
-  const { user, authorized } = view.state("account");
-  const skewMs = view.live?.skewMs() ?? 0;
-  const held = view.asOf === undefined && view.hasNow("contacts") ? view.stateNow("contacts").held : 0;
-  const sentences = [
-    verified?.data.result === "broken" && (
-      <>
-        <A href="/activity">The log is broken</A>: <bdi>{verified.data.fault}</bdi>.
-      </>
-    ),
-    isSkewed(skewMs) && (
-      <>
-        No run starts: {skewInWords(skewMs)}; {SKEW_REMEDY}.
-      </>
-    ),
-    user !== null && !authorized && (
-      <>
-        X no longer accepts the authorization of <bdi>@{user.username}</bdi>: <A href="/social/auth">authorize again</A>
-        .
-      </>
-    ),
-    held > 0 && (
-      <>
-        <A href="/people?status=held">{countInWords(held, "reply", "replies")}</A> may ask to be left alone: nothing is
-        sent until you decide.
-      </>
-    ),
-    inDoubt > 0 && (
-      <>
-        {countInWords(inDoubt, "message is", "messages are")} in doubt: <code>reachlog outreach reconcile</code> looks
-        them up.
-      </>
-    ),
-    ...channelsOf(view.state("deliveries")).flatMap(([name, { suspended, dead, in_doubt }]) => [
-      suspended !== null && (
-        <>
-          <A href={`/deliveries?channel=${name}`}>{name} is suspended</A>: <bdi>{suspended.detail}</bdi>.{" "}
-          <code>reachlog deliveries resume {name}</code> starts it again.
-          <ActionForm view={view} back="/" action="/console/deliveries/resume" fields={{ channel: name }}>
-            <button>Resume {name}</button>
-          </ActionForm>
-        </>
-      ),
-      dead > 0 && (
-        <>
-          {name} has <A href={`/deliveries?channel=${name}#letters`}>{countInWords(dead, "dead letter")}</A>.
-        </>
-      ),
-      in_doubt > 0 && (
-        <>
-          <A href={`/deliveries?channel=${name}#in-doubt`}>
-            {countInWords(in_doubt, "dispatch", "dispatches")} to {name}
-          </A>{" "}
-          may or may not have arrived.
-        </>
-      ),
-    ]),
-  ];
-  return sentences.filter((sentence) => sentence !== false);
 }

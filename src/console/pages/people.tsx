@@ -1,40 +1,33 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { Basis } from "../../../events/outreach.ts";
-import type { Contact } from "../../../projections/contacts.ts";
-import { peopleAt } from "../../../projections/rewind-contacts.ts";
-import { MomentFolding } from "../../projector/log-reader.ts";
-import { inTimeSlices } from "../../platform/time-slices.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { ConsoleDocument } from "../document.tsx";
-import { ImportForm, SuppressionsForm } from "./import.tsx";
-import { RecipientLink } from "../parts/events.tsx";
-import { Badge, type BadgeState } from "../parts/icon.tsx";
 import {
   BASES,
-  effectiveBasis,
-  parseFilter,
-  findPeople,
   ORIGINS,
   PEOPLE_COLUMNS,
+  readPeople,
   SHOWN_STATUSES,
   SKIP_REASONS,
-  toShownStatus,
   type FoundPeople,
   type Origin,
   type PeopleFilter,
+  type ShownContact,
   type ShownStatus,
-} from "../people-filter.ts";
+} from "../../recipients/list-recipients.ts";
+import { ConsoleDocument } from "../document.tsx";
+import type { RecipientNames } from "../hrefs.ts";
+import { RecipientLink } from "../parts/events.tsx";
+import { Badge, type BadgeState } from "../parts/icon.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { Time } from "../parts/time.tsx";
-import { listHref, readPlace, readSort } from "../sorted-page.ts";
-import { consolePage, type DisclosingPage, type View } from "../page-context.ts";
+import { listHref, readListPage, readSort } from "../sorted-page.ts";
+import { consolePage, readChoice, readText, type DisclosingPage, type View } from "../page-context.ts";
 import { createSortedHeads, ListPages, Table } from "../parts/table.tsx";
-import { A, PageForm } from "../parts/link.tsx";
+import { A, ImportLink, PageForm, Tabs } from "../parts/link.tsx";
 
-/** Rows of one page of the list. */
-export const PEOPLE_SHOWN = 100;
+/** Number of rows on one page of the list. */
+export const PEOPLE_SHOWN = 50;
 
 const STATUS_BADGES: Readonly<Record<ShownStatus, BadgeState>> = {
   open: ["neutral", "clock", "not contacted yet"],
@@ -46,8 +39,8 @@ const STATUS_BADGES: Readonly<Record<ShownStatus, BadgeState>> = {
   held: ["warn", "pause", "reply held"],
 };
 
-export function StatusBadge({ contact }: { readonly contact: Contact }): VNode {
-  return <Badge state={STATUS_BADGES[toShownStatus(contact)]} />;
+export function StatusBadge({ contact }: { readonly contact: ShownContact }): VNode {
+  return <Badge state={STATUS_BADGES[contact.status]} />;
 }
 
 function statusInWords(status: ShownStatus): string {
@@ -55,7 +48,7 @@ function statusInWords(status: ShownStatus): string {
   return words;
 }
 
-export const BASIS_WORDS: Readonly<Record<Basis, string>> = {
+export const BASIS_WORDS: Readonly<Record<ShownContact["basis"], string>> = {
   dm_first: "wrote first",
   opt_in: "opted in",
   none: "none",
@@ -74,37 +67,36 @@ export const peoplePage = consolePage({
 });
 
 async function renderPeople(view: View<"account" | "contacts">): Promise<DisclosingPage> {
-  const then = view.asOf === undefined ? undefined : peopleAt(() => view.stateNow("contacts"), view.position);
-  const isOfNow = view.hasNow("contacts");
-  const people = () => {
-    if (!isOfNow) return view.state("contacts").people;
-    // An import during the search may have dropped changes that the moment needs.
-    if (!view.hasNow("contacts")) throw new MomentFolding(view.position);
-    return then ?? view.stateNow("contacts").people;
-  };
-  const filter = parseFilter(view);
+  const filter = readPeopleFilter(view);
   const sort = readSort(view, PEOPLE_COLUMNS, { by: "person", order: "ascending" });
-  const after = readPlace(view);
-  const find = () => inTimeSlices(findPeople(people, filter, { sort, after, limit: PEOPLE_SHOWN }));
-  const found = await find();
-  const known = people().size;
-  const chosen = Object.keys(filter).length;
+  const listed = readListPage(view, sort, PEOPLE_SHOWN);
+  const found = await readPeople(view, filter, listed);
+  const { known } = found;
+  const chosen = Object.values(filter).filter((value) => value !== undefined).length;
   const [only, other] = found.page;
   const head = createSortedHeads(view, "/people", sort);
   const columns = [
     head("person", "person", "ascending", "breakable"),
-    head("status", "status", "ascending"),
+    head("status", "status", "ascending", "state"),
     head("basis", "basis", "ascending"),
     head("skipped for", "skipped", "ascending"),
     head("last message", "message", "descending"),
   ];
   const page = (
     <ConsoleDocument title="People" path="/people" view={view}>
-      <h1>People</h1>
+      <div class="head">
+        <h1>People</h1>
+        {view.formToken === undefined ? null : (
+          <p class="actions">
+            <A class="button" href="/people/import#suppressions">
+              Suppression list…
+            </A>
+            <ImportLink look="button primary" label="Import…" />
+          </p>
+        )}
+      </div>
       {known === 0 ? (
-        <p class="empty">
-          No people yet. Import a CSV or JSON file with <code>reachlog recipients import FILE</code>.
-        </p>
+        <p class="empty">No people yet. Import a CSV or JSON file of recipients to begin.</p>
       ) : (
         <>
           <details class="folded">
@@ -121,22 +113,32 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
           rows={found.page.map((contact) => [
             <RecipientLink recipient={contact} name={formatContactName(contact)} />,
             <StatusBadge contact={contact} />,
-            BASIS_WORDS[effectiveBasis(contact)],
+            contact.basis === "none" ? "no consent" : BASIS_WORDS[contact.basis],
             contact.skipped.join(", ").replaceAll("_", " ") || null,
             contact.attempted_at && <Time at={contact.attempted_at} />,
           ])}
           isTall
         />
       )}
-      {only === undefined || other !== undefined || after !== undefined ? null : (
+      {only === undefined || other !== undefined || listed.after !== undefined ? null : (
         <RecipientActions view={view} contact={only} back={listHref(view, "/people", {})} />
       )}
       <ListPages view={view} path="/people" rows="people" next={found.next} />
-      <ImportForm view={view} />
-      <SuppressionsForm view={view} />
     </ConsoleDocument>
   );
   return { page, disclosed: { records: found.page.length } };
+}
+
+/** Reads the filter from the page's address. */
+function readPeopleFilter(view: View): PeopleFilter {
+  return {
+    search: readText(view, "search"),
+    status: readChoice(view, "status", SHOWN_STATUSES),
+    basis: readChoice(view, "basis", BASES),
+    skipped: readChoice(view, "skipped", SKIP_REASONS),
+    variant: readText(view, "variant"),
+    source: readChoice(view, "source", ORIGINS),
+  };
 }
 
 function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; variants: readonly string[] }): VNode {
@@ -171,7 +173,8 @@ function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; 
   );
 }
 
-interface CountsProps extends Pick<FoundPeople, "counts"> {
+interface CountsProps {
+  readonly counts: FoundPeople["counts"];
   readonly view: View;
   readonly status: ShownStatus | undefined;
   readonly known: number;
@@ -185,21 +188,24 @@ function Counts({ view, status, counts, known }: CountsProps): VNode {
       <p role="status">
         {grouped(status === undefined ? all : counts[status])} of {grouped(known)} {known === 1 ? "person" : "people"}.
       </p>
-      <ul class="counts" aria-label="By status">
-        {[undefined, ...SHOWN_STATUSES].map((one) => (
-          <li>
-            <A href={listHref(view, "/people", { status: one })} aria-current={status === one ? "true" : undefined}>
-              {one === undefined ? `all ${grouped(all)}` : `${statusInWords(one)} ${grouped(counts[one])}`}
-            </A>
-          </li>
-        ))}
-      </ul>
+      <Tabs
+        label="By status"
+        tabs={[undefined, ...SHOWN_STATUSES].map((one) => [
+          listHref(view, "/people", { status: one }),
+          one === undefined ? `all ${grouped(all)}` : `${statusInWords(one)} ${grouped(counts[one])}`,
+          status === one,
+        ])}
+      />
     </>
   );
 }
 
+interface NamedContact extends RecipientNames {
+  readonly name?: string | undefined;
+}
+
 /** The handle or id of a contact, with the name if it is known. */
-export function formatContactName({ id, username, name }: Pick<Contact, "id" | "username" | "name">): string {
+export function formatContactName({ id, username, name }: NamedContact): string {
   const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;
 }

@@ -1,39 +1,25 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
-import { type Contact, findContact, toRecipient } from "../../../projections/contacts.ts";
-import { findTracked } from "../../../projections/results.ts";
-import { linksOf } from "../../../projections/sent-links.ts";
-import { describeConsent } from "../../history/words/outreach.ts";
-import { eventsAt } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/format-duration.ts";
-import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
+import { readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
+import { eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { findGrounds } from "../parts/find-causes.ts";
-import { EventList, EventSentence, formatRun, LinkName, Words } from "../parts/events.tsx";
+import { nameRun } from "../../history/run-events.ts";
+import { EventList, EventSentence, LinkName, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { breakable, type Cell, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
-import { effectiveBasis, isFrom, ORIGINS } from "../people-filter.ts";
 import { consolePage, type DisclosingPage, readNumber, type View } from "../page-context.ts";
 import { BASIS_WORDS, formatContactName, ORIGIN_WORDS, StatusBadge } from "./people.tsx";
 import { A } from "../parts/link.tsx";
 
-/** Events of one page; most recipients have fewer. */
-const EVENTS_SHOWN = 200;
-
-/** Newest reads of the recipient's data that the page shows: each day that callers work with the console adds some. */
-const READS_SHOWN = 20;
-
-/** Messages shown with their whole text, of up to 10,000 characters each. */
+/** Number of messages shown with their whole text, of up to 10,000 characters each. */
 const MESSAGES_SHOWN = 10;
 
-type Attempt = Recorded<"DirectMessageAttempted">;
+type Message = RecipientPage["messages"][number];
 
-/** One recipient: the status, the grounds for writing, the exact texts, and all events about them. */
+/** Page of one recipient: the status, the grounds for writing, the exact texts, and all events about them. */
 export const recipientPage = consolePage({
   reads: ["account", "contacts", "referrers", "results", "runs", "suspected"],
   render: renderRecipient,
@@ -43,76 +29,68 @@ async function renderRecipient(
   view: View<"account" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
 ): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";
-  const contacts = view.state("contacts");
-  const username = asked.replace(/^@/, "");
-  const contact = findContact(contacts, { id: asked }) ?? findContact(contacts, { username });
-  if (contact === undefined) return unnamedPage(view, asked);
   const before = readNumber(view, "before");
-  const positions = contact.positions.filter((position) => before === undefined || position < before);
-  const shown = positions.slice(-EVENTS_SHOWN);
-  const events = (await Array.fromAsync(eventsAt(view.store, shown))).toReversed();
-  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted").map(hideCodes);
+  const found = await readRecipient(view, asked, { hashesOf: view.settings.hashesOf, before });
+  if (found.known !== "named") return unnamedPage(view, asked, found.known === "unknown");
+  const { contact, events, older } = found;
   const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">
         <bdi>{formatContactName(contact)}</bdi> <StatusBadge contact={contact} />
       </h1>
       <div class="columns">
-        {before === undefined ? <Case view={view} contact={contact} attempts={attempts} events={events} /> : null}
+        {before === undefined ? <Case view={view} found={found} /> : null}
         <div class="stack">
-          <ContactFacts contact={contact} events={events} />
+          <ContactFacts found={found} />
           <RecipientActions view={view} contact={contact} back={recipientHref(contact) ?? "/people"} />
         </div>
       </div>
       {before === undefined ? (
         <>
-          <Messages view={view} attempts={attempts.slice(1)} events={events} />
-          <TheirLinks view={view} contact={contact} attempts={attempts} events={events} />
+          <EarlierMessages view={view} messages={found.messages.slice(1)} />
+          <TheirLinks links={found.links} />
         </>
       ) : null}
       <Section id="history" title="What happened">
         <EventList view={view} events={events} />
-        {positions.length > shown.length ? (
+        {older.count > 0 ? (
           <p>
-            <A href={`/people/${encodeURIComponent(asked)}?before=${shown[0]}`}>
-              {grouped(positions.length - shown.length)} older events
+            <A href={`/people/${encodeURIComponent(asked)}?before=${older.before}`}>
+              {grouped(older.count)} older events
             </A>
           </p>
         ) : null}
       </Section>
-      {await renderReads(view, contact)}
+      <Reads view={view} found={found} />
     </ConsoleDocument>
   );
-  return { page, disclosed: discloseRecipient(toRecipient(contact)) };
+  return { page, disclosed: { recipient: found.recipient } };
 }
 
-/** The newest reads of the recipient's data. Renders nothing if no read is recorded. */
-async function renderReads(view: View<"runs">, { reads = [] }: Contact): Promise<VNode | null> {
+interface FoundProps {
+  readonly view: View<"runs">;
+  readonly found: RecipientPage;
+}
+
+/** Newest reads of the recipient's data by callers. Renders nothing if no read is recorded. */
+function Reads({ view, found: { reads, readCount } }: FoundProps): VNode | null {
   if (reads.length === 0) return null;
-  const events = (await Array.fromAsync(eventsAt(view.store, reads.slice(-READS_SHOWN)))).toReversed();
   return (
     <Section id="reads" title="Who read about them">
-      <EventList view={view} events={events} />
-      {reads.length > events.length ? (
+      <EventList view={view} events={reads} />
+      {readCount > reads.length ? (
         <p>
-          The newest {READS_SHOWN} of {grouped(reads.length)}; <code>reachlog audit show</code> has all of them.
+          The newest {reads.length} of {grouped(readCount)}; <A href="/activity?type=PersonalDataRead">the log</A> has
+          all.
         </p>
       ) : null}
     </Section>
   );
 }
 
-/** True if the log holds only a hash of the name, because the recipient was erased, or suppressed by a hash. */
-function isHashed(view: View<"contacts">, asked: string): boolean {
-  const { hashes } = view.state("contacts");
-  const names = view.settings.hashesOf({ id: asked, username: asked.replace(/^@/, "") });
-  return names.some((name) => hashes.has(name));
-}
-
-/** The page of a name that the log knows only by its hash, or not at all. */
-function unnamedPage(view: View<"account" | "contacts">, asked: string): DisclosingPage {
+/** Page of a recipient that the log knows only by a hash of the name, or not at all. */
+function unnamedPage(view: View<"account">, asked: string, isMissing: boolean): DisclosingPage {
   const name = <bdi class="breakable">{asked}</bdi>;
-  const isMissing = !isHashed(view, asked);
   const search = asked.replace(/^@/, "");
   const page = (
     <ConsoleDocument title="Person" path="/people" view={view}>
@@ -136,41 +114,34 @@ function unnamedPage(view: View<"account" | "contacts">, asked: string): Disclos
   return { page, isMissing };
 }
 
-interface CaseProps {
-  readonly view: View<"referrers" | "results" | "runs" | "suspected">;
-  readonly contact: Contact;
-  /** The newest first, as in `events`. */
-  readonly attempts: readonly Attempt[];
-  readonly events: readonly Recorded[];
-}
-
-/** Answers why they got their newest message, or why they got none: each step with the event that proves it. */
-function Case({ view, contact, attempts, events }: CaseProps): VNode {
-  const [attempt] = attempts;
+/** Answers why a recipient got their newest message, or why they got none: each step with the event that proves it. */
+function Case({ view, found }: FoundProps): VNode {
+  const { contact, events, messages, trackedClicks } = found;
+  const [newest] = messages;
+  const attempt = newest?.attempt;
   const name = contact.username === undefined ? "they" : `@${contact.username}`;
   const skipped = attempt === undefined ? events.find(({ type }) => type === "DirectMessageSkipped") : undefined;
   const replied = events.find(
     ({ type, position }) => type === "DirectMessageReceived" && position > (attempt?.position ?? 0),
   );
   const suppressed = events.find(({ type }) => type === "RecipientSuppressed");
-  const held = contact.held ? events.find(({ type }) => type === "RecipientHeld") : undefined;
-  const clicks = describeClicks(view, contact);
+  const held = contact.isHeld ? events.find(({ type }) => type === "RecipientHeld") : undefined;
   return (
     <section class="card" aria-labelledby="case">
       <h2 id="case">
         Why did <bdi>{name}</bdi> get {attempt === undefined ? "no" : "a"} message?
       </h2>
       <ol class="reasons">
-        <Reason title="Consent" proof={findGrounds(effectiveBasis(contact), events)}>
-          <Words view={view} sentence={describeConsent(contact)} />
+        <Reason title="Consent" proof={found.grounds}>
+          <Words view={view} sentence={found.consent} />
         </Reason>
-        {attempt === undefined ? null : (
-          <Reason title="Message" proof={attempt}>
-            Variant <VariantName attempt={attempt} />, in{" "}
-            <A href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</A>,{" "}
-            <Time at={attempt.time} />: {describeOutcome(attempt, events)}.
+        {newest === undefined ? null : (
+          <Reason title="Message" proof={newest.attempt}>
+            Variant <VariantName message={newest} />, in{" "}
+            <A href={runHref(newest.attempt.data.run_id)}>{nameRun(view.state("runs"), newest.attempt.data.run_id)}</A>,{" "}
+            <Time at={newest.attempt.time} />: {newest.outcome}.
             <pre class="bubble" tabIndex={0}>
-              <bdi>{attempt.data.text}</bdi>
+              <bdi>{newest.attempt.data.text}</bdi>
             </pre>
           </Reason>
         )}
@@ -178,7 +149,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
         {attempt !== undefined || skipped !== undefined ? null : (
           <Reason title="Not contacted">No run has reached them yet.</Reason>
         )}
-        {clicks === "" ? null : <Reason title="Clicks">{clicks}.</Reason>}
+        {trackedClicks === "" ? null : <Reason title="Clicks">{trackedClicks}.</Reason>}
         <EventReason view={view} title="Reply" event={replied} />
         <EventReason view={view} title="Held" event={held} />
         <EventReason view={view} title="Suppressed" event={suppressed} />
@@ -187,7 +158,7 @@ function Case({ view, contact, attempts, events }: CaseProps): VNode {
   );
 }
 
-/** Renders nothing if there is no such event. */
+/** A step of the answer that is one event, as a sentence. Renders nothing if there is no such event. */
 function EventReason({
   view,
   title,
@@ -207,7 +178,7 @@ function EventReason({
 
 interface ReasonProps {
   readonly title: string;
-  /** The event that proves the reason. */
+  /** Event that proves this step of the answer. */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }
@@ -229,10 +200,9 @@ function Reason({ title, proof, children }: ReasonProps): VNode {
   );
 }
 
-function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">): VNode {
-  const { id, username, timezone, variant, received, replied, skipped, fields, attempted_at } = contact;
-  const basis = effectiveBasis(contact);
-  const proof = findGrounds(basis, events);
+function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: RecipientPage }): VNode {
+  const { id, username, basis, origins, timezone, variant, received, replied, skipped, fields, attempted_at, seen_at } =
+    contact;
   const grounds = (
     <>
       {BASIS_WORDS[basis]}
@@ -243,16 +213,12 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
   const facts: readonly NamedValue[] = [
     ["skipped for", skipped.join(", ").replaceAll("_", " ")],
     ["grounds for writing", grounds],
-    [
-      "source",
-      ORIGINS.filter((origin) => isFrom(contact, origin))
-        .map((origin) => ORIGIN_WORDS[origin])
-        .join(", "),
-    ],
+    ["source", origins.map((origin) => ORIGIN_WORDS[origin]).join(", ")],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],
     ["time zone", timezone === undefined ? "" : <bdi>{timezone}</bdi>],
     ["id", id === undefined ? "not known yet" : <code>{id}</code>],
     ["last message", attempted_at === undefined ? "none" : <Time at={attempted_at} />],
+    ["seen", seen_at === undefined ? "" : <Time at={seen_at} />],
     ["variant", variant === undefined ? "" : <bdi>{variant}</bdi>],
     ["messages from them", replied ? "after ours" : received ? "before ours" : "none was read"],
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
@@ -260,42 +226,38 @@ function ContactFacts({ contact, events }: Pick<CaseProps, "contact" | "events">
   return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
 }
 
-/** Describes a recipient's clicks on personal links. Empty if they got none, or no longer grant tracking. */
-function describeClicks(view: View<"results">, contact: Contact): string {
-  const tracked = findTracked(view.state("results"), contact)?.tracked;
-  if (tracked == null) return "";
-  const { clicks, suspected, first, sent } = tracked;
-  const after =
-    first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
-  const more = suspected === 0 ? "" : `; ${grouped(suspected)} more may be X itself, and are not counted as theirs`;
-  return `${grouped(clicks)} on links of their own${after}${more}`;
+interface EarlierMessagesProps {
+  readonly view: View<"runs">;
+  readonly messages: readonly Message[];
 }
 
 /** The earlier messages to the recipient, with their exact texts. The texts of replies are not kept. */
-function Messages({ view, attempts, events }: Omit<CaseProps, "contact">): VNode | null {
-  if (attempts.length === 0) return null;
+function EarlierMessages({ view, messages }: EarlierMessagesProps): VNode | null {
+  if (messages.length === 0) return null;
   return (
     <Section id="messages" title="Earlier messages to them">
-      {attempts.slice(0, MESSAGES_SHOWN).map((attempt) => (
+      {messages.slice(0, MESSAGES_SHOWN).map((message) => (
         <>
           <p>
-            <Time at={attempt.time} />: variant <VariantName attempt={attempt} />, in{" "}
-            <A href={runHref(attempt.data.run_id)}>run {formatRun(view, attempt.data.run_id)}</A>;{" "}
-            {describeOutcome(attempt, events)}.
+            <Time at={message.attempt.time} />: variant <VariantName message={message} />, in{" "}
+            <A href={runHref(message.attempt.data.run_id)}>
+              {nameRun(view.state("runs"), message.attempt.data.run_id)}
+            </A>
+            ; {message.outcome}.
           </p>
           <pre tabIndex={0}>
-            <bdi>{attempt.data.text}</bdi>
+            <bdi>{message.attempt.data.text}</bdi>
           </pre>
         </>
       ))}
-      {attempts.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
+      {messages.length > MESSAGES_SHOWN ? <p>The newest {MESSAGES_SHOWN}; the others are below.</p> : null}
     </Section>
   );
 }
 
-/** `A of Autumn invite`, or `A` if the template has no name. */
-function VariantName({ attempt: { data } }: { readonly attempt: Attempt }): VNode {
-  const { variant, template_name } = data;
+/** Name of a message's variant: `A of Autumn invite`, or `A` if its template has no name. */
+function VariantName({ message: { attempt } }: { readonly message: Message }): VNode {
+  const { variant, template_name } = attempt.data;
   return (
     <>
       <bdi>{variant}</bdi>
@@ -305,49 +267,30 @@ function VariantName({ attempt: { data } }: { readonly attempt: Attempt }): VNod
   );
 }
 
-/** The outcome of a message in words. `events` has the newest first. */
-function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
-  const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
-  switch (last?.type) {
-    case "DirectMessageSent":
-      return "sent";
-    case "DirectMessageFailed":
-      return `failed, ${last.data.reason.replaceAll("_", " ")}`;
-    case "DirectMessageInDoubt":
-      return "in doubt";
-    default:
-      return "its outcome is not known yet";
-  }
+interface TheirLinksProps {
+  readonly links: RecipientPage["links"];
 }
 
-/**
- * The links of the messages to a recipient, with the clicks of all who got them. If a link was in one message
- * only, all clicks are this recipient's, and shown only while they grant tracking.
- */
-function TheirLinks({ view, contact, attempts, events }: CaseProps): VNode | null {
-  const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
-  const isTracked = contact.tracking.status === "granted";
-  const links = [...new Set(sent.flatMap(({ data }) => linksOf(data)))];
+/** The links of the messages to a recipient, with the clicks of all who got them. Renders nothing if there are none. */
+function TheirLinks({ links }: TheirLinksProps): VNode | null {
   if (links.length === 0) return null;
   return (
     <Section id="their-links" title="Links sent to them">
       <Table
         label="Clicks of the links sent to them"
         columns={[...breakable("link"), "sent to", ...numbers("people", "suspected", "bots")]}
-        rows={links.map((link) => toCells(view, link, isTracked))}
+        rows={links.map(toCells)}
       />
     </Section>
   );
 }
 
-function toCells(view: View<"referrers" | "suspected">, link: string, isTracked: boolean): readonly Cell[] {
-  const messages = view.state("referrers").links.get(link)?.messages ?? 0;
-  const { clicks = 0, bots = 0, suspected = 0 } = view.state("suspected").links.get(link) ?? {};
+function toCells({ link, messages, clicks }: TheirLinksProps["links"][number]): readonly Cell[] {
   return [
     <LinkName link={link} />,
     messages === 0 ? "not known" : messages === 1 ? "them alone" : `${grouped(messages)} people`,
-    ...(messages === 1 && !isTracked
+    ...(clicks === undefined
       ? ["not shown, since they did not grant tracking"]
-      : [clicks - suspected, suspected, bots]),
+      : [clicks.people, clicks.suspected, clicks.bots]),
   ];
 }

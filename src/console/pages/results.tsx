@@ -1,142 +1,154 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import {
-  createResults,
-  GROUPINGS,
-  parseInterval,
-  type Figures,
-  type Grouping,
-  type Interval,
-  type ResultRate,
-  type ResultRow,
-  type ResultTable,
-} from "../../history/results.ts";
-import {
-  CLICKS_NOTE,
-  describeMergedDays,
-  formatDays,
-  formatPercent,
-  GROUP_MEMBERS,
-  isTrackedOnly,
-  nameMember,
-  TRACKED_NOTE,
-} from "../../history/results-format.ts";
-import { DAY_MS, toDay } from "../../../projections/time.ts";
-import { isoTime } from "../../platform/clock.ts";
-import { formatDuration } from "../../platform/format-duration.ts";
-import { ServiceError } from "../../platform/service-error.ts";
-import { requiredSampleSize } from "../../platform/rate-statistics.ts";
+  compareCounts,
+  describeFirstClick,
+  FIRST_CLICK,
+  groupRows,
+  listFigures,
+  RATES,
+  readResults,
+  type ResultsPage,
+} from "../../history/read-results.ts";
+import { countInWords, formatDuration, formatPercent, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import { sortRows } from "../../platform/sorted-page.ts";
 import { addressWith, hrefForLink } from "../hrefs.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
-import { RateBar } from "../parts/charts.tsx";
+import { chooseScale, RateChart } from "../parts/charts.tsx";
 import { OptionalLink, RunLink } from "../parts/events.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { createSortedHeads, Table } from "../parts/table.tsx";
-import { readSort, sortRows } from "../sorted-page.ts";
-import { consolePage, readChoice, readText, type View } from "../page-context.ts";
+import { readSort } from "../sorted-page.ts";
+import { consolePage, readNumber, readText, type View } from "../page-context.ts";
 import { A, PageForm } from "../parts/link.tsx";
 
-/** Days that are shown if no interval is chosen. */
-export const DAYS_SHOWN = 30;
+type Row = ResultsPage["rows"][number];
+type ResultsView = View<"account" | "conversions" | "results" | "runs" | "visits">;
 
-/** The outcomes of messages, compared with the previous interval, and how certain the difference is. */
+/** The outcomes of messages: which variant of each template is better, and how certain that is. */
 export const resultsPage = consolePage({
-  reads: ["account", "results", "runs", "visits"],
+  reads: ["account", "conversions", "results", "runs", "visits"],
   render: renderResults,
 });
 
-async function renderResults(view: View<"account" | "results" | "runs" | "visits">): Promise<VNode> {
-  const by = readChoice(view, "by", GROUPINGS) ?? "variant";
-  const interval = intervalIn(view);
-  const table = await createResults({ results: view.state("results"), visits: view.state("visits") }, by, interval);
+async function renderResults(view: ResultsView): Promise<VNode> {
+  const [by, from, to] = (["by", "from", "to"] as const).map((name) => readText(view, name));
+  const days = LAST_DAYS.find((count) => count === readNumber(view, "days"));
+  const results = await readResults(view, { by, days, from, to });
   return (
     <ConsoleDocument title="Results" path="/results" view={view}>
       <h1>Results</h1>
-      <p>
-        {formatDays(interval)}
-        {table.previous === undefined ? "" : `, next to ${formatDays(table.previous)}`}. Days are UTC.
-      </p>
-      <details class="folded">
-        <summary>Choose rows and days</summary>
-        <Filter by={by} interval={interval} />
-      </details>
-      <p>
-        <A href="/what-if">What other rules would have done</A>
-      </p>
-      {table.mergedTo === null ? null : <p>{describeMergedDays(table)}</p>}
-      {table.rows.length === 0 ? (
+      <p>{results.days}</p>
+      <Filter results={results} days={days} />
+      {results.mergedDays === "" ? null : <p>{results.mergedDays}</p>}
+      {results.rows.length === 0 ? (
         <p class="empty">
           No message was attempted in these days. A message with a line <code>---</code> between its variants compares
           them.
         </p>
       ) : (
         <>
-          <Total table={table} />
-          <Verdict view={view} by={by} rows={table.rows} />
-          <RateChart view={view} title="Replied" by={by} table={table} rateOf={({ reply_rate }) => reply_rate} />
-          <RateChart
-            view={view}
-            title="Clicked, of recipients who granted tracking"
-            by={by}
-            table={table}
-            rateOf={({ click_rate }) => click_rate}
-          />
-          <AllRows view={view} by={by} table={table} />
-          <Text view={view} rows={table.rows} />
+          <Total results={results} />
+          <Worth results={results} />
+          <Comparisons view={view} results={results} />
+          <AllRows view={view} results={results} />
+          <Text view={view} results={results} />
         </>
       )}
     </ConsoleDocument>
   );
 }
 
-/** The interval of the page's address. Without valid days in it, the last days. */
-function intervalIn(view: View): Interval {
-  const [from, to] = [readText(view, "from"), readText(view, "to")];
-  try {
-    if (from !== undefined || to !== undefined) return parseInterval(from, to, view.now);
-  } catch (fault) {
-    if (!(fault instanceof ServiceError)) throw fault;
-  }
-  return lastDays(view.now);
+/** Numbers of the last days that the page offers. */
+const LAST_DAYS = [30, 7] as const;
+
+interface ResultsProps {
+  readonly results: ResultsPage;
 }
 
-export function lastDays(now: number): Interval {
-  return parseInterval(isoTime(now - (DAYS_SHOWN - 1) * DAY_MS), undefined, now);
+interface FilterProps extends ResultsProps {
+  readonly days: number | undefined;
 }
 
-function Filter({ by, interval }: { readonly by: Grouping; readonly interval: Interval }): VNode {
-  const { from = "", to = "" } = toDays(interval);
+function Filter({ results: { by, groupings, from = "", to = "" }, days }: FilterProps): VNode {
+  const last = LAST_DAYS.map(String);
+  const isChosen = days === undefined && from + to !== "";
   return (
-    <PageForm class="filter" action="/results">
-      <Select name="by" label="By" values={GROUPINGS} chosen={by} none={null} />
-      <Field label="From" type="date" name="from" value={from} />
-      <Field label="To" type="date" name="to" value={to} />
+    <PageForm class="filter" action="/results" data-apply>
+      <Select name="by" label="By" values={groupings} chosen={by} none={null} />
+      <Select
+        name="days"
+        label="Days"
+        values={last}
+        chosen={days?.toString()}
+        inWords={(count) => `last ${count} days`}
+        none={isChosen ? "as chosen" : "all days"}
+      />
+      <details open={isChosen}>
+        <summary>Choose days</summary>
+        <div class="filter">
+          <Field label="From" type="date" name="from" value={isChosen ? from : ""} />
+          <Field label="To" type="date" name="to" value={isChosen ? to : ""} />
+        </div>
+      </details>
       <button>Show</button>
+      <A href="/what-if">What other rules would have done</A>
     </PageForm>
   );
 }
 
-function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
-  const { sent, failed, in_doubt, replied, reply_rate, clicks, tracked } = total.figures;
-  const { previous } = total;
+function Total({ results: { total, cost_usd: cost } }: ResultsProps): VNode {
+  const { sent, failed, in_doubt, seen, seen_rate, replied, reply_rate, clicks, tracked, previous } = total;
   const { total: all = 0, unique = 0, suspected = 0, bots = 0 } = clicks ?? {};
   return (
     <dl class="card figures" aria-label="All rows">
-      <Figure title="Sent" {...compare(sent, previous?.sent)}>
+      <Figure title="Sent" {...compareCounts(sent, previous?.sent)}>
         {grouped(failed)} failed, {grouped(in_doubt)} in doubt
       </Figure>
-      <Figure title="Replied" {...compare(replied, previous?.replied)}>
+      {seen === 0 || seen_rate === null ? null : (
+        <Figure title="Seen" {...compareCounts(seen, previous?.seen)}>
+          at least {formatPercent(seen_rate.rate)} of those sent; no receipt means unknown
+        </Figure>
+      )}
+      <Figure title="Replied" {...compareCounts(replied, previous?.replied)}>
         {reply_rate === null ? "nothing sent" : `${formatPercent(reply_rate.rate)} of those sent`}
       </Figure>
-      <Figure title="Clicks, total" {...compare(all, previous?.clicks?.total)}>
-        {grouped(suspected)} suspected to be X itself and {grouped(bots)} by bots, not counted
+      <Figure title="Clicks by people" {...compareCounts(all, previous?.clicks?.total)}>
+        {grouped(suspected)} more may be X itself, {grouped(bots)} are by bots
       </Figure>
-      <Figure title="Clicks, unique visitors" {...compare(unique, previous?.clicks?.unique)}>
-        an estimate, each once a link and day
+      <Figure title="Visitors" {...compareCounts(unique, previous?.clicks?.unique)}>
+        an estimate; each counts once for each link and day
       </Figure>
-      <Figure title="Recipients who clicked" {...compare(tracked.clicked, previous?.tracked.clicked)}>
-        of {grouped(tracked.recipients)} who granted tracking; {firstClick(total.figures)}
+      <Figure title="Recipients who clicked" {...compareCounts(tracked.clicked, previous?.tracked.clicked)}>
+        of {grouped(tracked.recipients)} who granted tracking; {describeFirstClick(tracked)}
+      </Figure>
+      <Figure title="Cost" value={cost === null ? "–" : formatUsd(cost)}>
+        {cost === null || sent === 0 ? "no run records one" : `at most; ${formatUsd(cost / sent, 3)} per message`}
+      </Figure>
+    </dl>
+  );
+}
+
+/** The way from messages to clicks to conversions, and what each brought and cost. */
+function Worth({ results: { total, other, worth } }: ResultsProps): VNode | null {
+  const { sent, clicks, conversions, conversion_rate: rate, cost_usd, cost_per_conversion_usd: each, previous } = total;
+  if (conversions.total + conversions.reversed === 0) return null;
+  return (
+    <dl class="card figures" aria-label="From messages to conversions">
+      <Figure title="Messages" value={grouped(sent)}>
+        {cost_usd === null ? "no run records a cost" : `cost ${cost_usd} USD at most`}
+      </Figure>
+      <Figure title="Clicks" value={grouped(clicks?.total ?? 0)}>
+        by people
+      </Figure>
+      <Figure title="Conversions" {...compareCounts(conversions.total, previous?.conversions.total)}>
+        {grouped(conversions.reversed)} reversed, {grouped(other.conversions.total)} in no row
+        {rate === null ? "" : `; ${formatPercent(rate.rate)} of recipients who granted tracking`}
+      </Figure>
+      <Figure title="Value" value={worth.value ?? "–"}>
+        {worth.perMessage === null ? "no message sent" : `${worth.perMessage} per message`}
+        {each === null ? "" : `; ${each} USD cost per conversion`}
       </Figure>
     </dl>
   );
@@ -144,7 +156,7 @@ function Total({ table: { total } }: { readonly table: ResultTable }): VNode {
 
 interface FigureProps {
   readonly title: string;
-  /** The page that the title links to. */
+  /** Page that the title of the figure links to. */
   readonly href?: string;
   readonly value: string;
   readonly change?: string | undefined;
@@ -152,7 +164,7 @@ interface FigureProps {
   readonly children?: ComponentChildren;
 }
 
-/** A member of a list of figures. */
+/** A figure in a list: its title, value and explanation. */
 export function Figure({ title, href, value, change, children }: FigureProps): VNode {
   return (
     <div>
@@ -161,186 +173,120 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
       </dt>
       <dd class="figure">
         {value}
-        {change === undefined ? null : <small> {change}</small>}
+        {change === undefined ? null : (
+          <>
+            {" "}
+            <small>{change}</small>
+          </>
+        )}
       </dd>
       {children === undefined ? null : <dd class="quiet">{children}</dd>}
     </div>
   );
 }
 
-/** A count, and its change against the interval before. */
-function compare(count: number, before: number | undefined): Pick<FigureProps, "value" | "change"> {
-  const value = grouped(count);
-  if (before === undefined) return { value };
-  if (before === 0) return { value, change: count === 0 ? "0 before" : "none before" };
-  const change = Math.round((count / before - 1) * 100);
-  return { value, change: `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before` };
-}
-
-function firstClick({ tracked: { first_click_ms, clicked } }: Figures): string {
-  if (first_click_ms === null) return "no first click yet";
-  return `median first click after ${formatDuration(Math.round(first_click_ms / 1_000))} (${grouped(clicked)})`;
-}
-
-interface RowsProps {
-  readonly view: View;
-  readonly by: Grouping;
-  readonly rows: readonly ResultRow[];
-}
-
-/**
- * Compares the two variants of the newest message with the highest reply rates. Renders nothing if rows are not by
- * variant, or if the rates are equal.
- */
-function Verdict({ view, by, rows }: RowsProps): VNode | null {
-  const newest = rows.at(-1)?.group.template;
-  const [best, next] = rows
-    .flatMap(({ group, figures: { sent, reply_rate } }) =>
-      by === "variant" && group.template === newest && reply_rate !== null
-        ? [{ name: group.variant, sent, ...reply_rate }]
-        : [],
-    )
-    .sort((one, other) => other.rate - one.rate);
-  if (best === undefined || next === undefined || best.rate === next.rate) return null;
-  const points = ((best.rate - next.rate) * 100).toFixed(1);
-  const isClear = best.low > next.high;
-  const more = Math.max(0, (requiredSampleSize(best.rate, next.rate) ?? 0) - Math.min(best.sent, next.sent));
-  return (
-    <Section id="verdict" title={isClear ? `${best.name} gets more replies` : "Too early to call"} class="card">
-      <p>
-        <bdi>{best.name}</bdi> is ahead of <bdi>{next.name}</bdi> by {points} points in replies,{" "}
-        {isClear ? "and" : "but"} the intervals {isClear ? "do not " : ""}overlap.
-        {isClear || more === 0
-          ? null
-          : ` A difference of this size needs about ${grouped(more)} more messages of each: ${grouped(Math.ceil((2 * more) / view.settings.dailyLimit))} days at the full quota.`}
-      </p>
-    </Section>
-  );
-}
-
-interface RateChartProps {
-  readonly view: View<"results" | "runs">;
-  readonly title: string;
-  readonly by: Grouping;
-  readonly table: ResultTable;
-  readonly rateOf: (figures: Figures) => ResultRate | null;
-}
-
-/** Most rows of a chart; only the table has more. */
+/** Maximum number of rows in a card, and of cards; the table of results has all of them. */
 const CHART_ROWS_MAX = 26;
+const CARDS_MAX = 8;
 
-/** A rate of each row with its confidence interval, next to the rate in the previous days. */
-function RateChart({ view, title, by, table: { rows }, rateOf }: RateChartProps): VNode | null {
-  const drawn = rows.slice(-CHART_ROWS_MAX).filter(({ figures }) => rateOf(figures) !== null);
-  if (drawn.length === 0) return null;
-  const rates = drawn.flatMap(({ figures, previous }) => [rateOf(figures), previous && rateOf(previous)]);
-  const top = Math.min(1, Math.ceil(Math.max(...rates.map((rate) => rate?.high ?? 0)) * 10) / 10);
+/** A card with a verdict and rates for each template, or one card for all rows that are no variants. */
+function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsView }): VNode {
+  const { by, members, verdicts } = results;
+  const drawn = groupRows(results)
+    .slice(-CARDS_MAX)
+    .map((group) => group.slice(-CHART_ROWS_MAX));
+  const scales = RATES.map(({ read }) => chooseScale(drawn.flat().map((row) => read(row).rate)));
   return (
-    <figure class="chart">
-      <figcaption>
-        {title}
-        <ul class="legend">
-          <li>
-            <span class="key bar-1" aria-hidden="true" />
-            these days, 95 % interval (Wilson)
-          </li>
-          <li>
-            <span class="key bar-3" aria-hidden="true" />
-            before
-          </li>
-          <li>bars from 0 to {formatPercent(top)}</li>
-        </ul>
-      </figcaption>
-      <Table
-        label={title}
-        columns={[...GROUP_MEMBERS[by], "rate", "before"]}
-        rowHead={GROUP_MEMBERS[by].length - 1}
-        rows={drawn.map((row) => [
-          ...renderNames(view, by, row),
-          <RateBar rate={rateOf(row.figures)} top={top} />,
-          <RateBar rate={row.previous && rateOf(row.previous)} top={top} isBefore />,
-        ])}
-      />
-    </figure>
+    <div class="charts">
+      {drawn.map((group, card) => {
+        const [first] = group;
+        const verdict = by === "variant" ? verdicts.find(({ template }) => template === first?.template) : undefined;
+        const charts = RATES.map(({ title, base, measure, read }, at) => (
+          <RateChart
+            title={title}
+            base={base}
+            top={scales[at]!}
+            rates={group.map((row) => ({
+              ...read(row),
+              label: by === "variant" ? <b>{row.variant}</b> : renderNames(view, members, row),
+              isWinner: verdict?.winner[measure] === row.variant && verdict !== undefined,
+            }))}
+          />
+        ));
+        return (
+          <section class="card" aria-labelledby={`card-${card}`}>
+            {verdict === undefined ? (
+              <h2 id={`card-${card}`}>{by === "variant" ? <bdi>{first?.names[0]}</bdi> : `Rates by ${by}`}</h2>
+            ) : (
+              <Verdict verdict={verdict} id={`card-${card}`} />
+            )}
+            {charts}
+          </section>
+        );
+      })}
+    </div>
   );
 }
 
-function renderNames(view: View<"results" | "runs">, by: Grouping, { group }: ResultRow): readonly VNode[] {
-  return GROUP_MEMBERS[by].map((member) => {
-    const name = nameMember(group, member, view.state("results"));
-    if (member === "run_id") return <RunLink view={view} runId={name} />;
-    return <bdi>{member === "link" ? <A href={hrefForLink(name)}>{name}</A> : name}</bdi>;
+const OUTCOME_ICONS = { better: "check", split: "check", early: "clock", same: "equal", few: "clock" } as const;
+
+interface VerdictProps {
+  readonly verdict: ResultsPage["verdicts"][number];
+  readonly id: string;
+}
+
+/** Says if a variant of a template is better, how certain that is, and how many messages would decide. */
+function Verdict({ verdict: { name, sent, outcome, title, explanation }, id }: VerdictProps): VNode {
+  return (
+    <div class="verdict">
+      <span class={outcome === "better" ? "glyph good" : "glyph"}>
+        <Icon name={OUTCOME_ICONS[outcome]} />
+      </span>
+      <p class="quiet">
+        <bdi>{name}</bdi>, {countInWords(sent, "message")}
+      </p>
+      <h2 id={id}>{title}</h2>
+      <p>{explanation}</p>
+    </div>
+  );
+}
+
+function renderNames(view: View<"runs">, members: ResultsPage["members"], { names }: Row): readonly VNode[] {
+  return names.map((name, at) => {
+    if (members[at] === "run_id") return <RunLink view={view} runId={name} />;
+    return <bdi>{members[at] === "link" ? <A href={hrefForLink(name)}>{name}</A> : name}</bdi>;
   });
 }
 
-/** Functions that read a figure of a row, by the head of its column. */
-type FiguresByHead = Readonly<Record<string, (row: ResultRow) => number | null | undefined>>;
-
-const MESSAGE_COUNTS: FiguresByHead = {
-  sent: ({ figures }) => figures.sent,
-  failed: ({ figures }) => figures.failed,
-  "in doubt": ({ figures }) => figures.in_doubt,
-  replied: ({ figures }) => figures.replied,
-  "opted out": ({ figures }) => figures.opted_out,
-};
-
-const LINK_COUNTS: FiguresByHead = {
-  "clicks, total": ({ figures }) => figures.clicks?.total,
-  "clicks, unique": ({ figures }) => figures.clicks?.unique,
-  suspected: ({ figures }) => figures.clicks?.suspected,
-  bots: ({ figures }) => figures.clicks?.bots,
-};
-
-const TRACKED_COUNTS: FiguresByHead = {
-  "granted tracking": ({ figures }) => figures.tracked.recipients,
-  clicked: ({ figures }) => figures.tracked.clicked,
-  clicks: ({ figures }) => figures.tracked.clicks,
-  suspected: ({ figures }) => figures.tracked.suspected,
-};
-
-const FIRST_CLICK = "first click";
-
-function AllRows({ view, by, table }: { view: View<"results" | "runs">; by: Grouping; table: ResultTable }): VNode {
-  const isTracked = isTrackedOnly(by);
-  const members = GROUP_MEMBERS[by];
-  const figures: FiguresByHead = {
-    ...MESSAGE_COUNTS,
-    ...(isTracked ? TRACKED_COUNTS : LINK_COUNTS),
-    [FIRST_CLICK]: (row) => row.figures.tracked.first_click_ms,
-    "sent before": ({ previous }) => previous?.sent,
-    "replied before": ({ previous }) => previous?.replied,
-  };
-  const csv = addressWith("/social/results", new URLSearchParams({ by }), { ...toDays(table.interval), format: "csv" });
+function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs"> }): VNode {
+  const { by, from, to, members, rows, note, omitted } = results;
+  const figures = listFigures(results);
+  const csv = addressWith("/social/results", new URLSearchParams({ by }), { from, to, format: "csv" });
   // By default the rows are sorted by no column: the newest row is the last one.
   const sort = readSort<string>(view, [...members, ...Object.keys(figures)], { by: "", order: "ascending" });
-  const sortMember = members.find((member) => member === sort.by);
-  const sortValue = (row: ResultRow) =>
-    sortMember === undefined
-      ? figures[sort.by]?.(row)
-      : row.group[sortMember] && nameMember(row.group, sortMember, view.state("results"));
+  const member = members.findIndex((name) => name === sort.by);
+  const sortValue = (row: Row) =>
+    member === -1 ? figures[sort.by]?.(row) : row[members[member]!] && row.names[member];
   const toColumn = createSortedHeads(view, "/results", sort);
   return (
     <Section id="rows" title={`By ${by}`}>
       <Table
         label={`Results by ${by}`}
         columns={[
-          ...members.map((head) => toColumn(head, head, "ascending")),
-          ...Object.keys(figures).map((head) =>
-            toColumn(head, head, "descending", head === FIRST_CLICK ? undefined : "number"),
-          ),
+          ...members.map((head, at) => toColumn(head, head, "ascending", at === 0 ? undefined : "state")),
+          ...Object.keys(figures).map((head) => toColumn(head, head, "descending", "number")),
         ]}
-        rowHead={members.length - 1}
-        rows={sortRows(table.rows, sortValue, sort).map((row) => [
-          ...renderNames(view, by, row),
+        rows={sortRows(rows, sortValue, sort).map((row) => [
+          ...renderNames(view, members, row),
           ...Object.entries(figures).map(([head, figureIn]) => {
             const figure = figureIn(row);
-            return head === FIRST_CLICK && figure !== null ? firstClick(row.figures) : figure;
+            return head === FIRST_CLICK && figure != null ? formatDuration(Math.round(figure / 1_000)) : figure;
           }),
         ])}
         isTall
       />
-      <p class="quiet">{isTracked ? TRACKED_NOTE : CLICKS_NOTE}</p>
-      {table.omitted === 0 ? null : <p>{grouped(table.omitted)} earlier rows are left out: choose fewer days.</p>}
+      <p class="quiet">Bars in the charts are 95 % intervals (Wilson). {note}</p>
+      {omitted === 0 ? null : <p>{grouped(omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
         <A href={csv}>All figures as of now, as CSV</A>
       </p>
@@ -348,15 +294,10 @@ function AllRows({ view, by, table }: { view: View<"results" | "runs">; by: Grou
   );
 }
 
-/** The first and the last day of an interval, as addresses have them. */
-function toDays({ from, to }: Interval) {
-  return { from: from === undefined ? undefined : toDay(from), to: to === undefined ? undefined : toDay(to - DAY_MS) };
-}
-
-/** The text of the configured message, if rows are of it. The texts of earlier messages are only in the log. */
-function Text({ view, rows }: Omit<RowsProps, "by">): VNode | null {
+/** Text of the configured message, if rows are of that message. The texts of earlier messages are only in the log. */
+function Text({ view, results: { rows } }: ResultsProps & { readonly view: View }): VNode | null {
   const { template } = view.settings;
-  if (template === undefined || !rows.some(({ group }) => group.template === template.id)) return null;
+  if (template === undefined || !rows.some((row) => row.template === template.id)) return null;
   return (
     <section aria-labelledby="text">
       <h2 id="text">

@@ -1,146 +1,384 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
-import { RUNS_MAX, type RunOutcome, type RunSummary } from "../../../projections/runs.ts";
-import { EVENT_ID } from "../../history/find-event.ts";
-import { formatCaller } from "../../history/words/sentence.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventsOfRun, findRunCallers, readRunCounts } from "../../history/run-events.ts";
-import { runHref } from "../hrefs.ts";
-import { ConsoleDocument } from "../document.tsx";
-import { EventList, formatRun } from "../parts/events.tsx";
-import { Badge, type BadgeState } from "../parts/icon.tsx";
-import { ENDS } from "../parts/run-card.tsx";
-import { breakable, type Cell, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
-import { Time } from "../parts/time.tsx";
-import { createSortedPage, readPlace, readSort, toSortValue } from "../sorted-page.ts";
-import { consolePage, readNumber, toReading, type Made, type View } from "../page-context.ts";
-import { A } from "../parts/link.tsx";
+import type { ComponentChildren, VNode } from "preact";
+import {
+  ENDS,
+  findRunId,
+  nameRun,
+  OUTCOMES,
+  readRunList,
+  readRunPage,
+  RUN_COLUMNS,
+  sayWaits,
+  toSeconds,
+  WAITS,
+  type Outcome,
+  type RowOutcome,
+  type RunEndReason,
+  type RunPage,
+} from "../../history/run-events.ts";
+import { formatCaller, toCapital } from "../../history/words.ts";
+import { countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
+import { addressWith, dryRunHref, runHref } from "../hrefs.ts";
+import { consolePage, readChoice, readNumber, type Made, type View } from "../page-context.ts";
+import { RecipientLink } from "../parts/events.tsx";
+import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
+import { A, Tabs } from "../parts/link.tsx";
+import { dollars, DryRunFields } from "../parts/run-card.tsx";
+import {
+  breakable,
+  type Cell,
+  createSortedHeads,
+  ListPages,
+  type NamedValue,
+  NamedValues,
+  Table,
+} from "../parts/table.tsx";
+import { Time, toIso } from "../parts/time.tsx";
+import { readListPage, readSort } from "../sorted-page.ts";
+import { formatContactName } from "./people.tsx";
 
-const EVENTS_SHOWN = 200;
-
-/** Rows of one page of the list. */
+/** Number of rows on one page of the list of runs. */
 const RUNS_SHOWN = 50;
 
-const RUN_COLUMNS = ["run", "message", "sent", "skipped", "failed"] as const;
-type RunColumn = (typeof RUN_COLUMNS)[number];
-
-/** All runs, the newest first, and how each ended. */
+/** Page of all runs and dry runs, the newest first, and how each ended. */
 export const runsPage = consolePage({
   reads: ["account", "run", "runs"],
   render: renderRuns,
 });
 
 async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode> {
-  const { started, count } = view.state("runs");
   const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
-  const sorted = createSortedPage(sort.order, readPlace(view), RUNS_SHOWN);
-  for (const [runId, run] of started) sorted.add(valueIn(view, runId, run, sort.by), runId);
-  const { keys, next } = sorted.end();
-  const callers = await findRunCallers(
-    view.store,
-    keys.map((runId) => started.get(runId)!.position),
-  );
+  const { runs, next, count, dry, kept } = await readRunList(view, readListPage(view, sort, RUNS_SHOWN));
   const head = createSortedHeads(view, "/runs", sort);
   const columns = [
     head("run", "run", "descending"),
-    "began",
-    ...breakable("by"),
+    "started",
     head("message", "message", "ascending", "breakable"),
+    ...breakable("by"),
     ...(["sent", "skipped", "failed"] as const).map((name) => head(name, name, "descending", "number")),
-    "end",
+    { head: "took", kind: "number" } as const,
+    { head: "cost", kind: "number" } as const,
+    { head: "ended", kind: "state" } as const,
   ];
   return (
-    <ConsoleDocument title="Runs" path="/" view={view}>
-      <h1>Runs</h1>
-      {count === 0 ? (
-        <p class="empty">
-          There was none yet. The <A href="/">Overview</A> starts one with a dry run.
-        </p>
+    <ConsoleDocument title="Runs" path="/runs" view={view}>
+      <div class="head split">
+        <div>
+          <h1>Runs</h1>
+          <p class="quiet">
+            {countInWords(count, "run")} and {countInWords(dry, "dry run")}. A dry run sends nothing and has no number.
+          </p>
+        </div>
+        {view.state("run").current === null ? <DryRunFields view={view} limits={{}} isFirst /> : null}
+      </div>
+      {runs.length === 0 ? (
+        <p class="empty">There was no run yet. A dry run shows the recipients of the first one.</p>
       ) : (
-        <Table
-          label="Runs"
-          columns={columns}
-          rows={keys.map((runId) => toCells(view, runId, started.get(runId)!, callers.get(runId)))}
-          isTall
-        />
+        <Table label="Runs" columns={columns} rows={runs.map(toCells)} isTall />
       )}
-      <p class="quiet">
-        A dry run sends nothing: its figures are what it would have sent and skipped.
-        {count > RUNS_MAX ? ` The newest ${grouped(RUNS_MAX)} of ${grouped(count)} runs are listed.` : ""}
-      </p>
+      {kept < count + dry ? <p class="quiet">The newest {grouped(kept)} are listed.</p> : null}
       <ListPages view={view} path="/runs" rows="runs" next={next} />
     </ConsoleDocument>
   );
 }
 
-/** The value by which a run is sorted. */
-function valueIn(view: View<"run">, runId: string, run: RunSummary, by: RunColumn): string {
-  if (by === "run") return toSortValue(run.number);
-  return by === "message" ? (run.template ?? "") : toSortValue(readRunCounts(view.state("run"), runId, run)[by]);
-}
+type Run = Awaited<ReturnType<typeof readRunList>>["runs"][number];
 
-function toCells(view: View<"run">, runId: string, run: RunSummary, caller: string | undefined): readonly Cell[] {
-  const { number, started_at, dry_run, template, end } = run;
-  const { sent, skipped, failed } = readRunCounts(view.state("run"), runId, run);
+function toCells({ runId, number, started_at, caller, template, sent, skipped, failed, end }: Run): readonly Cell[] {
+  const usd = end?.usd ?? null;
   return [
-    <A href={runHref(runId)}>
-      {dry_run ? "Dry run" : "Run"} {grouped(number)}
+    <A href={number === null ? dryRunHref(runId) : runHref(runId)}>
+      {number === null ? "Dry run" : `Run ${grouped(number)}`}
     </A>,
-    <Time at={started_at} />,
-    caller && <bdi>{formatCaller(caller)}</bdi>,
+    <Time at={started_at} as="weekday" />,
     template && <bdi>{template}</bdi>,
+    caller && <bdi>{formatCaller(caller)}</bdi>,
     sent,
     skipped,
     failed,
-    <>
-      <Badge state={toEndState(end?.reason)} />
-      {end === null || end.reason === "stopped" ? "" : ` ${ENDS[end.reason]}`}
-    </>,
+    end && formatDuration(toSeconds(started_at, end.at)),
+    usd === null ? null : dollars(usd),
+    number === null && end !== null ? (
+      <Badge state={["neutral", "eye", "nothing sent"]} />
+    ) : (
+      <span title={end === null ? undefined : ENDS[end.reason]}>
+        <Badge state={toEndState(end?.reason)} />
+      </span>
+    ),
   ];
 }
 
-/** Ends that an operator wanted, or that are normal for a run. */
-const WANTED: readonly RunOutcome["reason"][] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
+/** Reasons for the end of a run that an operator wanted, or that are normal. */
+const WANTED: readonly RunEndReason[] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
 
-function toEndState(reason: RunOutcome["reason"] | undefined): BadgeState {
+function toEndState(reason: RunEndReason | undefined): BadgeState {
   if (reason === undefined) return ["info", "play", "in progress"];
-  if (WANTED.includes(reason)) return ["good", "check", "done"];
+  if (WANTED.includes(reason)) return ["good", "check", "finished"];
   return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangle-alert", "broke off"];
 }
 
 export const runPage = consolePage({
-  reads: ["account", "runs"],
+  reads: ["account", "contacts", "results", "run", "runs"],
   render: renderRun,
 });
 
-async function renderRun(view: View<"account" | "runs">): Promise<Made> {
-  const runId = (view.parameters["run_id"] ?? "").toLowerCase();
-  if (!EVENT_ID.test(runId)) return undefined;
-  const reading = toReading(view);
-  const from = readNumber(view, "from");
-  const startedAt = view.state("runs").started.get(runId)?.started_at;
-  const { events, next } = await eventsOfRun(reading, runId, { from, limit: EVENTS_SHOWN });
-  const page = (
-    <ConsoleDocument title={`Run ${formatRun(view, runId)}`} path="/" view={view}>
-      <div class="head">
-        <h1>
-          Run {formatRun(view, runId)}
-          <Time before=", " at={startedAt} />
-        </h1>
-        <p class="breakable">
-          <code>{runId}</code> · <A href="/runs">All runs</A>
+type RunView = View<"account" | "contacts" | "results" | "run" | "runs">;
+
+interface RunProps {
+  readonly view: RunView;
+  readonly runId: string;
+  readonly run: RunPage;
+}
+
+async function renderRun(view: RunView): Promise<Made> {
+  const runId = findRunId(view, view.parameters["run_id"] ?? "");
+  const only = readChoice(view, "outcome", OUTCOMES);
+  const run = await readRunPage(view, { runId, from: readNumber(view, "from"), only });
+  if (run?.isDry === true && run.end !== undefined) return { location: dryRunHref(runId), disclosed: {} };
+  if (run === undefined) {
+    const page = (
+      <ConsoleDocument title="Run" path="/runs" view={view}>
+        <h1>No such run</h1>
+        <p class="empty">
+          The log has no run with this id. <A href="/runs">All runs</A>
+        </p>
+      </ConsoleDocument>
+    );
+    return /^[\da-f-]{36}$/.test(runId) ? { page, isMissing: true } : undefined;
+  }
+  const { template, startedAt, end, before, after } = run;
+  const name = nameRun(view.state("runs"), runId);
+  return (
+    <ConsoleDocument title={name} path="/runs" view={view}>
+      <div class="head split">
+        <div>
+          <p class="crumb">
+            <A href="/runs">Runs</A>
+          </p>
+          <h1 title={runId}>
+            {name} <Badge state={toEndState(end?.reason)} />
+          </h1>
+          <p class="quiet">
+            {template === undefined ? null : <bdi>{template} · </bdi>}
+            <Time at={startedAt} as="weekday" />
+            <Time before=" to " at={end?.at} as="clock" />
+          </p>
+        </div>
+        <p class="actions">
+          <Step to={before} icon="chevron-left" label="The run before" />
+          <Step to={after} icon="chevron-right" label="The next run" />
+          <A class="button" href={`/activity?run=${runId}`}>
+            Events
+          </A>
         </p>
       </div>
-      {events.length > 0 || next !== undefined ? (
-        <EventList view={view} events={events} />
-      ) : (
-        <p class="empty">{from === undefined ? "The log has no run with this id." : "This run has no later events."}</p>
-      )}
-      <p>
-        {from === undefined ? null : <A href={runHref(runId)}>Its beginning</A>}{" "}
-        {next === undefined ? null : <A href={`${runHref(runId)}?from=${next}`}>Later events</A>}
-      </p>
+      <section class="outcome card" aria-label="Outcome">
+        <Counts view={view} run={run} />
+        <Strip run={run} />
+      </section>
+      <div class="columns run-cols">
+        <Rows view={view} runId={runId} run={run} />
+        <Facts view={view} runId={runId} run={run} />
+      </div>
     </ConsoleDocument>
   );
-  return { page, isMissing: from === undefined && events.length === 0 && next === undefined };
+}
+
+function Step({
+  to,
+  icon,
+  label,
+}: {
+  readonly to: string | undefined;
+  readonly icon: IconName;
+  readonly label: string;
+}) {
+  if (to === undefined) return null;
+  return (
+    <A class="button" href={runHref(to)} aria-label={label}>
+      <Icon name={icon} />
+    </A>
+  );
+}
+
+const OUTCOME_LOOKS: Readonly<Record<Outcome, readonly [icon: IconName, words: string]>> = {
+  sent: ["send", "Sent"],
+  skipped: ["skip-forward", "Skipped"],
+  failed: ["triangle-alert", "Failed"],
+  in_doubt: ["circle-question-mark", "In doubt"],
+};
+
+const ROW_LOOKS: Readonly<Record<RowOutcome, readonly [icon: IconName, words: string]>> = {
+  ...OUTCOME_LOOKS,
+  not_reached: ["clock", "Not reached"],
+};
+
+function Counts({ run: { counts, variants } }: { readonly view: RunView; readonly run: RunPage }): VNode {
+  const notes: Partial<Record<Outcome, ComponentChildren>> = {
+    sent: [...(variants ?? [])].map(([variant, count]) => `${grouped(count)} of ${variant}`).join(", "),
+    in_doubt: counts?.in_doubt ? <A href="/people?status=in_doubt">Needs your decision</A> : "",
+  };
+  return (
+    <dl class="outcomes">
+      {OUTCOMES.map((outcome) => (
+        <div>
+          <dt class={`swatch ${outcome}`}>{OUTCOME_LOOKS[outcome][1]}</dt>
+          <dd>
+            <b class="figure">{grouped(counts?.[outcome] ?? 0)}</b>
+            <small class="quiet">{notes[outcome]}</small>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Strip of the run's time: a mark for each recipient, and the waits between them. */
+function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPage }): VNode | null {
+  const from = Date.parse(startedAt);
+  const to = Math.max(from + 1_000, ...marks.map(({ at }) => at), ...(end === undefined ? [] : [Date.parse(end.at)]));
+  if (marks.length === 0) return null;
+  const x = (at: number) => `${(((at - from) / (to - from)) * 99).toFixed(2)}%`;
+  const shown = new Map(marks.map((mark) => [`${x(mark.at)}${mark.outcome}`, mark]));
+  return (
+    <div class="strip">
+      <h2>
+        <Time at={startedAt} as="clock" /> to <Time at={toIso(to)} as="clock" />
+      </h2>
+      <small class="quiet">{sayWaits(waits)}</small>
+      <svg role="img" aria-label={`${countInWords(marks.length, "recipient")} over time`}>
+        {waits.map((wait) => (
+          <rect class="wait" x={x(wait.from)} width={x(from + wait.to - wait.from)} y="4" height="30">
+            <title>{WAITS[wait.reason]}</title>
+          </rect>
+        ))}
+        {[...shown.values()].map(({ at, outcome = "open" }) => (
+          <rect
+            class={outcome}
+            x={x(at)}
+            y={outcome === "skipped" ? 22 : 8}
+            width="5"
+            height={outcome === "skipped" ? 12 : 26}
+            rx="2"
+          />
+        ))}
+      </svg>
+      <p class="quiet">
+        <Time at={startedAt} as="clock" />
+        <Time at={toIso((from + to) / 2)} as="clock" />
+        <Time at={toIso(to)} as="clock" />
+      </p>
+    </div>
+  );
+}
+
+function Rows({ view, runId, run: { rows, next, counts } }: RunProps): VNode {
+  const only = readChoice(view, "outcome", OUTCOMES);
+  const href = (outcome: Outcome | undefined) => addressWith(runHref(runId), view.query, { outcome, from: undefined });
+  const all = counts === undefined ? 0 : OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
+  return (
+    <section aria-label="Messages">
+      <Tabs
+        label="Outcome"
+        tabs={[undefined, ...OUTCOMES].map((outcome) => [
+          href(outcome),
+          outcome === undefined
+            ? `All ${grouped(all)}`
+            : `${OUTCOME_LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
+          only === outcome,
+        ])}
+      />
+      {rows.length === 0 ? (
+        <p class="empty">No recipient has this outcome.</p>
+      ) : (
+        <Table
+          label="Recipients"
+          columns={[
+            "recipient",
+            { head: "outcome", kind: "state" },
+            "time",
+            "variant",
+            ...breakable("since then, or why"),
+          ]}
+          rows={rows.map(({ recipient, time, outcome, variant, why }) => [
+            <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
+            <Out outcome={outcome} />,
+            <Time at={time} as="clock" />,
+            variant,
+            why === "" ? null : why,
+          ])}
+          isTall
+        />
+      )}
+      <p>
+        {readNumber(view, "from") === undefined ? null : <A href={href(only)}>The first</A>}{" "}
+        {next === undefined ? null : (
+          <A href={addressWith(runHref(runId), view.query, { from: String(next) })}>More recipients</A>
+        )}
+      </p>
+    </section>
+  );
+}
+
+function Out({ outcome }: { readonly outcome: RowOutcome | undefined }): VNode {
+  const [icon, words] = outcome === undefined ? (["clock", "On its way"] as const) : ROW_LOOKS[outcome];
+  return (
+    <span class={`out ${outcome ?? ""}`}>
+      <Icon name={icon} />
+      {words}
+    </span>
+  );
+}
+
+function Facts({ view, runId, run }: RunProps): VNode {
+  const { end, until, startedAt, waits, cost, caller, limit, recipients, rules } = run;
+  const limits = [
+    recipients === undefined ? [] : `for ${countInWords(recipients, "named recipient")}`,
+    limit === undefined ? [] : `for at most ${countInWords(limit, "message")}`,
+  ];
+  const { template } = view.settings;
+  const facts: NamedValue[] = [
+    [
+      "Ended",
+      end === undefined ? (
+        "It is in progress"
+      ) : (
+        <>
+          {toCapital(ENDS[end.reason])}
+          <Time before=" until " at={until} />
+        </>
+      ),
+    ],
+    ["Took", end === undefined ? "" : <Fact of={formatDuration(toSeconds(startedAt, end.at))}>{sayWaits(waits)}</Fact>],
+    ["Cost", cost === undefined ? "not recorded" : <Fact of={dollars(cost.usd)}>{cost.parts.join(", ")}</Fact>],
+    [
+      "Started by",
+      <Fact of={caller === undefined ? "unknown" : formatCaller(caller)}>{limits.flat().join(", ")}</Fact>,
+    ],
+    ["Quota", rules === undefined ? "not recorded" : `${grouped(rules.daily_limit)} messages a day`],
+    ["Template", run.template ?? "not recorded"],
+    ["Proof", <A href={`/activity?run=${runId}&show=everything`}>Its events, each with its hash</A>],
+  ];
+  return (
+    <div class="stack">
+      <Section id="about" title="About this run">
+        <NamedValues of={facts} />
+      </Section>
+      {template === undefined || template.id !== rules?.template ? null : (
+        <Section id="texts" title={template.name ?? "Message"} class="card">
+          <pre class="bubble message">{template.text}</pre>
+        </Section>
+      )}
+    </div>
+  );
+}
+
+function Fact({ of, children }: { readonly of: string; readonly children: ComponentChildren }): VNode {
+  return (
+    <>
+      <bdi>{of}</bdi>
+      <small class="quiet">{children}</small>
+    </>
+  );
 }

@@ -11,11 +11,13 @@ import { consolePage, askOperation, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
 
 export const setupPage = consolePage({
-  reads: ["account", "backups", "contacts", "deliveries", "tokens"],
+  reads: ["account", "backups", "contacts", "deliveries", "signals", "tokens"],
   render: renderSetup,
 });
 
-async function renderSetup(view: View<"account" | "backups" | "contacts" | "deliveries" | "tokens">): Promise<VNode> {
+async function renderSetup(
+  view: View<"account" | "backups" | "contacts" | "deliveries" | "signals" | "tokens">,
+): Promise<VNode> {
   const steps = setupSteps(view);
   const finished = steps.filter(({ status }) => status === "done");
   return (
@@ -51,7 +53,7 @@ async function renderSetup(view: View<"account" | "backups" | "contacts" | "deli
   );
 }
 
-/** The scopes of each caller's token, when it expires, and the day of its last use. */
+/** Renders the token of each caller: its scopes, when it expires, and the day of its last use. */
 async function renderCallers(view: View<"tokens">): Promise<VNode | null> {
   const { tokens, last_uses } = await askOperation(view, listTokens, {});
   if (tokens.length === 0) return null;

@@ -5,14 +5,14 @@ import { ConsoleDocument } from "../document.tsx";
 import { A } from "../parts/link.tsx";
 
 interface SignInProps {
-  /** The page to open afterwards. Undefined for the overview. */
+  /** Page to open after the sign-in. Undefined for the overview. */
   readonly back: string | undefined;
-  /** Why the previous attempt failed. Absent if the form is shown for the first time. */
+  /** Why the previous sign-in failed. Absent if the form is shown for the first time. */
   readonly failure?: "no token" | "plain http";
   readonly publicUrl: string;
 }
 
-/** Asks for a token once. */
+/** Page on which a browser signs in with a token. */
 export function signInPage({ back, failure, publicUrl }: SignInProps): VNode {
   return (
     <ConsoleDocument title="Sign in">

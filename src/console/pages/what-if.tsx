@@ -1,122 +1,219 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { WHAT_IF_RULES } from "../../config/what-if.ts";
-import {
-  describeAssumed,
-  describeOutcome,
-  describeUnknown,
-  LIST_NAMES,
-  LISTS,
-  toRows,
-  type WhatIfReport,
-} from "../../outreach/what-if/report.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import { eventHref } from "../hrefs.ts";
-import { ActionForm } from "../parts/action-form.tsx";
+import { eventHref, type RecipientNames } from "../hrefs.ts";
+import { ActionForm, Field, Select } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { formatContactName } from "./people.tsx";
+import { Figure } from "./results.tsx";
 import { A } from "../parts/link.tsx";
 
-/** A form that asks what other rules would have done. */
+/** Comparison of the runs as they were with those under other rules, in words and rows. */
+export interface ShownReport {
+  readonly runs: { readonly was: number; readonly would: number };
+  /** Position up to which the runs in the log were decided again. */
+  readonly position: number;
+  /** Position of the event that records the operator's question. */
+  readonly recordedAt: number;
+  /** True if the other rules would have changed nothing. */
+  readonly isSame: boolean;
+  readonly rows: readonly {
+    readonly day: string;
+    readonly what: string;
+    readonly was: number;
+    readonly would: number;
+    readonly difference: string;
+    readonly unknown: number | undefined;
+  }[];
+  /** Sentences on what the log cannot tell, and on what was assumed to be unchanged. */
+  readonly open: readonly string[];
+  /** Recipients whose messages or skips would differ under the other rules. */
+  readonly lists: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly count: number;
+    readonly shown: readonly { readonly recipient: RecipientNames; readonly was: string; readonly would: string }[];
+  }[];
+}
+
+/** Page What if: a form that asks what other rules would have done to the runs in the log. */
 export const whatIfPage = consolePage({
   reads: ["account"],
   render: renderWhatIf,
 });
 
 function renderWhatIf(view: View<"account">): VNode {
-  return <RulesPage view={view} text="" />;
+  return <RulesPage view={view} fields={{}} />;
 }
 
-/** The form again, with the fault and the entered rules. */
-export function whatIfFormPage(notice: Notice, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
+/** The page What if again, after a fault: the form shows the fault and the entered rules. */
+export function whatIfFormPage(notice: Notice, fields: RuleFields): ConsolePage {
   return consolePage({
     reads: ["account"],
-    render: (view) => <RulesPage view={{ ...view, notice }} text={rules} />,
+    render: (view) => <RulesPage view={{ ...view, notice }} fields={fields} />,
   });
 }
 
-/** The comparison, shown in place of the page. It is recorded nowhere, so it is never refreshed. */
-export function whatIfReportPage(report: WhatIfReport, { rules = "" }: Readonly<Record<string, string>>): ConsolePage {
-  const { runs, as_of, recorded_at } = report;
+/** The page What if with the answer: the comparison is recorded nowhere, so the page is never refreshed. */
+export function whatIfReportPage(report: ShownReport, fields: RuleFields): ConsolePage {
+  const { runs, position, recordedAt, open, lists } = report;
   return consolePage({
     reads: ["account"],
     render: (view) => (
-      <RulesPage view={view} text={rules}>
-        <Counts report={report} />
-        <Open report={report} />
-        {LIST_NAMES.map((name) => (
-          <List report={report} name={name} />
+      <RulesPage view={view} fields={fields}>
+        <Totals report={report} />
+        <Open sentences={open} />
+        {lists.map((list) => (
+          <List {...list} />
         ))}
+        <Days report={report} />
         <p>
-          {grouped(runs.was)} runs were made, {grouped(runs.would)} would be, up to position {grouped(as_of.position)}.{" "}
-          <A href={eventHref(recorded_at.position)}>The event that records this question</A>
+          {countInWords(runs.was, "run")} made, {grouped(runs.would)} by the other rules, up to position{" "}
+          {grouped(position)}. <A href={eventHref(recordedAt)}>The event that records this question</A>
         </p>
       </RulesPage>
     ),
   });
 }
 
+/** Values of the form's fields, by the name of the rule. */
+type RuleFields = Readonly<Record<string, string>>;
+
 interface RulesPageProps {
   readonly view: View<"account">;
-  /** The rules as they were entered. */
-  readonly text: string;
+  /** Rules as the operator entered them. */
+  readonly fields: RuleFields;
   readonly children?: ComponentChildren;
 }
 
-function RulesPage({ view, text, children }: RulesPageProps): VNode {
-  const { dailyLimit, requireConsent, window } = view.settings;
-  const today = { DAILY_LIMIT: dailyLimit, REQUIRE_CONSENT: requireConsent, SEND_WINDOW: window?.text ?? null };
+function RulesPage({ view, fields, children }: RulesPageProps): VNode {
   return (
     <ConsoleDocument title="What if" path="/results" view={view} isStill>
       <h1>What other rules would have done</h1>
-      <p id="rules-says" class="breakable">
-        All runs of the log are decided again by these rules, and nothing is sent. A JSON object with the names and
-        values of settings: <code>{WHAT_IF_RULES.join(", ")}</code>. A rule that is not named stays as it was. Some of
-        today's: <code>{JSON.stringify(today)}</code>
-      </p>
-      {view.asOf !== undefined ? (
+      <p>All runs of the log are decided again by these rules, and nothing is sent. An empty field stays as it was.</p>
+      {view.asOf === undefined ? (
+        <RulesForm view={view} fields={fields} />
+      ) : (
         <p class="empty">
           Rules cannot be compared on a page of the past.{" "}
           <a href="/what-if" data-moment>
             Back to now
           </a>
         </p>
-      ) : null}
-      <ActionForm view={view} back="/what-if" action="/console/what-if">
-        <label>
-          Rules <br />
-          <textarea
-            name="rules"
-            rows={6}
-            required
-            spellcheck={false}
-            placeholder={JSON.stringify(today)}
-            aria-describedby="rules-says"
-          >
-            {text}
-          </textarea>
-        </label>{" "}
-        <button class="primary">Compare</button>
-      </ActionForm>
+      )}
       {children}
     </ConsoleDocument>
   );
 }
 
-interface ReportProps {
-  readonly report: WhatIfReport;
+/** Rules that stand above the fold. */
+const FIRST_RULES = ["DAILY_LIMIT", "REQUIRE_CONSENT", "SEND_WINDOW", "STOP_AFTER_FAILURES"];
+
+const CONSENT = { true: "required", evidence: "required with date and source", false: "not required" } as const;
+const CONSENT_VALUES = ["true", "evidence", "false"] as const;
+
+function RulesForm({ view, fields }: RulesPageProps): VNode {
+  const { dailyLimit, requireConsent, window, whatIfRules } = view.settings;
+  const others = whatIfRules.filter((name) => !FIRST_RULES.includes(name));
+  const today = (value: string): string => `today: ${value}`;
+  return (
+    <ActionForm view={view} back="/what-if" action="/console/what-if">
+      <div class="filter">
+        <Field
+          label="Messages a day"
+          name="DAILY_LIMIT"
+          inputMode="numeric"
+          value={fields["DAILY_LIMIT"]}
+          placeholder={today(grouped(dailyLimit))}
+        />
+        <Select
+          label="Consent"
+          name="REQUIRE_CONSENT"
+          values={CONSENT_VALUES}
+          chosen={CONSENT_VALUES.find((value) => value === fields["REQUIRE_CONSENT"])}
+          inWords={(value) => CONSENT[value]}
+          none={today(CONSENT[`${requireConsent}`])}
+        />
+        <Field
+          label="Sending window"
+          name="SEND_WINDOW"
+          value={fields["SEND_WINDOW"]}
+          placeholder={today(window?.text ?? "at any time")}
+        />
+        <Field
+          label="End a run at failures of"
+          name="STOP_AFTER_FAILURES"
+          value={fields["STOP_AFTER_FAILURES"]}
+          placeholder="such as 30%"
+        />
+      </div>
+      <details open={others.some((name) => fields[name])}>
+        <summary>{others.length} more rules</summary>
+        <p class="quiet">
+          As in the settings; <code>none</code> unsets one.
+        </p>
+        <div class="filter">
+          {others.map((name) =>
+            name === "MESSAGE_TEMPLATE" ? (
+              <label>
+                {name}
+                <textarea name={name} rows={3}>
+                  {fields[name]}
+                </textarea>
+              </label>
+            ) : (
+              <Field label={name} name={name} value={fields[name]} />
+            ),
+          )}
+        </div>
+      </details>
+      <button class="primary">Compare</button>
+    </ActionForm>
+  );
 }
 
-function Counts({ report }: ReportProps): VNode {
+/** Sums of all days: how many would get a message, and how many are skipped for which reason. */
+function Totals({ report: { isSame, rows } }: ReportProps): VNode {
   return (
-    <Section id="counts" title={report.days.length === 0 ? "Nothing differs" : "What differs"}>
+    <Section id="counts" title={isSame ? "Nothing differs" : "What differs"}>
+      <dl class="card figures">
+        {rows.flatMap(({ day, what, was, would, difference, unknown }) =>
+          day === TOTAL ? (
+            <Figure
+              title={what}
+              value={grouped(would)}
+              change={was === would ? "unchanged" : `${difference}, was ${grouped(was)}`}
+            >
+              {unknown ? `${grouped(unknown)} unknown` : undefined}
+            </Figure>
+          ) : (
+            []
+          ),
+        )}
+      </dl>
+    </Section>
+  );
+}
+
+interface ReportProps {
+  readonly report: ShownReport;
+}
+
+/** Day of the rows that sum up all days. */
+const TOTAL = "total";
+
+function Days({ report: { rows } }: ReportProps): VNode | null {
+  const days = rows.filter(({ day }) => day !== TOTAL);
+  if (days.length === 0) return null;
+  return (
+    <Section id="days" title="Day by day">
       <Table
         label="Counts"
         columns={["day", "what", ...numbers("was", "would be", "difference", "unknown")]}
-        rows={toRows(report).map(({ day, what, was, would, difference, unknown }) => [
+        rows={days.map(({ day, what, was, would, difference, unknown }) => [
           day,
           what,
           was,
@@ -130,9 +227,7 @@ function Counts({ report }: ReportProps): VNode {
   );
 }
 
-/** Sentences on what no log can know, and on what was assumed to be as it was. */
-function Open({ report }: ReportProps): VNode | null {
-  const sentences = [...describeUnknown(report), ...describeAssumed(report)];
+function Open({ sentences }: { readonly sentences: readonly string[] }): VNode | null {
   if (sentences.length === 0) return null;
   return (
     <Section id="open" title="What stays open">
@@ -145,18 +240,17 @@ function Open({ report }: ReportProps): VNode | null {
   );
 }
 
-function List({ report: { recipients }, name }: ReportProps & { readonly name: keyof typeof LISTS }): VNode | null {
-  const { count, shown } = recipients[name];
+function List({ name, title, count, shown }: ShownReport["lists"][number]): VNode | null {
   if (count === 0) return null;
   return (
-    <Section id={name} title={`${grouped(count)} ${LISTS[name]}`}>
+    <Section id={name} title={`${grouped(count)} ${title}`}>
       <Table
-        label={`Table of those who ${LISTS[name]}`}
+        label={`Table of those who ${title}`}
         columns={["recipient", "was", "would be"]}
         rows={shown.map(({ recipient, was, would }) => [
           <RecipientLink recipient={recipient} name={formatContactName(recipient)} />,
-          describeOutcome(was),
-          describeOutcome(would),
+          was,
+          would,
         ])}
         isTall
       />

@@ -1,55 +1,128 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { ChannelName } from "../../../events/channel.ts";
-import { findChannel, pendingOf } from "../../../projections/deliveries.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
+import type { ChannelBacklog, readChannels } from "../../delivery/backlog.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { ActionForm } from "./action-form.tsx";
 import { Badge, type BadgeState } from "./icon.tsx";
+import { A } from "./link.tsx";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 
-interface ChannelStatusProps {
-  readonly view: View<"deliveries">;
-  readonly name: ChannelName;
-  /** Requests that failed in a row, where known. */
-  readonly failuresInARow?: number;
+type Channel = Awaited<ReturnType<typeof readChannels>>[number];
+
+interface TileProps {
+  readonly view: View;
+  readonly channel: Channel;
 }
 
-export function ChannelStatus({ view, name, failuresInARow = 0 }: ChannelStatusProps): VNode {
-  const [tone, icon, words, why] = readStatus(view, name, failuresInARow);
+/** One channel: its state, the curve of a day, what waits and for how long, and how many arrived. */
+export function ChannelTile({ view, channel }: TileProps): VNode {
+  const { backlog, drainedIn, delivered, failed } = channel;
+  const [state, why] = readStatus(view, channel);
   return (
-    <>
-      <Badge state={[tone, icon, words]} />
-      {why}
-    </>
+    <section class="card tile" aria-label={backlog.title}>
+      <header>
+        <h2>{backlog.title}</h2>
+        <Badge state={state} />
+      </header>
+      <Curve channel={channel} />
+      <p class="ends">
+        <span>24 hours ago</span> <span>now</span>
+      </p>
+      <dl>
+        <div>
+          <dt>Waiting</dt>
+          <dd>{grouped(backlog.pending)}</dd>
+        </div>
+        <div>
+          <dt>Drained in</dt>
+          <dd>{drainedIn}</dd>
+        </div>
+      </dl>
+      <p>
+        {grouped(delivered)} delivered
+        {failed === 0 ? "" : `, ${countInWords(failed, "request")} failed`} in 24 hours{why === undefined ? null : ". "}
+        {why}
+      </p>
+      {backlog.suspended === null ? null : <Resume view={view} backlog={backlog} back="/deliveries" />}
+    </section>
   );
 }
 
-type Status = readonly [...BadgeState, why?: ComponentChildren];
+/** One channel in a line of the overview. */
+export function ChannelLine({ view, channel }: TileProps): VNode {
+  const { backlog, lag, drainedIn, delivered } = channel;
+  const [state] = readStatus(view, channel);
+  const drained = lag.drained_in_seconds === null ? `not drained: ${drainedIn}` : `drained in ${drainedIn}`;
+  const waiting = backlog.pending === 0 ? "nothing waits" : `${grouped(backlog.pending)} wait, ${drained}`;
+  return (
+    <li class="channel">
+      <h3>
+        <A href={`/deliveries?channel=${backlog.name}`}>{backlog.title}</A>
+      </h3>
+      <Badge state={state} />
+      <p class="quiet">
+        {grouped(delivered)} in 24 hours, {waiting}
+      </p>
+    </li>
+  );
+}
 
-function readStatus(view: View<"deliveries">, name: ChannelName, failures: number): Status {
-  const channel = findChannel(view.state("deliveries"), name);
-  const pending = pendingOf(channel);
-  if (channel.suspended !== null) {
-    const { since, detail } = channel.suspended;
+/** Button that resumes a suspended channel. */
+export function Resume({ view, backlog, back }: { view: View; backlog: ChannelBacklog; back: string }): VNode {
+  return (
+    <ActionForm view={view} back={back} action="/console/deliveries/resume" fields={{ channel: backlog.name }}>
+      <button class="primary">Resume {backlog.title}</button>
+    </ActionForm>
+  );
+}
+
+const HEIGHT = 40;
+
+/** The deliveries of a day by quarters of an hour, with the quarters in which requests failed in red below. */
+function Curve({ channel: { curve, delivered, failed } }: { readonly channel: Channel }): VNode {
+  const most = Math.max(1, ...curve.map((quarter) => quarter.delivered));
+  const step = 100 / (curve.length - 1);
+  // By the square root, so that a burst does not flatten the rest.
+  const points = curve.map((quarter, at) => {
+    const height = Math.sqrt(quarter.delivered / most) * (HEIGHT - 4);
+    return `${(at * step).toFixed(1)} ${(HEIGHT - height).toFixed(1)}`;
+  });
+  const said = `Deliveries of the last 24 hours: ${grouped(delivered)}, and ${countInWords(failed, "failed request")}`;
+  return (
+    <svg class="curve" viewBox={`0 0 100 ${HEIGHT + 4}`} preserveAspectRatio="none" role="img" aria-label={said}>
+      <path class="area" d={`M0 ${HEIGHT}L${points.join("L")}L100 ${HEIGHT}Z`} />
+      <path class="line" d={`M${points.join("L")}`} />
+      {curve.map((quarter, at) =>
+        quarter.failed === 0 ? null : (
+          <rect class="failed" x={(at * step - step / 2).toFixed(1)} y={HEIGHT} width={step.toFixed(1)} height="4" />
+        ),
+      )}
+    </svg>
+  );
+}
+
+function readStatus(view: View, { backlog, lag }: Channel): readonly [BadgeState, why?: ComponentChildren] {
+  const { name, pending, suspended } = backlog;
+  if (suspended !== null) {
     const why = (
       <>
-        {" since "}
-        <Time at={since} isExact />: <bdi>{detail}</bdi>
+        <bdi>{suspended.network}</bdi> refused it <Time at={suspended.since} />: <bdi>{suspended.detail}</bdi>
       </>
     );
-    return ["bad", "pause", "Suspended", why];
+    return [["bad", "pause", "Suspended"], why];
   }
   if (!view.settings.configured.includes(name)) {
-    if (pending === 0) return ["neutral", "x", "Not configured"];
-    return ["bad", "x", "Not configured", ": what is pending waits until it is"];
+    if (pending === 0) return [["neutral", "x", "Not configured"]];
+    return [["bad", "x", "Not configured"], "What waits is sent once the channel is set up"];
   }
   const circuit = view.live?.circuit(name);
-  if (circuit === "open") return ["bad", "pause", "Paused", " its network failed several times in a row"];
-  if (circuit === "half_open")
-    return ["warn", "clock", "Trying again", " one request tells whether its network is back"];
+  if (circuit === "open") return [["bad", "pause", "Paused"], "Its network failed several times in a row"];
+  if (circuit === "half_open") return [["warn", "clock", "Trying again"], "One request tells whether it works again"];
+  const { failures_in_a_row: failures } = lag;
   if (failures > 0) {
-    const why = failures === 1 ? " the last attempt failed" : ` the last ${grouped(failures)} attempts failed`;
-    return ["warn", "clock", "Failing", why];
+    const why = failures === 1 ? "The last attempt failed" : `The last ${grouped(failures)} attempts failed`;
+    return [["warn", "triangle-alert", "Failing"], why];
   }
-  return pending > 0 ? ["info", "clock", "Delivering"] : ["good", "check", "Up to date"];
+  return pending > 0 ? [["info", "clock", "Delivering"]] : [["good", "check", "Up to date"]];
 }

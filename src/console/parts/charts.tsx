@@ -1,25 +1,25 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
-import { grouped } from "../../platform/counts-and-lists.ts";
-import { QUARTER_MS } from "../../../projections/quarters.ts";
-import type { ResultRate } from "../../history/results.ts";
-import { formatPercent } from "../../history/results-format.ts";
+import type { ComponentChildren, VNode } from "preact";
+import type { HistogramBars } from "../../history/figures.ts";
+import { formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { numbers, Table } from "./table.tsx";
+import { formatTime, TimesRead } from "./time.tsx";
 
-/** One of the kinds that are stacked in each bar. */
+/** A kind of thing that a chart counts; the kinds are stacked in each bar. */
 export interface Series<Kind extends string> {
   readonly kind: Kind;
   readonly name: string;
-  /** The number of the class `.bar-1` and so on in the stylesheet: the same kind has the same color in each chart. */
+  /** Number in the class name `.bar-1` and so on of the stylesheet: a kind has the same color in each chart. */
   readonly color: 1 | 2 | 3 | 4;
 }
 
 export interface Bar<Kind extends string> {
-  /** Such as `2026-11-20` or `14:00`. */
+  /** Label of the bar's period, such as `2026-11-20` or `14:00`. */
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * The sum of all kinds in the period that is earlier by as many periods as there are bars. Undefined if not compared.
+   * Sum of all kinds in the bar's counterpart in the previous period, which is as many bars earlier as the chart has.
+   * Undefined if not compared.
    */
   readonly before?: number;
 }
@@ -28,22 +28,22 @@ interface BarChartProps<Kind extends string> {
   readonly title: string;
   readonly series: readonly Series<Kind>[];
   readonly bars: readonly Bar<Kind>[];
-  /** The text in place of a chart that shows nothing. */
+  /** Text in place of a chart that has nothing to show. */
   readonly empty: string;
 }
 
-/** In pixels. Widths are in percent of the page's, so that text never scales. */
+/** Height of the chart in pixels. Widths are in percent of the page's, so that text never scales. */
 const HEIGHT = 196;
 const BELOW = 22;
 /** Percent of the width that the numbers of the axis take, to the left of the bars. */
 const LEFT = 7;
-/** Most ticks of the axis above zero. */
+/** Maximum number of ticks on the axis above zero. */
 const TICKS_MAX = 3;
 const LABELS_MAX = 5;
 
 /**
- * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline behind each is the
- * period before, if anything was counted then. Arrow keys move from bar to bar.
+ * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline behind each bar is
+ * the previous period, if it has any counts. Arrow keys move from bar to bar.
  */
 export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode {
   const { title, series, bars, empty } = props;
@@ -82,22 +82,26 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
   );
 }
 
-/** The name of the outlines. */
+/** Name of the dashed outlines in the legend. */
 const BEFORE = "in the previous period";
 
-type BarsProps<Kind extends string> = Pick<BarChartProps<Kind>, "series" | "bars" | "title">;
+interface BarsProps<Kind extends string> extends BarChartProps<Kind> {
+  /** Highest sum of a bar or an outline. */
+  readonly most: number;
+}
 
-function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind> & { readonly most: number }): VNode {
+function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind>): VNode {
   const step = tickStep(most);
   const top = Math.ceil(most / step) * step;
   const toY = (value: number): number => rounded(HEIGHT - (value / top) * (HEIGHT - 8));
   const width = (100 - LEFT) / bars.length;
-  /** The path of one kind's part of a bar, above the kinds before it. A bar is one unit wide. */
+  /** Returns the SVG path of one kind's part in a bar, above the kinds before it. A bar is one unit wide. */
   const drawBar = (at: number, nth: number, kind: Kind, counts: Bar<Kind>["counts"]): string => {
     const below = series.slice(0, nth).reduce((sum, one) => sum + counts[one.kind], 0);
     return counts[kind] === 0 ? "" : `M${rounded(at + 0.15)} ${toY(below)}h.7V${toY(below + counts[kind])}h-.7z`;
   };
-  const every = Math.ceil(bars.length / LABELS_MAX);
+  const drawBefore = (at: number, before = 0): string =>
+    before === 0 ? "" : `M${rounded(at + 0.05)} ${HEIGHT}V${toY(before)}h.9V${HEIGHT}`;
   return (
     <svg
       class="plot"
@@ -117,17 +121,11 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
       ))}
       {bars.map((bar, at) => (
         <g>
-          <title>{sayBar(series, bar)}</title>
+          <title>
+            <BarTime label={bar.label} as={hasHours(bar.label) ? "short" : "date"} />
+            {sayBar(series, bar)}
+          </title>
           <rect class="zone" x={percent(LEFT + at * width)} width={percent(width)} height={HEIGHT} />
-          {bar.before ? (
-            <rect
-              class="before"
-              x={percent(LEFT + (at + 0.05) * width)}
-              y={toY(bar.before)}
-              width={percent(width * 0.9)}
-              height={rounded(HEIGHT - toY(bar.before))}
-            />
-          ) : null}
         </g>
       ))}
       <svg
@@ -138,10 +136,22 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
         preserveAspectRatio="none"
         pointer-events="none"
       >
+        <path class="before" d={bars.map(({ before }, at) => drawBefore(at, before)).join("")} />
         {series.map(({ kind, color }, nth) => (
           <path class={`bar-${color}`} d={bars.map(({ counts }, at) => drawBar(at, nth, kind, counts)).join("")} />
         ))}
       </svg>
+      <BarLabels bars={bars} />
+    </svg>
+  );
+}
+
+/** The times below the bars: as many as fit, and always that of the last bar. */
+function BarLabels<Kind extends string>({ bars }: { readonly bars: readonly Bar<Kind>[] }): VNode {
+  const width = (100 - LEFT) / bars.length;
+  const every = Math.ceil(bars.length / LABELS_MAX);
+  return (
+    <>
       {bars.map(({ label }, at) =>
         (bars.length - 1 - at) % every === 0 ? (
           <text
@@ -149,36 +159,47 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
             y={HEIGHT + BELOW - 4}
             text-anchor={at === bars.length - 1 ? "end" : "middle"}
           >
-            {shorten(label)}
+            <BarTime label={label} as={hasHours(label) ? "clock" : "date"} />
           </text>
         ) : null,
       )}
-    </svg>
+    </>
   );
 }
 
-function sayBar<Kind extends string>(series: readonly Series<Kind>[], { label, counts, before }: Bar<Kind>): string {
+function sayBar<Kind extends string>(series: readonly Series<Kind>[], { counts, before }: Bar<Kind>): string {
   const now = series.map(({ kind, name }) => `${grouped(counts[kind])} ${name}`).join(", ");
-  return `${label}: ${now}${before ? `; ${grouped(before)} ${BEFORE}` : ""}`;
+  return `: ${now}${before ? `; ${grouped(before)} ${BEFORE}` : ""}`;
 }
 
-/** The smallest step of 1, 2, 5, 10, 20 … with which no more ticks are needed than fit. */
+/** Returns the smallest step of 1, 2, 5, 10, 20 … between ticks of the axis, with which no more are needed than fit. */
 function tickStep(most: number): number {
   for (let size = 1; ; size *= 10) {
     for (const step of [size, 2 * size, 5 * size]) if (step * TICKS_MAX >= most) return step;
   }
 }
 
-/** `2026-11-20` as `11-20`, and `2026-11-20 14:00` as `14:00`: the whole label is in the title and the table. */
-function shorten(label: string): string {
-  return label.split(" ")[1] ?? label.replace(/^\d{4}-/, "");
+/** Writes the label of a bar, such as `2026-11-20` or `2026-11-20 14:00`, as a time in the reader's format. */
+function BarTime({ label, as }: { readonly label: string; readonly as: "date" | "clock" | "short" }): VNode {
+  return (
+    <TimesRead.Consumer>
+      {(reading) => {
+        const start = Temporal.PlainDateTime.from(label.replace(" ", "T")).toZonedDateTime(reading.timezone);
+        return formatTime(start.epochMilliseconds, as, reading);
+      }}
+    </TimesRead.Consumer>
+  );
+}
+
+function hasHours(label: string): boolean {
+  return label.includes(" ");
 }
 
 function percent(number: number): string {
   return `${rounded(number)}%`;
 }
 
-function Numbers<Kind extends string>(props: BarsProps<Kind> & { readonly isCompared: boolean }): VNode {
+function Numbers<Kind extends string>(props: BarChartProps<Kind> & { readonly isCompared: boolean }): VNode {
   const { series, bars, title, isCompared } = props;
   const names = [...series.map(({ name }) => name), ...(isCompared ? [BEFORE] : [])];
   return (
@@ -190,7 +211,7 @@ function Numbers<Kind extends string>(props: BarsProps<Kind> & { readonly isComp
         rows={bars
           .toReversed()
           .map(({ label, counts, before = 0 }) => [
-            label,
+            <BarTime label={label} as={hasHours(label) ? "short" : "date"} />,
             ...series.map(({ kind }) => counts[kind]),
             ...(isCompared ? [before] : []),
           ])}
@@ -204,69 +225,112 @@ function rounded(number: number): number {
   return Math.round(number * 100) / 100;
 }
 
-interface RateBarProps {
-  readonly rate: ResultRate | null;
-  /** The rate at the right end of the bar, 0 to 1. */
-  readonly top: number;
-  readonly isBefore?: boolean;
+/** A rate, and the bounds of its confidence interval; each from 0 to 1. */
+export interface BoundedRate {
+  readonly rate: number;
+  readonly low: number;
+  readonly high: number;
 }
 
-/** A rate with its interval, as wide as its cell is. */
-export function RateBar({ rate, top, isBefore = false }: RateBarProps): VNode {
-  if (rate === null) return <span class="quiet">none</span>;
-  const { low, high } = rate;
+/** A rate in a chart, with its counts. */
+export interface ChartedRate {
+  readonly label: ComponentChildren;
+  /** The rate; null if there is nothing to measure. */
+  readonly rate: BoundedRate | null;
+  readonly hits: number;
+  readonly trials: number;
+  /** True if the rate is certainly the highest. Only then it has a color. */
+  readonly isWinner: boolean;
+}
+
+/** Distances of two ticks on the axis of rates. */
+const RATE_STEPS = [0.01, 0.02, 0.05, 0.1, 0.2] as const;
+
+/** Number of steps between the five ticks of the axis of rates. */
+const RATE_TICKS = 4;
+
+/** Chooses the right end of the axis, from 0 to 1, so that all intervals fit. */
+export function chooseScale(rates: readonly (BoundedRate | null)[]): number {
+  const most = Math.max(0, ...rates.map((rate) => rate?.high ?? 0));
+  return (RATE_STEPS.find((step) => step * RATE_TICKS >= most) ?? 1 / RATE_TICKS) * RATE_TICKS;
+}
+
+interface RateChartProps {
+  readonly title: string;
+  /** Words for the recipients that the rates count. */
+  readonly base: string;
+  readonly rates: readonly ChartedRate[];
+  /** Rate at the right end of the axis, 0 to 1. */
+  readonly top: number;
+}
+
+/** Rates with their confidence intervals above a common axis from 0. Renders nothing if there is nothing to measure. */
+export function RateChart({ title, base, rates, top }: RateChartProps): VNode | null {
+  if (rates.every(({ rate }) => rate === null)) return null;
+  const ticks = Array.from({ length: RATE_TICKS + 1 }, (_, at) => at / RATE_TICKS);
   const toX = (value: number): string => percent((value / top) * 100);
   return (
-    <div class={isBefore ? "rate quiet" : "rate"}>
-      <svg height={16} aria-hidden="true">
-        <rect class="track" y={7} width="100%" height={2} />
-        <rect class={isBefore ? "bar-3" : "interval"} x={toX(low)} y={4} width={toX(high - low)} height={8} />
-        <rect class="point" x={toX(rate.rate)} width={3} height={16} />
-      </svg>
-      <span>
-        {formatPercent(rate.rate)}{" "}
-        <span class="quiet">
-          ({formatPercent(low)} to {formatPercent(high)})
-        </span>
-      </span>
-    </div>
+    <figure>
+      <figcaption>
+        {title} <span class="quiet">{base}</span>
+      </figcaption>
+      <ul class="rates">
+        {rates.map(({ label, rate, hits, trials, isWinner }) => (
+          <li class={isWinner ? "winner" : undefined}>
+            <span>{label}</span>
+            <svg height={28} role="img" aria-label={rate === null ? "Nothing to measure" : sayInterval(rate)}>
+              {ticks.map((tick) => (
+                <line class="grid" x1={percent(tick * 100)} x2={percent(tick * 100)} y2={28} />
+              ))}
+              {rate === null ? null : (
+                <>
+                  <title>{sayInterval(rate)}</title>
+                  <rect x={toX(rate.low)} y={8} width={toX(rate.high - rate.low)} height={12} rx={3} />
+                  <circle cx={toX(rate.rate)} cy={14} r={5} />
+                </>
+              )}
+            </svg>
+            <span class="counted">
+              {rate === null ? (
+                "–"
+              ) : (
+                <>
+                  <b>{formatPercent(rate.rate)}</b> {grouped(hits)} of {grouped(trials)}
+                </>
+              )}
+            </span>
+          </li>
+        ))}
+        <li class="axis" aria-hidden="true">
+          <svg height={16}>
+            {ticks.map((tick) => (
+              <text x={percent(tick * 100)} y={12} text-anchor={tick === 0 ? "start" : tick === 1 ? "end" : "middle"}>
+                {formatPercent(tick * top)}
+              </text>
+            ))}
+          </svg>
+        </li>
+      </ul>
+    </figure>
   );
 }
 
-/** Bars of a histogram: as many as a phone can tell apart. */
-const HISTOGRAM_BARS = 100;
+function sayInterval({ low, high }: BoundedRate): string {
+  return `95 % interval: ${formatPercent(low)} to ${formatPercent(high)}`;
+}
+
 const HISTOGRAM_HEIGHT = 16;
-
-/** The events of the quarter of an hour that begins at `start`, in ms since 1970. `failed` is a part of `count`. */
-export interface QuarterCount {
-  readonly start: number;
-  readonly count: number;
-  readonly failed: number;
-}
-
-interface HistogramProps {
-  /** In ms since 1970. */
-  readonly from: number;
-  readonly to: number;
-  readonly quarters: Iterable<QuarterCount>;
-}
 
 /**
  * The number of events over the time between two moments, and in red how many of them failed. Renders nothing if the
  * moments are only minutes apart.
  */
-export function Histogram({ from, to, quarters }: HistogramProps): VNode | null {
-  const bars = Math.min(HISTOGRAM_BARS, Math.floor((to - from) / QUARTER_MS));
-  if (bars < 2) return null;
-  const counts = Array.from({ length: bars }, () => ({ count: 0, failed: 0 }));
-  for (const { start, count, failed } of quarters) {
-    const bar = counts[Math.max(0, Math.min(bars - 1, Math.floor(((start - from) / (to - from)) * bars)))]!;
-    bar.count += count;
-    bar.failed += failed;
-  }
-  const most = Math.max(1, ...counts.map(({ count }) => count));
+export function Histogram({ bars }: { readonly bars: HistogramBars }): VNode | null {
+  if (bars.length === 0) return null;
+  const most = Math.max(1, ...bars.map(({ count }) => count));
   // Even the smallest count must be visible.
-  const toHeight = (count: number): number => rounded(Math.max(1.5, (count / most) * HISTOGRAM_HEIGHT));
+  // By the square root, so that a burst does not flatten the rest.
+  const toHeight = (count: number): number => rounded(Math.max(1.5, Math.sqrt(count / most) * HISTOGRAM_HEIGHT));
   const toBar = (at: number, count: number, color?: string): VNode | null =>
     count === 0 ? null : (
       <rect class={color} x={at + 0.2} y={HISTOGRAM_HEIGHT - toHeight(count)} width={0.6} height={toHeight(count)} />
@@ -274,12 +338,12 @@ export function Histogram({ from, to, quarters }: HistogramProps): VNode | null 
   return (
     <svg
       class="histogram"
-      viewBox={`0 0 ${bars} ${HISTOGRAM_HEIGHT}`}
+      viewBox={`0 0 ${bars.length} ${HISTOGRAM_HEIGHT}`}
       height={HISTOGRAM_HEIGHT}
       preserveAspectRatio="none"
       aria-hidden="true"
     >
-      {counts.map(({ count, failed }, at) => [toBar(at, count), toBar(at, failed, "bar-4")])}
+      {bars.map(({ count, failed }, at) => [toBar(at, count), toBar(at, failed, "bar-4")])}
     </svg>
   );
 }

@@ -1,164 +1,92 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { ChannelName } from "../../../events/channel.ts";
-import { findChannel } from "../../../projections/deliveries.ts";
-import { describeSkipped, mayDouble, WHY_CHARACTERS_MAX, type DeadLetter } from "../../delivery/dead-letters.ts";
-import type { FilterTexts } from "../../delivery/dead-letter-filter.ts";
-import type { ListedDispatch } from "../../delivery/list-dispatches.ts";
-import { omitUndefined } from "../../platform/omit-undefined.ts";
-import { ActionForm, ConfirmedAction, Field } from "./action-form.tsx";
+import { listRetries, type CountedLetters } from "../../delivery/backlog.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
+import { ActionForm, ConfirmedAction, Field } from "./action-form.tsx";
+import { A } from "./link.tsx";
+
+/** Dead letters of one channel that an act is for, and the fields that select them. */
+interface LettersProps extends CountedLetters {
+  readonly view: View;
+  readonly back: string;
+}
 
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";
-const SETTLE = "/console/deliveries/settle";
 
-interface LetterProps {
-  readonly view: View<"deliveries">;
-  readonly back: string;
-  readonly letter: ListedDispatch;
+/** The recommended retry, behind a dialog that says whether it can create duplicates. */
+export function RetryLetters({ view, back, ...letters }: LettersProps): VNode | null {
+  const [way] = listRetries(letters);
+  if (way === undefined) return null;
+  return (
+    <ConfirmedAction
+      {...{ view, back, action: RETRY, fields: way.fields, says: way.says }}
+      label={`${way.label}…`}
+      question={`Retry ${countInWords(letters.count, "dead letter")} of ${letters.backlog.title}?`}
+    >
+      <button class="primary">{way.label}</button>
+    </ConfirmedAction>
+  );
 }
 
-export function DecideLetter({ view, back, letter }: LetterProps): VNode {
-  const { channel, source, outcome } = letter;
-  const common = { view, back, fields: { channel, event_ids: source.id } };
-  const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
-  const isDoubtful = outcome.data.requests.some((request) => "doubtful_since" in request);
-  return (
-    <div class="actions">
-      {isSuspended ? null : (
-        <ActionForm {...common} action={RETRY}>
-          <button>Retry</button>
-          {isDoubtful ? (
-            <label>
-              <input type="checkbox" name="accept_doubles" value="true" /> also those that may have arrived, and could
-              arrive twice
-            </label>
-          ) : null}
+/** The acts on chosen letters, on a page that names their number first. */
+export function DecideLetters(props: LettersProps & { readonly act: "retry" | "discard" }): VNode {
+  const { view, back, act, ...letters } = props;
+  const { count, backlog, fields } = letters;
+  if (act === "discard") {
+    const expected: Record<string, string> = "all" in fields ? { expected: String(count) } : {};
+    return (
+      <>
+        <p>
+          They are never sent to {backlog.title}, which cannot be taken back. The log keeps the events and the reason.
+        </p>
+        <ActionForm {...{ view, back }} action={DISCARD} fields={{ ...fields, ...expected }}>
+          <Reason view={view} />
+          <Answer back={back} isDangerous>
+            <button>Discard {grouped(count)}</button>
+          </Answer>
         </ActionForm>
-      )}
-      <ConfirmedAction
-        {...common}
-        action={DISCARD}
-        label="Discard"
-        isDangerous
-        says="Discards it for good: it cannot be retried later. The log keeps the reason."
-      >
-        <Why />
-        <button>Discard for good</button>
-      </ConfirmedAction>
-    </div>
-  );
-}
-
-/** The three decisions about a dispatch in doubt: it arrived, it stays unknown, it is sent again. */
-export function DecideInDoubt({ view, back, letter: { channel, source } }: LetterProps): VNode {
-  const fields = { channel, event_ids: source.id };
-  const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
-  const retry = { ...fields, status: "in_doubt", accept_doubles: "true" };
+      </>
+    );
+  }
+  const ways = listRetries(letters);
+  if (ways.length === 0) return <p>{backlog.whySuspended}.</p>;
   return (
-    <div class="actions">
-      <ConfirmedAction
-        {...{ view, back, fields: { ...fields, as: "arrived" } }}
-        action={SETTLE}
-        label="It arrived"
-        says="It counts as delivered, and nothing is sent. The log keeps the reason."
-      >
-        <Why />
-        <button>It arrived</button>
-      </ConfirmedAction>
-      <ConfirmedAction
-        {...{ view, back, fields: { ...fields, as: "left" } }}
-        action={SETTLE}
-        label="Leave it"
-        says="It stays unknown, and nothing is sent. The log keeps the reason."
-      >
-        <Why />
-        <button>Leave it</button>
-      </ConfirmedAction>
-      {isSuspended ? null : (
-        <ConfirmedAction
-          {...{ view, back, fields: retry }}
-          action={RETRY}
-          label="Send again"
-          says={`In doubt: ${describeSkipped({ event_id: source.id, channel, why: "may_double" })}. The log keeps who decided.`}
-        >
-          <button>Send again, though it may arrive twice</button>
-        </ConfirmedAction>
-      )}
-    </div>
+    <>
+      {ways.map(({ label, says, fields: given }, at) => (
+        <>
+          <p>{says}</p>
+          <ActionForm {...{ view, back }} action={RETRY} fields={given}>
+            <Answer back={back}>
+              <button class={at === 0 ? "primary" : undefined}>{label}</button>
+            </Answer>
+          </ActionForm>
+        </>
+      ))}
+    </>
   );
 }
 
-interface DecideAllLettersProps {
-  readonly view: View<"deliveries">;
+interface AnswerProps {
   readonly back: string;
-  readonly channel: ChannelName;
-  readonly texts: FilterTexts;
-  readonly letters: readonly DeadLetter[];
+  readonly isDangerous?: boolean;
+  readonly children: VNode;
 }
 
-/**
- * The actions on all matching dead letters of a channel, up to this page's position. Each acts on exactly the number
- * that it names.
- */
-export function DecideAllLetters(props: DecideAllLettersProps): VNode | null {
-  const { view, back, channel, texts } = props;
-  const isSuspended = findChannel(view.state("deliveries"), channel).suspended !== null;
-  const letters = props.letters.filter((letter) => letter.channel === channel);
-  if (letters.length === 0) return null;
-  const { status: _, ...filter } = omitUndefined(texts);
-  const until = { channel, all: "true", until_position: String(view.position) };
-  const numbered = (count: number) => ({ view, back, fields: { ...filter, ...until, expected: String(count) } });
-  const { recognisesMs } = view.settings;
-  const doubles = letters.filter((letter) => mayDouble(letter, "dead", view.now, recognisesMs)).length;
-  const certain = letters.length - doubles;
-  const all = nameLetters(letters.length, channel);
-  const describeAll = (why: "suspended" | "may_double") => describeSkipped({ event_id: "", channel, why });
+/** The button that acts, beside one that leads back. */
+function Answer({ back, isDangerous = false, children }: AnswerProps): VNode {
   return (
-    <div class="actions">
-      {isSuspended ? <p class="quiet">{describeAll("suspended")}.</p> : null}
-      {isSuspended || certain === 0 ? null : (
-        <ConfirmedAction
-          {...numbered(certain)}
-          action={RETRY}
-          label={`Retry all of ${channel}`}
-          says={`${nameLetters(certain, channel)} ${certain === 1 ? "becomes" : "become"} pending again, and ${certain === 1 ? "is" : "are"} sent at once.`}
-        >
-          <button>Retry {nameLetters(certain, channel)}</button>
-        </ConfirmedAction>
-      )}
-      {isSuspended || doubles === 0 ? null : (
-        <ConfirmedAction
-          {...numbered(letters.length)}
-          action={RETRY}
-          label={`Retry all of ${channel}, also those that may arrive twice`}
-          says={`${grouped(doubles)} of ${all}: ${describeAll("may_double")}.`}
-        >
-          <input type="hidden" name="accept_doubles" value="true" />
-          <button>Retry all {all}</button>
-        </ConfirmedAction>
-      )}
-      <ConfirmedAction
-        {...numbered(letters.length)}
-        action={DISCARD}
-        label={`Discard all of ${channel}`}
-        isDangerous
-        says={`Discards ${all} for good: ${letters.length === 1 ? "it" : "they"} cannot be retried later. The log keeps the reason.`}
-      >
-        <Why />
-        <button>Discard {all}</button>
-      </ConfirmedAction>
+    <div class={isDangerous ? "answer dangerous" : "answer"}>
+      <A class="button" href={back}>
+        Cancel
+      </A>
+      {children}
     </div>
   );
 }
 
-/** `312 dead letters of chat` */
-function nameLetters(count: number, channel: ChannelName): string {
-  return `${countInWords(count, "dead letter")} of ${channel}`;
-}
-
-function Why(): VNode {
-  return <Field label="Why" name="why" required maxLength={WHY_CHARACTERS_MAX} />;
+/** The field for an operator's reason, which the log keeps. */
+export function Reason({ view, label = "Reason" }: { readonly view: View; readonly label?: string }): VNode {
+  return <Field label={label} name="why" required maxLength={view.settings.limits.whyCharacters} />;
 }

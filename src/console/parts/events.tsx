@@ -1,34 +1,39 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
-import type { Recipient } from "../../../events/outreach.ts";
-import { ERASED } from "../../../events/encryption.ts";
-import { EVENT_ID } from "../../history/find-event.ts";
-import { toSentence } from "../../history/words.ts";
-import { formatCaller, formatSentence, type Mention, type Sentence } from "../../history/words/sentence.ts";
+import { nameRun } from "../../history/run-events.ts";
+import { capitalize, cutSentence, formatCaller, isErased, toSentence, toShortSentence } from "../../history/words.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventHref, hrefForLink, isErased, linkHref, recipientHref, runHref } from "../hrefs.ts";
+import { eventHref, hrefForLink, linkHref, recipientHref, runHref, type RecipientNames } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import { A } from "./link.tsx";
 
+/** A sentence about an event: our own words, and mentions of recipients, links, runs and times. */
+type Sentence = ReturnType<typeof toSentence>;
+type Mention = Exclude<Sentence[number], string>;
+
 /**
- * Characters of a sentence that a list shows: text from outside may be thousands long, and a hundred sentences are on a
- * page.
+ * Maximum length of a sentence in a list, in characters: text from outside may be thousands long, and a hundred
+ * sentences are on a page.
  */
-const CHARACTERS_SHOWN = 400;
+const CHARACTERS_SHOWN = 240;
 
 interface EventSentenceProps {
   readonly view: View<"runs">;
   readonly event: Recorded;
-  /** True if the sentence is not cut. */
+  /** True to show the whole sentence, however long it is. */
   readonly isWhole?: boolean;
 }
 
-/** An event as a sentence, with links to what it names. Text from outside is set apart. */
+/**
+ * An event as a short sentence, with links to what it names; whole with its data and ids. Text from outside is set
+ * apart.
+ */
 export function EventSentence({ view, event, isWhole = false }: EventSentenceProps): VNode {
-  const { shown, isCut } = cut(capitalize(toSentence(event)), isWhole ? Infinity : CHARACTERS_SHOWN);
+  const sentence = capitalize(isWhole ? toSentence(event) : toShortSentence(event));
+  const { shown, isCut } = cutSentence(sentence, isWhole ? Infinity : CHARACTERS_SHOWN);
   return (
     <p class="sentence">
       <Words view={view} sentence={shown} />
@@ -42,64 +47,66 @@ export function EventSentence({ view, event, isWhole = false }: EventSentencePro
   );
 }
 
-/** Capitalises a sentence that begins with a word of ours, or with a run. A name at the beginning stays as it is. */
-function capitalize(sentence: Sentence): Sentence {
-  const first = sentence.findIndex((part) => part !== "");
-  return sentence.map((part, at) => {
-    if (at !== first) return part;
-    if (typeof part === "string") return toCapital(part);
-    return part.kind === "run" ? { ...part, text: toCapital(part.text) } : part;
-  });
+interface WordsProps {
+  readonly view: View<"runs">;
+  readonly sentence: Sentence;
+  /** True to leave out the links, as within a button. */
+  readonly isPlain?: boolean;
 }
 
-export function toCapital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+/** Renders a sentence with links to what it names. */
+export function Words({ view, sentence, isPlain = false }: WordsProps): VNode {
+  return (
+    <>
+      {sentence.map((part) =>
+        typeof part === "string" ? part : <Named view={view} mention={part} isPlain={isPlain} />,
+      )}
+    </>
+  );
 }
 
-/** A sentence with links to what it names. */
-export function Words({ view, sentence }: { readonly view: View<"runs">; readonly sentence: Sentence }): VNode {
-  return <>{sentence.map((part) => (typeof part === "string" ? part : <Named view={view} mention={part} />))}</>;
-}
-
-/** ISO 8601 in UTC, as the log writes it. A time that was given from outside may be any text. */
+/**
+ * Regular expression of a time as the log writes it, ISO 8601 in UTC. A time that was given from outside may be any
+ * text.
+ */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-function Named({ view, mention }: { readonly view: View<"runs">; readonly mention: Mention }): VNode {
-  if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} isExact />;
-  if (mention.kind === "position") return <A href={eventHref(mention.position)}>{grouped(mention.position)}</A>;
-  if (mention.kind === "recipient" && isErased(mention.recipient)) return <span class="quiet">{ERASED}</span>;
+interface NamedProps {
+  readonly view: View<"runs">;
+  readonly mention: Mention;
+  readonly isPlain: boolean;
+}
+
+function Named({ view, mention, isPlain }: NamedProps): VNode {
+  if (mention.kind === "time" && MOMENT.test(mention.at)) return <Time at={mention.at} />;
+  if (mention.kind === "position" && !isPlain)
+    return <A href={eventHref(mention.position)}>{grouped(mention.position)}</A>;
+  if (mention.kind === "recipient" && isErased(mention.recipient)) return <span class="quiet">erased</span>;
   const short = shortName(view, mention);
   return (
-    <OptionalLink href={hrefFor(mention)}>
+    <OptionalLink href={isPlain ? undefined : hrefFor(mention)}>
       {short === undefined ? <bdi>{mention.text}</bdi> : <bdi title={mention.text}>{short}</bdi>}
     </OptionalLink>
   );
 }
 
-const RUN_DIGITS = 8;
-
-/** The short form of a long name, which the linked page shows in full. Undefined if the name is not shortened. */
+/**
+ * Returns the short form of a long name, which the linked page shows in full. Undefined if the name is not shortened.
+ */
 function shortName(view: View<"runs">, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
-  return mention.kind === "run"
-    ? mention.text.replace(mention.run_id, () => formatRun(view, mention.run_id))
-    : undefined;
+  if (mention.kind !== "run") return undefined;
+  // The name begins like the text that it replaces, which may begin its sentence.
+  return mention.text.charAt(0) + nameRun(view.state("runs"), mention.run_id).slice(1);
 }
 
-/** The number of a run among all that began, or the end of its id if it has no number. */
-export function formatRun(view: View<"runs">, runId: string): string {
-  const known = view.state("runs").started.get(runId);
-  if (known !== undefined) return grouped(known.number);
-  return EVENT_ID.test(runId) ? `…${runId.slice(-RUN_DIGITS)}` : runId;
-}
-
-/** `Run 12, 2 hours ago`, with a link to the run's page. */
+/** Link to a run's page, such as `Run 12, 2 hours ago`. */
 export function RunLink({ view, runId }: { readonly view: View<"runs">; readonly runId: string }): VNode {
   const startedAt = view.state("runs").started.get(runId)?.started_at;
   return (
     <>
       <A href={runHref(runId)}>
-        Run <bdi title={runId}>{formatRun(view, runId)}</bdi>
+        <bdi title={runId}>{nameRun(view.state("runs"), runId)}</bdi>
       </A>
       <Time before=", " at={startedAt} />
     </>
@@ -119,30 +126,6 @@ function hrefFor(mention: Mention): string | undefined {
   }
 }
 
-/** Cuts a sentence to `most` characters, also within a text from outside, which is usually the longest part. */
-function cut(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
-  const shown: (string | Mention)[] = [];
-  let left = most;
-  for (const part of sentence) {
-    const text = typeof part === "string" ? part : part.text;
-    if (text.length > left) {
-      // Never cuts a character in half.
-      const beginning = text.slice(0, left).replace(/[\ud800-\udbff]$/, "");
-      shown.push(typeof part === "string" ? beginning : { ...part, text: beginning });
-      return { shown, isCut: true };
-    }
-    shown.push(part);
-    left -= text.length;
-  }
-  return { shown, isCut: false };
-}
-
-/** Cuts a text to `most` characters. If it was longer, adds an ellipsis and `rest`. */
-export function shorten(text: string, most: number, rest = ""): string {
-  const { shown, isCut } = cut([text], most);
-  return isCut ? `${formatSentence(shown)}…${rest}` : text;
-}
-
 /** The name of a link, with a link to its page. */
 export function LinkName({ link }: { readonly link: string }): VNode {
   return (
@@ -153,7 +136,7 @@ export function LinkName({ link }: { readonly link: string }): VNode {
 }
 
 /** The name of a recipient, with a link to their page if there is one. */
-export function RecipientLink({ recipient, name }: { recipient: Recipient; name: string }): VNode {
+export function RecipientLink({ recipient, name }: { recipient: RecipientNames; name: string }): VNode {
   return (
     <OptionalLink href={recipientHref(recipient)}>
       <bdi>{name}</bdi>
@@ -166,12 +149,14 @@ export function OptionalLink({ href, children }: { href: string | undefined; chi
   return href === undefined ? <>{children}</> : <A href={href}>{children}</A>;
 }
 
-export type Look = readonly [icon: IconName, tone: Tone];
+type Look = readonly [icon: IconName, tone: Tone];
 
-/** The look of events in a list, by type. Types that are not named here are routine. */
+/** Icon and tone of events in a list, by type. Types that are not named here are routine. */
 const LOOKS: Partial<Record<EventType, Look>> = {
   LinkClicked: ["mouse-pointer-2", "info"],
   PersonalLinkClicked: ["mouse-pointer-2", "info"],
+  ConversionRecorded: ["check", "good"],
+  ConversionReversed: ["rotate-cw", "warn"],
   LinkAdded: ["link", "neutral"],
   NotificationRequested: ["bell", "info"],
   MessageRequested: ["send", "info"],
@@ -182,13 +167,18 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   RecipientReleased: ["play", "accent"],
   RecipientRetryAllowed: ["rotate-cw", "accent"],
   DirectMessageReceived: ["reply", "good"],
+  DirectMessagesSeen: ["eye", "good"],
   DirectMessageAttempted: ["send", "neutral"],
   DirectMessageSent: ["send", "accent"],
   DirectMessageSkipped: ["skip-forward", "neutral"],
   DirectMessageFailed: ["triangle-alert", "bad"],
   DirectMessageInDoubt: ["circle-question-mark", "warn"],
+  DirectMessageLeft: ["circle-question-mark", "neutral"],
+  MessagesLookedUp: ["search", "neutral"],
   RunStarted: ["play", "accent"],
   RunStopRequested: ["pause", "warn"],
+  RecipientRequested: ["play", "accent"],
+  RecipientNotReached: ["skip-forward", "warn"],
   RunFinished: ["check", "good"],
   DryRunFinished: ["eye", "accent"],
   RunAbandoned: ["triangle-alert", "bad"],
@@ -222,10 +212,15 @@ export function isProblem(type: EventType): boolean {
   return tone === "bad" || tone === "warn";
 }
 
+/** Returns the look of a type of events in a list. */
+export function findLook(type: EventType): Look {
+  return LOOKS[type] ?? ["clock", "neutral"];
+}
+
 function toLook(event: Recorded): Look {
   if (event.type === "LinkClicked" && event.data.bot) return ["bot", "neutral"];
   if (event.type === "LogVerified" && event.data.result === "broken") return ["triangle-alert", "bad"];
-  return LOOKS[event.type] ?? ["clock", "neutral"];
+  return findLook(event.type);
 }
 
 export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
@@ -236,34 +231,34 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
   );
 }
 
+interface EventListProps {
+  readonly view: View<"runs">;
+  readonly events: readonly Recorded[];
+  /** True if the list stands under a head with the day, so that it shows times of day. */
+  readonly isOfDay?: boolean;
+}
+
 /** Events in sentences, one a line, each with a link to its page. */
-export function EventList({ view, events }: { view: View<"runs">; events: readonly Recorded[] }): VNode {
+export function EventList({ view, events, isOfDay = false }: EventListProps): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (
-    <ol class="events">
+    <ol class="lines">
       {events.map((event) => (
-        <EventRow view={view} event={event} />
+        <li class="line">
+          <span class="t">
+            <A href={eventHref(event.position)}>
+              <Time at={event.time} as={isOfDay ? "clock" : "short"} />
+            </A>
+          </span>
+          <Glyph look={toLook(event)} />
+          <EventSentence view={view} event={event} />
+        </li>
       ))}
     </ol>
   );
 }
 
-export function EventRow({ view, event }: { readonly view: View<"runs">; readonly event: Recorded }): VNode {
-  return (
-    <li>
-      <Glyph look={toLook(event)} />
-      <EventSentence view={view} event={event} />
-      <div class="when">
-        <A href={eventHref(event.position)}>
-          <Time at={event.time} />
-        </A>
-        <By caller={event.meta.caller} />
-      </div>
-    </li>
-  );
-}
-
-/** The caller who did something. Renders nothing if the caller is not known. */
+/** Names the caller who caused an event. Renders nothing if the caller is not known. */
 export function By({ caller }: { readonly caller: string | undefined }): VNode | null {
   if (caller === undefined) return null;
   return (
@@ -272,9 +267,4 @@ export function By({ caller }: { readonly caller: string | undefined }): VNode |
       <bdi>{formatCaller(caller)}</bdi>
     </>
   );
-}
-
-/** `LinkClicked` as `Link clicked`. */
-export function spaced(type: string): string {
-  return toCapital(type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase());
 }

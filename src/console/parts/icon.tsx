@@ -5,8 +5,16 @@ import ban from "lucide/dist/esm/icons/ban.mjs";
 import bell from "lucide/dist/esm/icons/bell.mjs";
 import bot from "lucide/dist/esm/icons/bot.mjs";
 import check from "lucide/dist/esm/icons/check.mjs";
+import chevronDown from "lucide/dist/esm/icons/chevron-down.mjs";
+import chevronLeft from "lucide/dist/esm/icons/chevron-left.mjs";
+import chevronRight from "lucide/dist/esm/icons/chevron-right.mjs";
+import ellipsis from "lucide/dist/esm/icons/ellipsis.mjs";
+import keyboard from "lucide/dist/esm/icons/keyboard.mjs";
+import fileText from "lucide/dist/esm/icons/file-text.mjs";
+import circleDollarSign from "lucide/dist/esm/icons/circle-dollar-sign.mjs";
 import circleQuestionMark from "lucide/dist/esm/icons/circle-question-mark.mjs";
 import clock from "lucide/dist/esm/icons/clock.mjs";
+import equal from "lucide/dist/esm/icons/equal.mjs";
 import eye from "lucide/dist/esm/icons/eye.mjs";
 import flaskConical from "lucide/dist/esm/icons/flask-conical.mjs";
 import house from "lucide/dist/esm/icons/house.mjs";
@@ -15,6 +23,7 @@ import keyRound from "lucide/dist/esm/icons/key-round.mjs";
 import link from "lucide/dist/esm/icons/link.mjs";
 import list from "lucide/dist/esm/icons/list.mjs";
 import mousePointer2 from "lucide/dist/esm/icons/mouse-pointer-2.mjs";
+import octagonAlert from "lucide/dist/esm/icons/octagon-alert.mjs";
 import pause from "lucide/dist/esm/icons/pause.mjs";
 import play from "lucide/dist/esm/icons/play.mjs";
 import reply from "lucide/dist/esm/icons/reply.mjs";
@@ -24,6 +33,7 @@ import send from "lucide/dist/esm/icons/send.mjs";
 import shieldCheck from "lucide/dist/esm/icons/shield-check.mjs";
 import skipForward from "lucide/dist/esm/icons/skip-forward.mjs";
 import slidersHorizontal from "lucide/dist/esm/icons/sliders-horizontal.mjs";
+import timer from "lucide/dist/esm/icons/timer.mjs";
 import trash from "lucide/dist/esm/icons/trash.mjs";
 import triangleAlert from "lucide/dist/esm/icons/triangle-alert.mjs";
 import upload from "lucide/dist/esm/icons/upload.mjs";
@@ -36,8 +46,16 @@ const ICONS = {
   bell,
   bot,
   check,
+  "chevron-down": chevronDown,
+  "chevron-left": chevronLeft,
+  "chevron-right": chevronRight,
+  ellipsis,
+  keyboard,
+  "file-text": fileText,
+  "circle-dollar-sign": circleDollarSign,
   "circle-question-mark": circleQuestionMark,
   clock,
+  equal,
   eye,
   "flask-conical": flaskConical,
   house,
@@ -46,6 +64,7 @@ const ICONS = {
   link,
   list,
   "mouse-pointer-2": mousePointer2,
+  "octagon-alert": octagonAlert,
   pause,
   play,
   reply,
@@ -55,6 +74,7 @@ const ICONS = {
   "shield-check": shieldCheck,
   "skip-forward": skipForward,
   "sliders-horizontal": slidersHorizontal,
+  timer,
   trash,
   "triangle-alert": triangleAlert,
   upload,
@@ -64,7 +84,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** A picture next to words that say the same, so it is hidden from screen readers. */
+/** Icon next to words that say the same, so it is hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }): VNode {
   return (
     <svg class="icon" aria-hidden="true">
@@ -86,9 +106,9 @@ export function IconSymbols(): VNode {
   );
 }
 
-export type Tone = "neutral" | "good" | "warn" | "bad" | "info" | "accent";
+export type Tone = "neutral" | "good" | "warn" | "bad" | "crit" | "info" | "accent";
 
-/** A state in one or two words. */
+/** State that a badge shows: its tone, its icon, and one or two words. */
 export type BadgeState = readonly [tone: Tone, icon: IconName, words: string];
 
 export function Badge({ state: [tone, icon, words] }: { readonly state: BadgeState }): VNode {

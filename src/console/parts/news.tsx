@@ -1,187 +1,214 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
-import type { EventType, Recorded } from "../../../events/catalog.ts";
-import { positionsOf, type Sources } from "../../../events/sources.ts";
-import { linkKey } from "../../../projections/sent-links.ts";
-import { msOf } from "../../../projections/time.ts";
-import { join, other, say, type Sentence } from "../../history/words/sentence.ts";
+import type { ComponentChildren, VNode } from "preact";
+import { capitalize } from "../../history/words.ts";
+import type { readNews } from "../../history/activity.ts";
+import { nameRun } from "../../history/run-events.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { EventList, EventRow, Glyph, type Look, Words } from "./events.tsx";
 import type { View } from "../page-context.ts";
-import { Time } from "./time.tsx";
+import { addressWith, eventHref, runHref } from "../hrefs.ts";
+import { EventList, EventSentence, findLook, Glyph, LinkName, Words } from "./events.tsx";
+import { Badge, type BadgeState } from "./icon.tsx";
 import { A } from "./link.tsx";
+import { Time, toIso } from "./time.tsx";
 
-/** The event types that are no news. Clicks are news: their number tells something. */
-export const ROUTINE: readonly EventType[] = [
-  "RequestAnswered",
-  "PersonalDataRead",
-  "ProjectionRebuilt",
-  "TokenUsed",
-  "TokenRefreshed",
-  "InboxRead",
-  "SourceRead",
-  "DispatchClaimed",
-];
+type News = Awaited<ReturnType<typeof readNews>>;
+type Day = News["open"][number];
+type Line = NonNullable<Day["lines"]>[number];
 
-/** Event types that repeat so often that they hide the rest. Final failures and decisions are never among them. */
-interface Group {
-  readonly types: readonly EventType[];
-  readonly look: Look;
-  /** Such as `41 clicks on 6 links, 7 by bots · 118 delivered · 3 to be retried`. */
-  summarize(events: readonly Recorded[]): Sentence;
+/** Maximum number of links listed in a line of clicks. */
+const LINKS_SHOWN = 10;
+
+interface NewsProps {
+  readonly view: View<"runs">;
+  readonly news: News;
 }
 
-const GROUPS: readonly Group[] = [
-  {
-    types: ["LinkClicked", "PersonalLinkClicked", "DispatchSucceeded", "DispatchSkipped", "DispatchFailed"],
-    look: ["mouse-pointer-2", "info"],
-    summarize: summarizeClicks,
-  },
-  {
-    types: ["DirectMessageAttempted", "DirectMessageSent", "RunPaused", "LinkAdded"],
-    look: ["send", "accent"],
-    summarize(events) {
-      const sent = count(events, "DirectMessageSent");
-      const attempted = sent === 0 ? count(events, "DirectMessageAttempted") : 0;
-      return joinParts([
-        [sent, (number) => `${countInWords(number, "message")} sent`],
-        [attempted, (number) => `${countInWords(number, "message")} on the way`],
-        [count(events, "LinkAdded"), (number) => `${countInWords(number, "link")} added`],
-        [count(events, "RunPaused"), (number) => countInWords(number, "pause")],
-      ]);
-    },
-  },
-  {
-    types: ["DirectMessageSkipped"],
-    look: ["skip-forward", "neutral"],
-    summarize: ({ length }) => [`${countInWords(length, "recipient")} skipped`],
-  },
-  {
-    types: ["RecipientAdded", "ConsentRecorded"],
-    look: ["upload", "accent"],
-    summarize: (events) =>
-      joinParts([
-        [count(events, "RecipientAdded"), (number) => `${countInWords(number, "recipient")} imported`],
-        [count(events, "ConsentRecorded"), (number) => `${countInWords(number, "consent")} recorded`],
-      ]),
-  },
-];
-
-/** Fewer events in a row are shown one by one. */
-const GROUP_EVENTS_MIN = 3;
-
-/** The longest time from the first to the last event of a group, in ms. */
-const GROUP_MS_MAX = 3_600_000;
-
-/** Events listed in a group, which is folded: with 20 a page of news had 200 KB. A link leads to the rest. */
-const GROUP_SHOWN_MAX = 10;
-
-/** A line of the news: one event, or successive events of one group, the newest first. */
-interface Line {
-  readonly group: Group | undefined;
-  readonly events: Recorded[];
-}
-
-/** Puts repeated events into one line. `events` has the newest first. */
-export function toLines(events: readonly Recorded[]): readonly Line[] {
-  const all: Line[] = [];
-  for (const event of events) {
-    const group = GROUPS.find(({ types }) => types.includes(event.type));
-    const last = all.at(-1);
-    const [newest] = last?.events ?? [];
-    const isNear = newest !== undefined && msOf(newest.time) - msOf(event.time) <= GROUP_MS_MAX;
-    if (last !== undefined && group !== undefined && last.group === group && isNear) last.events.push(event);
-    else all.push({ group, events: [event] });
-  }
-  return all.flatMap(({ group, events: own }) =>
-    own.length < GROUP_EVENTS_MIN
-      ? own.map((event) => ({ group: undefined, events: [event] }))
-      : [{ group, events: own }],
-  );
-}
-
-/** Lines of the news, each with the events behind it, under the day of their newest event. */
-export function Lines({ view, lines }: { readonly view: View<"runs">; readonly lines: readonly Line[] }): VNode {
-  if (lines.length === 0) return <p class="empty">No events.</p>;
-  const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeZone: view.settings.timezone });
-  const days = Map.groupBy(lines, ({ events }) => day.format(msOf(events[0]!.time)));
+/** Days of the news: the newest with their lines, the older ones with their sums. */
+export function NewsDays({ view, news: { open, summed } }: NewsProps): VNode {
   return (
     <>
-      {[...days].map(([name, of]) => (
-        <>
-          <h3>{name}</h3>
-          <ol class="events">
-            {of.map(({ group, events }) =>
-              group === undefined ? (
-                <EventRow view={view} event={events[0]!} />
-              ) : (
-                <GroupRow view={view} group={group} events={events} />
-              ),
-            )}
-          </ol>
-        </>
+      {open.map((day, at) => (
+        <section class="card day">
+          <header>
+            <h2>
+              <Time at={toIso(day.start)} as="day" />
+            </h2>
+            <p class="quiet">{day.sums}</p>
+          </header>
+          <NewsLines view={view} lines={day.lines ?? []} empty={at === 0 ? "Nothing yet." : "Nothing."} />
+        </section>
       ))}
+      {summed.length === 0 ? null : (
+        <ol class="card days" aria-label="Earlier days">
+          {summed.map((day) => (
+            <li>
+              <A href={`/activity?day=${day.date}`}>
+                <Time at={toIso(day.start)} as="day" />
+              </A>
+              <span class="quiet">{day.sums}</span>
+            </li>
+          ))}
+        </ol>
+      )}
     </>
   );
 }
 
-function GroupRow({ view, group, events }: { view: View<"runs">; group: Group; events: readonly Recorded[] }): VNode {
-  const newest = events[0]!;
-  const oldest = events.at(-1)!;
+interface NewsLinesProps {
+  readonly view: View<"runs">;
+  readonly lines: readonly Line[];
+  /** Words for a list without lines. */
+  readonly empty: string;
+}
+
+export function NewsLines({ view, lines, empty }: NewsLinesProps): VNode {
+  if (lines.length === 0) return <p class="empty">{empty}</p>;
+  return (
+    <ol class="lines">
+      {lines.map((line) => (
+        <NewsRow view={view} line={line} />
+      ))}
+    </ol>
+  );
+}
+
+/** Badge of each severity: its shape and its word repeat the colour. */
+export const SEVERITY: Readonly<Record<NonNullable<Line["severity"]>, BadgeState>> = {
+  critical: ["crit", "octagon-alert", "critical"],
+  error: ["bad", "triangle-alert", "error"],
+  warning: ["warn", "triangle-alert", "warning"],
+};
+
+function NewsRow({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode {
+  const { key, severity, words, events, links } = line;
+  const [only] = events;
+  const look = severity === undefined ? "" : ` sev-${SEVERITY[severity][0]}`;
+  if (words === undefined) {
+    return (
+      <li class={`line${look}`}>
+        <span class="t">
+          <A href={eventHref(only?.position ?? 0)}>
+            <Time at={toIso(line.to)} as="clock" />
+          </A>
+        </span>
+        <Head line={line}>{only === undefined ? null : <EventSentence view={view} event={only} />}</Head>
+      </li>
+    );
+  }
+  const unfolds = events.length > 0 || links.length > 0;
+  const head = (
+    <>
+      <Span line={line} />
+      <Head line={line}>
+        <span class="sentence">
+          <b>
+            <Words view={view} sentence={capitalize(words.lead)} isPlain={unfolds} />
+          </b>
+          <Words view={view} sentence={words.rest} isPlain={unfolds} />
+          {words.aside === "" ? null : <span class="quiet"> · {words.aside}</span>}
+        </span>
+      </Head>
+    </>
+  );
+  if (!unfolds) return <li class={`line${look}`}>{head}</li>;
   return (
     <li>
-      <details>
-        <summary>
-          <Glyph look={group.look} />
-          <span class="breakable">
-            <Words view={view} sentence={group.summarize(events)} />
-          </span>
-          <span class="when">
-            <Time at={newest.time} />
-          </span>
-        </summary>
-        <EventList view={view} events={events.slice(0, GROUP_SHOWN_MAX)} />
-        {events.length <= GROUP_SHOWN_MAX ? null : (
-          <A href={`/activity?show=everything&from=${oldest.position}&to=${newest.position}`}>
-            All {grouped(events.length)} events
-          </A>
-        )}
+      <details id={key}>
+        <summary class={`line${look}`}>{head}</summary>
+        {links.length > 0 ? <Links links={links} /> : <EventList view={view} events={events} isOfDay />}
+        <More view={view} line={line} />
       </details>
     </li>
   );
 }
 
-function count(events: readonly Recorded[], type: EventType): number {
-  return events.filter((event) => event.type === type).length;
+/** Icon and sentence of a line, with its severity. */
+function Head({ line, children }: { readonly line: Line; readonly children: ComponentChildren }): VNode {
+  const { severity, type, key } = line;
+  return (
+    <>
+      <Glyph look={key.startsWith("burst") ? ["bot", "warn"] : findLook(type)} />
+      <span class="say">
+        {severity === undefined ? null : <Badge state={SEVERITY[severity]} />}
+        {children}
+      </span>
+    </>
+  );
 }
 
-/** Joins the counts in words, except those that are 0. */
-function joinParts(
-  parts: readonly (readonly [number: number, inWords: (number: number) => string | Sentence])[],
-): Sentence {
-  const counted = parts.filter(([number]) => number > 0).map(([number, inWords]) => [inWords(number)].flat());
-  return join(counted, " · ");
+/** Times of the first and the last event of a line; one if both are in the same minute. */
+function Span({ line: { from, to } }: { readonly line: Line }): VNode {
+  const toMinute = (ms: number): string => toIso(ms).slice(0, "YYYY-MM-DDTHH:MM".length);
+  return (
+    <span class="t">
+      {toMinute(from) === toMinute(to) ? null : (
+        <span class="from">
+          <Time at={toIso(from)} as="clock" /> –{" "}
+        </span>
+      )}
+      <Time at={toIso(to)} as="clock" />
+    </span>
+  );
 }
 
-function summarizeClicks(events: readonly Recorded[]): Sentence {
-  const clicks = events.filter((event) => event.type === "LinkClicked");
-  const links = [...new Set(clicks.map(({ data: { domain, short_code } }) => linkKey(domain, short_code)))];
-  const [link = ""] = links;
-  const bots = clicks.filter(({ data }) => data.bot).length;
-  const countDispatches = (type: "DispatchSucceeded" | "DispatchSkipped" | "DispatchFailed"): number =>
-    events.reduce((sum, event) => (event.type === type ? sum + dispatchesIn(event.data.requests) : sum), 0);
-  return joinParts([
-    [
-      clicks.length,
-      (number) =>
-        say`${countInWords(number, "click")} on ${links.length === 1 ? other(link) : countInWords(links.length, "link")}${bots === 0 ? "" : `, ${grouped(bots)} by bots`}`,
-    ],
-    [countDispatches("DispatchSucceeded"), (number) => `${grouped(number)} delivered`],
-    [countDispatches("DispatchSkipped"), (number) => `${grouped(number)} not sent`],
-    [countDispatches("DispatchFailed"), (number) => `${grouped(number)} to be retried`],
-  ]);
+/** Clicks by link. */
+function Links({ links }: { readonly links: Line["links"] }): VNode {
+  const isFetched = links.some(({ suspected }) => suspected > 0);
+  return (
+    <table class="tally">
+      <thead>
+        <tr>
+          <th scope="col">Link</th>
+          <th scope="col">People</th>
+          <th scope="col">Bots</th>
+          {isFetched ? <th scope="col">X itself</th> : null}
+        </tr>
+      </thead>
+      <tbody>
+        {links.slice(0, LINKS_SHOWN).map(({ link, clicks, bots, suspected }) => (
+          <tr>
+            <th scope="row">
+              <LinkName link={link} />
+            </th>
+            <td>{grouped(clicks - suspected)}</td>
+            <td>{grouped(bots)}</td>
+            {isFetched ? <td>{grouped(suspected)}</td> : null}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
 }
 
-function dispatchesIn(requests: readonly { readonly sources: Sources }[]): number {
-  return requests.reduce((sum, { sources }) => sum + positionsOf(sources).length, 0);
+/** Link to what a line unfolds to beyond its first rows. Renders nothing if it unfolds to everything. */
+function More({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode | null {
+  const { type, from, to, count, events, links, runId, channel, key } = line;
+  const rest = count - events.length;
+  const span = { type, from: toIso(from), to: toIso(to) };
+  if (runId !== undefined) {
+    return (
+      <p class="more">
+        <A href={runHref(runId)}>
+          {rest > 0 ? `${grouped(rest)} more messages, in ` : null}
+          {nameRun(view.state("runs"), runId)}
+        </A>
+      </p>
+    );
+  }
+  if (channel !== undefined) {
+    return (
+      <p class="more">
+        <A href={`/deliveries?channel=${channel}`}>Review in Deliveries</A>
+      </p>
+    );
+  }
+  if (links.length === 0 && rest <= 0) return null;
+  const isRuns = key === "run-all" || key === "dry-all";
+  return (
+    <p class="more">
+      <A href={isRuns ? "/runs" : addressWith("/activity", new URLSearchParams(), span)}>
+        {isRuns ? "All runs" : `All ${countInWords(count, links.length > 0 ? "click" : "event")}`}
+      </A>
+    </p>
+  );
 }

@@ -1,7 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
-import type { VerificationProgress } from "../../log/verifier.ts";
 import { ActionForm } from "./action-form.tsx";
 import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
@@ -9,10 +8,10 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { By } from "./events.tsx";
 import { Badge } from "./icon.tsx";
 import { Time } from "./time.tsx";
-import type { View } from "../page-context.ts";
+import type { ShownVerification, View } from "../page-context.ts";
 import { A } from "./link.tsx";
 
-/** The result of the last verification, and the signed head that proves the log to others. */
+/** Result of the newest verification of the log, and the signed head that proves the log to others. */
 export function Proof({ view }: { readonly view: View }): VNode {
   const { verified } = view;
   const progress = view.live?.verification();
@@ -67,15 +66,15 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
 }
 
 /**
- * The progress of a verification. The script refreshes the page while this is shown, because no event reports the
- * progress.
+ * Progress of a verification of the log. The script refreshes the page while this is shown, because no event reports
+ * the progress.
  */
-function Progress({ progress }: { readonly progress: VerificationProgress }): VNode {
+function Progress({ progress }: { readonly progress: ShownVerification }): VNode {
   const { caller, started_at, checked, position } = progress;
   const percent = position === 0 ? 0 : Math.floor((checked / position) * 100);
   return (
     <p>
-      Being verified since <Time at={started_at} isExact />
+      Being verified since <Time at={started_at} />
       <By caller={caller} />
       : <progress data-refresh max={position} value={Math.min(checked, position)} aria-label="Events verified" />{" "}
       {percent} %, {grouped(checked)} of {grouped(position)} events.

@@ -1,34 +1,51 @@
 /** @jsxImportSource preact */
-import type { ComponentProps, VNode } from "preact";
-import { erasureGround, erasureRequester } from "../../../events/personal.ts";
-import { tracking } from "../../../events/outreach.ts";
-import type { Contact } from "../../../projections/contacts.ts";
-import { CONSENT_SOURCE_CHARS_MAX, CONSENT_TEXT_CHARS_MAX } from "../../recipients/parse-consent.ts";
-import { CONSENT_TIME_CHARS_MAX } from "../../recipients/parse-day.ts";
-import { BASES } from "../people-filter.ts";
+import type { VNode } from "preact";
+import { listChoices } from "../../platform/operation.ts";
+import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
+import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
 import { ConfirmedAction, Field, Select } from "./action-form.tsx";
 import type { View } from "../page-context.ts";
 
 interface RecipientActionsProps {
   readonly view: View;
-  readonly contact: Contact;
-  /** The page to come back to. */
+  readonly contact: ShownContact;
+  /** Page to come back to after an action. */
   readonly back: string;
 }
 
-/** An operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any name. */
+/**
+ * Forms for an operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any
+ * name.
+ */
 export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
-  const { id, username, suppressed, held, status } = contact;
+  const { id, username, status, isSuppressed, isHeld, canRetry } = contact;
   const name = username === undefined ? id : `@${username}`;
   if (name === undefined || view.formToken === undefined) return null;
   const form = { view, back, fields: { recipient: id ?? name } };
   const label = <bdi>{name}</bdi>;
   return (
     <section class="actions" aria-label="What can be done">
-      {suppressed ? null : (
+      {status !== "open" ? null : (
+        <ConfirmedAction
+          {...form}
+          label="Write now"
+          question={<>Write to {label}?</>}
+          action="/console/run/recipient"
+          says={
+            <>
+              Starts a run for {label} alone, or has them come next in the run in progress. Quota, sending window,
+              consent and suppression apply as in each run.
+            </>
+          }
+        >
+          <button class="primary">Write to {label}</button>
+        </ConfirmedAction>
+      )}
+      {isSuppressed ? null : (
         <ConfirmedAction
           {...form}
           label="Suppress"
+          question={<>Suppress {label}?</>}
           isDangerous
           action="/console/recipients/suppress"
           says={<>{label} never gets a message again, even after another import. This cannot be undone.</>}
@@ -36,39 +53,19 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
           <button>Suppress {label}</button>
         </ConfirmedAction>
       )}
-      {held ? <Release form={form} label={label} /> : null}
-      {suppressed || status !== "failed" ? null : (
+      {isHeld ? <Release form={form} label={label} /> : null}
+      {!canRetry ? null : (
         <ConfirmedAction
           {...form}
           label="Retry"
+          question={<>Retry {label}?</>}
           action="/console/recipients/retry"
           says={<>The message to {label} failed. The next run tries once more, unless something speaks against it.</>}
         >
           <button>Retry {label}</button>
         </ConfirmedAction>
       )}
-      <ConfirmedAction
-        {...form}
-        fields={{ ...form.fields, name }}
-        label="Forget"
-        isDangerous
-        action="/console/recipients/forget"
-        says={
-          <>
-            Erases all personal data of {label} in the log: it can never be read again, and they never get a message
-            again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
-            Stored answers are erased too, for each day on which a request named them.
-          </>
-        }
-      >
-        <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
-        <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
-        <label>
-          Type {label} to confirm{" "}
-          <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
-        </label>
-        <button>Forget {label} for ever</button>
-      </ConfirmedAction>
+      <Forget form={form} label={label} name={name} />
       <ConfirmedAction
         {...form}
         label="Record consent"
@@ -83,17 +80,47 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
   );
 }
 
-interface ReleaseProps {
-  readonly form: Pick<ComponentProps<typeof ConfirmedAction>, "view" | "back" | "fields">;
+/** Form that erases a recipient, after their name is typed. */
+function Forget({ form, label, name }: ActionProps & { readonly name: string }): VNode {
+  return (
+    <ConfirmedAction
+      {...form}
+      fields={{ ...form.fields, name }}
+      label="Forget"
+      question={<>Forget {label}?</>}
+      isDangerous
+      action="/console/recipients/forget"
+      says={
+        <>
+          Erases all personal data of {label} in the log: it can never be read again, and they never get a message
+          again. This cannot be undone. Data at X, in chats, at Meta and in backups of the key file is not erased.
+          Stored answers are erased too, for each day on which a request named them.
+        </>
+      }
+    >
+      <Select label="Ground" name="ground" values={GROUNDS} none="not stated" />
+      <Select label="Requested by" name="requested_by" values={REQUESTERS} none="not stated" />
+      <label>
+        Type {label} to confirm{" "}
+        <input name="confirm" required pattern={RegExp.escape(name)} title={name} autocomplete="off" />
+      </label>
+      <button>Forget {label} for ever</button>
+    </ConfirmedAction>
+  );
+}
+
+interface ActionProps {
+  readonly form: { readonly view: View; readonly back: string; readonly fields: Readonly<Record<string, string>> };
   readonly label: VNode;
 }
 
-/** The action that releases a recipient whose reply is held. */
-function Release({ form, label }: ReleaseProps): VNode {
+/** Form that releases a recipient after a reply has put them on hold. */
+function Release({ form, label }: ActionProps): VNode {
   return (
     <ConfirmedAction
       {...form}
       label="Release"
+      question={<>Release {label}?</>}
       action="/console/recipients/release"
       says={
         <>
@@ -107,9 +134,10 @@ function Release({ form, label }: ReleaseProps): VNode {
   );
 }
 
-const GROUNDS = erasureGround.anyOf.map((one) => one.const);
-const REQUESTERS = erasureRequester.anyOf.map((one) => one.const);
-const TRACKINGS = tracking.anyOf.map((one) => one.const);
+const CONSENT = recordRecipientConsent.input;
+const GROUNDS = listChoices(forgetRecipient.input.ground)?.choices ?? [];
+const REQUESTERS = listChoices(forgetRecipient.input.requested_by)?.choices ?? [];
+const TRACKINGS = listChoices(CONSENT.tracking)?.choices ?? [];
 
 interface ConsentProps {
   readonly to: string;
@@ -118,15 +146,20 @@ interface ConsentProps {
   readonly evidence: "consent" | "tracking";
 }
 
-/** The fields of a consent: what the recipient agreed to, when, where and to which wording. */
+/** Fields of a form about a consent: what the recipient agreed to, when, where and to which wording. */
 function Consent({ to, name, words, evidence }: ConsentProps): VNode {
   return (
     <fieldset>
       <legend>Consent to {to}</legend>
       <Select label={name === "basis" ? "Basis" : "Tracking"} name={name} values={words} none="as before" />
-      <Field label="When" name={`${evidence}_at`} placeholder="2026-03-02" maxLength={CONSENT_TIME_CHARS_MAX} />
-      <Field label="Where" name={`${evidence}_source`} maxLength={CONSENT_SOURCE_CHARS_MAX} />
-      <Field label="Wording" name={`${evidence}_text`} maxLength={CONSENT_TEXT_CHARS_MAX} />
+      <Field
+        label="When"
+        name={`${evidence}_at`}
+        placeholder="2026-03-02"
+        maxLength={CONSENT[`${evidence}_at`].maxLength}
+      />
+      <Field label="Where" name={`${evidence}_source`} maxLength={CONSENT[`${evidence}_source`].maxLength} />
+      <Field label="Wording" name={`${evidence}_text`} maxLength={CONSENT[`${evidence}_text`].maxLength} />
     </fieldset>
   );
 }

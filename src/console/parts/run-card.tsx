@@ -1,37 +1,34 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { Recorded } from "../../../events/catalog.ts";
-import type { RunState } from "../../../projections/run.ts";
-import type { RunOutcome } from "../../../projections/runs.ts";
-import { describeSelection, PAUSES } from "../../history/words/outreach.ts";
-import { formatSentence } from "../../history/words/sentence.ts";
-import { grouped } from "../../platform/counts-and-lists.ts";
-import { momentIn } from "../../outreach/quota-day.ts";
-import { placesLeft } from "../../outreach/run-limits.ts";
-import { changesAt, isOpen } from "../../outreach/send-window.ts";
-import { isoTime } from "../../platform/clock.ts";
-import { BASES } from "../people-filter.ts";
-import { newestEvents, type View } from "../page-context.ts";
+import { ENDS } from "../../history/run-events.ts";
+import { formatCaller } from "../../history/words.ts";
+import { readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
+import { ALL_OF, countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
+import { BASES } from "../../recipients/list-recipients.ts";
+import type { View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
+import { dryRunHref } from "../hrefs.ts";
 import { RunLink } from "./events.tsx";
+import { Icon } from "./icon.tsx";
 import { Time } from "./time.tsx";
 import { A } from "./link.tsx";
 
-/** The run in progress and how to stop it. Without one, the end of the last run and the form that starts the next. */
+type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
+
+/**
+ * Card of the run in progress and how to stop it. Without one, the end of the last run and the form that starts the
+ * next.
+ */
 export async function runCard(view: View<"account" | "quota" | "run" | "runs">): Promise<VNode> {
-  const { current } = view.state("run");
-  const [end] = await newestEvents(view, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
-  const title = current === null ? "No run in progress" : current.dry_run ? "Dry run in progress" : "Run in progress";
+  const { current, last, dry, window } = await readRunStatus(view, view.settings);
+  const title =
+    current === undefined ? "No run in progress" : current.isDry ? "Dry run in progress" : "Run in progress";
   return (
     <Card title={title}>
-      {current === null ? (
-        <LastRun view={view} end={end as EndOfRun | undefined} />
-      ) : (
-        <Progress view={view} run={current} />
-      )}
+      {current === undefined ? <LastRun view={view} last={last} /> : <Progress view={view} run={current} />}
       <Sender view={view} />
-      <Window view={view} />
-      {current === null ? <StartForm view={view} /> : <StopForm view={view} run={current} />}
+      {window === undefined ? null : <Window view={view} window={window} />}
+      {current === undefined ? <NextRun view={view} dry={dry} /> : <StopForm view={view} run={current} />}
       {view.state("runs").count === 0 ? null : (
         <p>
           <A href="/runs">All runs</A>
@@ -56,79 +53,73 @@ function Sender({ view }: { readonly view: View<"account"> }): VNode {
   );
 }
 
-/** The sending window. Renders nothing if messages always go out. */
-function Window({ view: { settings, now } }: { readonly view: View }): VNode | null {
-  const { window, timezone } = settings;
-  if (window === undefined) return null;
-  const change = changesAt(window.hours, timezone, now);
+interface WindowProps {
+  readonly view: View;
+  readonly window: NonNullable<RunStatus["window"]>;
+}
+
+function Window({ view, window: { text, isOfRecipients, isOpen, changesAt } }: WindowProps): VNode {
+  const { timezone } = view.settings;
   return (
     <p>
-      Messages go out <bdi>{window.text}</bdi> in{" "}
-      {window.zone === "recipient" ? "the recipient's time zone, or in " : ""}
-      <bdi>{timezone}</bdi>. The window is {isOpen(window.hours, timezone, now) ? "open" : "closed"} there
-      <Time before=" until " at={change === undefined ? undefined : isoTime(change)} isExact />.
+      Messages go out <bdi>{text}</bdi> in {isOfRecipients ? "the recipient's time zone, or in " : ""}
+      <bdi>{timezone}</bdi>. The window is {isOpen ? "open" : "closed"} there
+      <Time before=" until " at={changesAt} />.
     </p>
   );
 }
 
 interface RunProps {
-  readonly view: View<"quota" | "run" | "runs">;
-  readonly run: RunState;
+  readonly view: View<"runs">;
+  readonly run: NonNullable<RunStatus["current"]>;
 }
 
 function Progress({ view, run }: RunProps): VNode {
-  const { skipped, failed, in_doubt, waiting, stop_requested_at } = run;
-  const selection = formatSentence(describeSelection(run));
-  const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > view.now;
+  const { runId, isDry, sent, sentMax, skipped, failed, inDoubt, selection, waiting, stopRequestedAt } = run;
   return (
     <>
-      {run.dry_run ? <p>It sends nothing.</p> : <Sent view={view} run={run} />}
+      {isDry ? (
+        <p>It sends nothing.</p>
+      ) : (
+        <>
+          <p class="figure">
+            {grouped(sent)} <small>sent, of at most {grouped(sentMax)}</small>
+          </p>
+          <progress max={Math.max(1, sentMax)} value={sent} aria-label="Sent, of the messages that the quota allows" />
+        </>
+      )}
       <p>
-        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.{" "}
-        <RunLink view={view} runId={run.run_id} />.
+        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(inDoubt)} in doubt.{" "}
+        <RunLink view={view} runId={runId} />.
       </p>
       {selection === "" ? null : <p>It was started{selection}.</p>}
-      {isWaiting ? (
+      {waiting === undefined ? null : (
         <p>
-          It waits {PAUSES[waiting.reason]}, and continues at <Time at={waiting.until} isExact />.
+          It waits {waiting.why}, and continues at <Time at={waiting.until} />.
         </p>
-      ) : null}
-      {stop_requested_at === null ? null : (
-        <p>
-          It was asked to stop <Time at={stop_requested_at} />, and ends once what is in flight is settled. If its
-          process died, <code>reachlog outreach reconcile</code> closes it.
-        </p>
+      )}
+      {stopRequestedAt === undefined ? null : (
+        <>
+          <p>
+            It was asked to stop <Time at={stopRequestedAt} />, and ends once what is in flight is settled.
+          </p>
+          <ActionForm view={view} back="/" action="/console/outreach/lookup">
+            <button>Close it if its process died</button>
+          </ActionForm>
+        </>
       )}
     </>
   );
 }
 
-/**
- * The number of sent messages, and the most that the run can send. The run may end earlier, when all recipients are
- * contacted.
- */
-function Sent({ view, run: { sent } }: RunProps): VNode {
-  const { settings } = view;
-  const state = { quota: view.state("quota"), run: view.state("run") };
-  const most = sent + placesLeft(state, settings, momentIn(settings.timezone, view.now));
-  return (
-    <>
-      <p class="figure">
-        {grouped(sent)} <small>sent, of at most {grouped(most)}</small>
-      </p>
-      <progress max={Math.max(1, most)} value={sent} aria-label="Sent, of the messages that the quota allows" />
-    </>
-  );
-}
-
-function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode | null {
-  if (stop_requested_at !== null) return null;
+function StopForm({ view, run: { runId, stopRequestedAt } }: RunProps): VNode | null {
+  if (stopRequestedAt !== undefined) return null;
   return (
     <ConfirmedAction
       view={view}
       back="/"
       action="/console/run/stop"
-      fields={{ run_id }}
+      fields={{ run_id: runId }}
       label="Stop run"
       says="It sends nothing more, except a message already on its way, settles what is in flight, and ends. The next run continues with the rest."
     >
@@ -137,72 +128,145 @@ function StopForm({ view, run: { run_id, stop_requested_at } }: RunProps): VNode
   );
 }
 
-/** The form of a dry run. Its fields select recipients; left empty, it is for all of them. */
-function StartForm({ view }: { readonly view: View }): VNode {
+/** The newest dry run and what it found, with the form that starts the run, and the form of the next dry run. */
+function NextRun({ view, dry }: { readonly view: View<"account">; readonly dry: RunStatus["dry"] }): VNode {
+  return (
+    <>
+      {dry === undefined ? null : (
+        <p>
+          {dry.caller === undefined ? "There was" : <bdi>{formatCaller(dry.caller)} made</bdi>} a{" "}
+          <A href={dryRunHref(dry.runId)}>dry run</A>: {grouped(dry.sends)} would get a message, {grouped(dry.skips)}{" "}
+          would be skipped. <Time at={dry.at} as="full" />
+        </p>
+      )}
+      <div class="actions">
+        {dry === undefined || dry.sends === 0 ? null : (
+          <StartRun view={view} dry={{ sends: dry.sends, limits: dry.selection }} />
+        )}
+        <DryRunFields view={view} limits={{}} isFirst={dry === undefined} />
+      </div>
+    </>
+  );
+}
+
+type Limits = NonNullable<RunStatus["dry"]>["selection"];
+
+interface StartRunProps {
+  readonly view: View<"account">;
+  /** The dry run whose recipients the run is for, with its limits. */
+  readonly dry: {
+    readonly sends: number;
+    readonly limits: Limits;
+    readonly costs?: ShownDryRun["costs"];
+    readonly seconds?: number;
+    readonly quota?: ShownDryRun["quota"];
+    readonly variants?: ShownDryRun["variants"];
+  };
+}
+
+/** Button that starts the run of a dry run, and asks before. The operator may lower the number of messages. */
+export function StartRun({ view, dry }: StartRunProps): VNode | null {
+  const { sends, limits, costs, seconds, quota, variants = [] } = dry;
+  const { limit, ...others } = limits;
+  const most = Math.min(sends, limit ?? sends);
+  const parts = variants.map(({ variant, count }) => `${grouped(count)} of variant ${variant}`);
+  return (
+    <ConfirmedAction
+      view={view}
+      back="/"
+      action="/console/run/start"
+      fields={toFields(others)}
+      label="Start run…"
+      question={`Start the run for ${countInWords(sends, "person", "people")}?`}
+      says={
+        <ul class="effects">
+          <li>
+            Each gets one message as <bdi>@{view.state("account").user?.username}</bdi>
+            {parts.length < 2 ? "" : `: ${ALL_OF.format(parts)}`}. A sent message cannot be taken back.
+          </li>
+          {costs === undefined || seconds === undefined ? null : (
+            <li>
+              It costs at most {dollars(costs.now)} and takes about {formatDuration(seconds)}. You can stop it between
+              two messages.
+            </li>
+          )}
+          {quota === undefined ? null : (
+            <li>
+              {grouped(quota.after)} of today's {grouped(quota.limit)} messages are used after it.
+            </li>
+          )}
+        </ul>
+      }
+    >
+      <Field label="Messages, at most" type="number" name="limit" min={1} max={view.settings.dailyLimit} value={most} />
+      <button class="primary">
+        <Icon name="play" />
+        Start run
+      </button>
+    </ConfirmedAction>
+  );
+}
+
+/** Returns the limits of a run as form fields. */
+export function toFields(limits: Limits): Record<string, string> {
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
+}
+
+interface DryRunFieldsProps {
+  readonly view: View;
+  readonly limits: Limits;
+  /** True if no dry run was made yet, so that the button is the page's main one. */
+  readonly isFirst?: boolean;
+}
+
+/** Form that makes a dry run. Its fields select recipients; left empty, the dry run is for all of them. */
+export function DryRunFields({ view, limits, isFirst = false }: DryRunFieldsProps): VNode {
   const { template, sources, dailyLimit } = view.settings;
-  const variants = template?.variants.map(({ label }) => label) ?? [];
+  const labels = template?.variants.map(({ label }) => label) ?? [];
+  const { limit, variant, basis, source } = limits;
   return (
     <ActionForm view={view} back="/" action="/console/run/dry">
-      <button class="primary">Dry run</button>{" "}
-      <small class="quiet">
-        lists the recipients of <bdi>{template?.name ?? "a run"}</bdi>, and sends nothing
-      </small>
-      <details>
-        <summary>Only for some recipients</summary>
+      <button class={isFirst ? "primary" : undefined}>
+        <Icon name="eye" />
+        Dry run
+      </button>
+      <details class="some">
+        <summary>Only for some…</summary>
         <div class="filter">
-          <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} />
-          {variants.length < 2 ? null : <Select name="variant" label="Variant" values={variants} />}
-          <Select name="basis" label="Basis" values={BASES} />
-          {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} />}
+          <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
+          {labels.length < 2 ? null : <Select name="variant" label="Variant" values={labels} chosen={variant} />}
+          <Select name="basis" label="Basis" values={BASES} chosen={basis} />
+          {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} chosen={source} />}
         </div>
       </details>
     </ActionForm>
   );
 }
 
-type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
+/** Formats an amount of money, such as `$0.47`. */
+export function dollars(usd: number): string {
+  return `$${usd.toFixed(2)}`;
+}
 
-function LastRun({ view, end }: { readonly view: View<"runs">; readonly end: EndOfRun | undefined }): VNode {
-  if (end === undefined) return <p class="empty">There was none yet.</p>;
-  const { sent, skipped, failed, in_doubt, run_id } = end.data;
-  const until = end.type === "RunFinished" ? end.data.until : undefined;
+function LastRun({ view, last }: { readonly view: View<"runs">; readonly last: RunStatus["last"] }): VNode {
+  if (last === undefined) return <p class="empty">There was none yet.</p>;
+  const { runId, time, reason, until, sent, skipped, failed, inDoubt } = last;
   return (
     <>
       <p class="figure">
         {grouped(sent)} <small>sent by the last one</small>
       </p>
       <p>
-        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(in_doubt)} in doubt.
+        {grouped(skipped)} skipped, {grouped(failed)} failed, {grouped(inDoubt)} in doubt.
       </p>
       <p>
-        Ended <Time at={end.time} />: {ENDS[end.type === "RunFinished" ? end.data.reason : "abandoned"]}
-        <Time before=" until " at={until} isExact />. <RunLink view={view} runId={run_id} />.
+        Ended <Time at={time} />: {ENDS[reason]}
+        <Time before=" until " at={until} />. <RunLink view={view} runId={runId} />.
       </p>
     </>
   );
 }
-
-export const ENDS: Readonly<Record<RunOutcome["reason"], string>> = {
-  completed: "no recipient is left",
-  daily_limit_reached: "the day's quota is used up",
-  limit_reached: "it reached the limit given at its start",
-  window_closed: "the sending window is closed for the other recipients",
-  too_many_failures: "too many messages failed",
-  time_limit: "it reached the time limit of a run",
-  stopped: "it was stopped",
-  not_authorized: "X no longer accepts the authorization",
-  network_unavailable: "X did not answer",
-  request_rejected: "X refused a request",
-  log_restored: "the log was restored on this day",
-  clock_skewed: "the clocks of the machine and of the log are too far apart",
-  credits_depleted: "the balance at X is empty",
-  usage_capped: "a usage cap at X is reached",
-  sender_restricted: "X restricts the account",
-  missing_scope: "the authorization is too narrow",
-  app_not_enrolled: "the X app has no access",
-  fault: "an internal error, which the service logged",
-  abandoned: "its process died",
-};
 
 export function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {
   return (

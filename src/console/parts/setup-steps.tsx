@@ -1,14 +1,8 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren } from "preact";
-import { isWebhook, type ChannelName } from "../../../events/channel.ts";
-import { findChannel } from "../../../projections/deliveries.ts";
-import { findMissingEvidence } from "../../../projections/consent.ts";
-import type { RecordedBackup } from "../../../projections/backups.ts";
-import { describeExpiries } from "../../config/tokens.ts";
-import { isSkewed, SKEW_REMEDY, skewInWords } from "../../log/log-clock.ts";
-import { checkOptOut } from "../../template/opt-out.ts";
-import { missingPlaceholders } from "../../template/template.ts";
-import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import { readBacklog, type ChannelBacklog } from "../../delivery/backlog.ts";
+import { describeOptOut, readReadiness } from "../../outreach/run-status.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { Time } from "./time.tsx";
 import type { View } from "../page-context.ts";
 import { A } from "./link.tsx";
@@ -16,24 +10,35 @@ import { A } from "./link.tsx";
 export interface SetupStep {
   readonly title: string;
   readonly status: "done" | "to_do" | "left_out";
-  /** The state of the step, or what to do. */
+  /** State of the setup step, or what to do. */
   readonly says: ComponentChildren;
-  /** Lines for `.env`. */
+  /** Lines for `.env` that complete the setup step. */
   readonly env?: readonly string[];
-  /** A command for a terminal. */
+  /** Command for a terminal that completes the setup step. */
   readonly command?: string;
 }
 
-/** All steps of the setup in order. Some depend on the configuration, others on what the log knows. */
-export function setupSteps(view: View<"account" | "backups" | "contacts" | "deliveries">): readonly SetupStep[] {
+/** Returns all steps of the setup in order. Some depend on the configuration, others on what the log knows. */
+export function setupSteps(
+  view: View<"account" | "backups" | "contacts" | "deliveries" | "signals">,
+): readonly SetupStep[] {
+  const readiness = readReadiness(view, view.settings);
   return [
     xStep(view),
     accountStep(view),
-    templateStep(view),
+    ...signalSteps(view),
+    templateStep(view, readiness),
     ...optOutSteps(view),
-    peopleStep(view),
+    peopleStep(view, readiness),
     channelStep(view, "ads", "Ads", "Each click is reported to the Conversions API of Meta."),
-    channelStep(view, "chat", "Team chat", "Clicks, notifications and alerts are posted to the team."),
+    channelStep(view, "ads-openai", "Ads at OpenAI", "Each click is reported to OpenAI's Conversions API."),
+    channelStep(view, "ads-snap", "Ads at Snap", "Each click is reported to Snap's Conversions API."),
+    channelStep(
+      view,
+      "chat",
+      "Team chat",
+      `Clicks, notifications and alerts are posted to the team. ${sayReports(view)}`,
+    ),
     channelStep(
       view,
       "messaging",
@@ -48,16 +53,15 @@ export function setupSteps(view: View<"account" | "backups" | "contacts" | "deli
   ];
 }
 
-/** A step only if a clock is wrong. */
+/** Returns the setup step about clocks, only if one of them is wrong. */
 function clockSteps({ live }: View): readonly SetupStep[] {
-  const skewMs = live?.skewMs() ?? 0;
-  if (!isSkewed(skewMs)) return [];
-  return [{ title: "Clock", status: "to_do", says: `No run starts: ${skewInWords(skewMs)}; ${SKEW_REMEDY}.` }];
+  const fault = live?.clockFault();
+  return fault === undefined ? [] : [{ title: "Clock", status: "to_do", says: fault }];
 }
 
 /**
- * The unfinished steps without which no run can start. Does not read the recipients: the overview calls this, also for
- * moments long ago.
+ * Returns the unfinished setup steps without which no run can start. Does not read the recipients: the overview calls
+ * this, also for moments long ago.
  */
 export function missingForRun(view: View<"account">): readonly SetupStep[] {
   const steps = [
@@ -108,17 +112,42 @@ function accountStep(view: View<"account">): SetupStep {
   return { title, status: "to_do", says };
 }
 
+/** Returns the setup step about the stream of signals, which compares what it found with what only reading found. */
+function signalSteps(view: View<"signals">): readonly SetupStep[] {
+  const { hasSignals } = view.settings;
+  const title = "Live signals";
+  if (!hasSignals) return [];
+  const { since, open, changed_at, details, by_stream: live, by_reading: read, chats, usd } = view.state("signals");
+  if (changed_at === null) return [{ title, status: "to_do", says: "The stream has not opened yet." }];
+  const refused = details.length === 0 ? "" : ` X refuses: ${details.join("; ")}.`;
+  const says = (
+    <>
+      The stream {open ? "opened" : "did not open"} <Time at={changed_at} />.<bdi>{refused}</bdi>
+      {since === null ? null : (
+        <>
+          {" "}
+          Since <Time at={since} />, it found {countInWords(live.messages, "message")} of senders who wrote first or
+          replied, and {countInWords(live.opt_outs, "opt-out")}; only reading found {grouped(read.messages)} and{" "}
+          {grouped(read.opt_outs)}. {countInWords(chats, "message")} came in X Chat. All of it cost at most{" "}
+          {formatUsd(usd)}.
+        </>
+      )}
+    </>
+  );
+  return [{ title, status: open && details.length === 0 ? "done" : "to_do", says }];
+}
+
 function missingTemplate({ settings }: View): SetupStep {
   const says = "No message is configured, so no run can start. Variants are separated by a line of three hyphens.";
   return { title: "Message", status: "to_do", says, env: settings.parts.template.lines };
 }
 
-function templateStep(view: View<"contacts">): SetupStep {
+type Readiness = ReturnType<typeof readReadiness>;
+
+function templateStep(view: View, { missingFields: missing }: Readiness): SetupStep {
   const title = "Message";
   const { template } = view.settings;
   if (template === undefined) return missingTemplate(view);
-  const { people, fields } = view.state("contacts");
-  const missing = people.size === 0 ? [] : missingPlaceholders(template, fields.keys());
   if (missing.length > 0) {
     const says = `No recipient can get it: none has ${missing.join(", ")}. Import that column, or give it a fallback, such as {{${missing[0]}|…}}.`;
     return { title, status: "to_do", says };
@@ -133,20 +162,20 @@ function templateStep(view: View<"contacts">): SetupStep {
   return { title, status: "done", says };
 }
 
-function optOutSteps({ settings: { parts, template } }: View): readonly SetupStep[] {
-  if (!parts.x.isConfigured || template === undefined) return [];
-  const { isLinked, detail } = checkOptOut(template);
-  return [{ title: "Opt-outs", status: isLinked ? "done" : "left_out", says: `${detail}.` }];
+function optOutSteps({ settings }: View): readonly SetupStep[] {
+  const found = describeOptOut(settings);
+  if (!settings.parts.x.isConfigured || found === undefined) return [];
+  const { isOffered, detail } = found;
+  return [{ title: "Opt-outs", status: isOffered ? "done" : "left_out", says: `${detail}.` }];
 }
 
-function peopleStep(view: View<"contacts">): SetupStep {
+function peopleStep({ settings }: View, { known, unagreed, unproved }: Readiness): SetupStep {
   const title = "People";
-  const { people } = view.state("contacts");
-  const { sources, requireConsent } = view.settings;
-  if (people.size === 0 && sources.some((source) => source !== "list")) {
+  const { sources, requireConsent } = settings;
+  if (known === 0 && sources.some((source) => source !== "list")) {
     return { title, status: "done", says: `No people yet; a run reads the sources ${sources.join(", ")}.` };
   }
-  if (people.size === 0) {
+  if (known === 0) {
     const says = (
       <>
         No people yet. Import a CSV or JSON file on <A href="/people">People</A>: one line for each, with{" "}
@@ -155,16 +184,10 @@ function peopleStep(view: View<"contacts">): SetupStep {
     );
     return { title, status: "to_do", says, command: "reachlog recipients import FILE" };
   }
-  let [unagreed, unproved] = [0, 0];
-  for (const contact of people.values()) {
-    const [missing] = findMissingEvidence(contact);
-    if (missing === "basis") unagreed++;
-    else if (missing !== undefined) unproved++;
-  }
   const then = requireConsent ? "runs skip them" : "runs write to them, since REQUIRE_CONSENT is false";
   const says = (
     <>
-      <A href="/people">{grouped(people.size)} known</A>,{" "}
+      <A href="/people">{grouped(known)} known</A>,{" "}
       {unagreed === 0 ? (
         "all of them with consent."
       ) : (
@@ -180,8 +203,10 @@ function peopleStep(view: View<"contacts">): SetupStep {
   return { title, status: "done", says };
 }
 
+type SettingsPart = View["settings"]["parts"]["webhook"];
+
 function webhookSteps(view: View<"deliveries">): readonly SetupStep[] {
-  const configured = view.settings.configured.filter(isWebhook);
+  const configured = view.settings.configured.filter((name) => name.startsWith("webhook"));
   const purpose = "Events of chosen types are posted to a program, signed.";
   if (configured.length === 0) return [channelStep(view, "webhook", "Webhook", purpose)];
   return configured.map((name) =>
@@ -189,10 +214,16 @@ function webhookSteps(view: View<"deliveries">): readonly SetupStep[] {
   );
 }
 
-function channelStep(view: View<"deliveries">, name: ChannelName, title: string, purpose: string): SetupStep {
-  const { isConfigured, lines } = view.settings.parts[isWebhook(name) ? "webhook" : name];
+function channelStep(
+  view: View<"deliveries">,
+  name: ChannelBacklog["name"],
+  title: string,
+  purpose: string,
+): SetupStep {
+  const parts: Readonly<Partial<Record<string, SettingsPart>>> = view.settings.parts;
+  const { isConfigured, lines } = parts[name] ?? view.settings.parts.webhook;
   if (!isConfigured) return { title, status: "left_out", says: purpose, env: lines };
-  const { suspended } = findChannel(view.state("deliveries"), name);
+  const { suspended } = readBacklog(view.state("deliveries"), name);
   if (suspended === null) return { title, status: "done", says: `Configured. ${purpose}` };
   const says = (
     <>
@@ -202,9 +233,13 @@ function channelStep(view: View<"deliveries">, name: ChannelName, title: string,
   return { title, status: "to_do", says };
 }
 
+function sayReports({ settings: { report } }: View): string {
+  return report.isAfterRun ? "Each run ends with a report." : "REPORT=run adds a report at the end of each run.";
+}
+
 function tokenStep({ settings, now }: View): SetupStep {
   const title = "Tokens of the API";
-  const ends = describeExpiries(settings.tokens(), now);
+  const ends = settings.expiringTokens(now);
   if (ends.length > 0) return { title, status: "to_do", says: `Soon callers will be refused: ${ends.join("; ")}.` };
   if (settings.wantsToken()) return { title, status: "done", says: "Callers and this console need one." };
   const says =
@@ -234,7 +269,10 @@ function backupStep(view: View<"backups">): SetupStep {
   return { title: "Backup", status: made === null ? "left_out" : "done", says, command };
 }
 
-function backupIs(recorded: string, backup: RecordedBackup | null): ComponentChildren {
+function backupIs(
+  recorded: string,
+  backup: { readonly position: number; readonly time: string } | null,
+): ComponentChildren {
   if (backup === null) return `The log has no record that a backup was ${recorded}.`;
   return (
     <>

@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { listHref, type Order, readPlace, type Sort, type SortPlace } from "../sorted-page.ts";
+import type { Order, Sort, SortPlace } from "../../platform/sorted-page.ts";
+import { listHref, readPlace } from "../sorted-page.ts";
 import type { View } from "../page-context.ts";
 import { A } from "./link.tsx";
 
-/** `number` cells are aligned as numbers. `breakable` cells hold long words, which break if there is no room. */
-type Kind = "number" | "breakable";
+/** Kind of a column's cells: aligned numbers, texts whose words may break, or a state next to the row's name. */
+type Kind = "number" | "breakable" | "state";
 
 /** The head of a column. */
 export type Column = string | ColumnHead;
@@ -14,7 +15,7 @@ export type Column = string | ColumnHead;
 interface ColumnHead {
   readonly head: string;
   readonly kind?: Kind | undefined;
-  /** A link to the list sorted by this column. `order` is undefined unless the rows are sorted by it now. */
+  /** Link that sorts the list by this column. `order` is undefined unless the rows are sorted by it now. */
   readonly sort?: { readonly order: Order | undefined; readonly href: string };
 }
 
@@ -40,7 +41,7 @@ export function createSortedHeads<Name extends string>(view: View, path: `/${str
 interface ListPagesProps {
   readonly view: View;
   readonly path: `/${string}`;
-  /** The name of the rows in the plural. */
+  /** Name of the list's rows in the plural. */
   readonly rows: string;
   readonly next: SortPlace | undefined;
 }
@@ -60,11 +61,11 @@ export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
 interface OnlyFirstProps {
   readonly shown: number;
   readonly count: number;
-  /** How to get the others. */
+  /** Words after the numbers: how to get the other rows. */
   readonly children?: ComponentChildren;
 }
 
-/** Says how many rows there are in all. Renders nothing if all of them are shown. */
+/** Note that only the first rows are shown, and how many there are in all. Renders nothing if all of them are shown. */
 export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNode | null {
   if (count <= shown) return null;
   return (
@@ -77,7 +78,7 @@ export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNo
 
 export type NamedValue = readonly [name: string, value: ComponentChildren];
 
-/** The facts about one thing, each with its name. */
+/** Facts about one thing, each with its name. */
 export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNode {
   return (
     <dl class="facts">
@@ -97,18 +98,24 @@ export function NamedValues({ of }: { readonly of: readonly NamedValue[] }): VNo
 export type Cell = VNode | string | number | null | undefined;
 
 interface TableProps {
-  /** The name of the region, which scrolls by itself if the table is wider than the screen. */
+  /** Name of the table's region, which scrolls by itself if the table is wider than the screen. */
   readonly label: string;
   readonly columns: readonly Column[];
-  /** The last cell of a row that is shorter than the head spans the rest of it. */
+  /** Cells of each row. The last cell of a row that is shorter than the head spans the rest of it. */
   readonly rows: readonly (readonly Cell[])[];
-  /** The index of the column that names the row. Default: the first one; null if none does. */
+  /** Index of the column that names each row. Default: the first one; null if none does. */
   readonly rowHead?: number | null;
-  /** True if the table has its full height, instead of scrolling by itself. */
+  /**
+   * True if the table has its full height, instead of scrolling by itself. In a narrow one, rows that are named by a
+   * link have 60 px, and the page behind the link has the rest.
+   */
   readonly isTall?: boolean;
 }
 
-/** On a phone each row is a list of labelled values. The roles keep it a table for screen readers. */
+/**
+ * Table that turns each row into two lines where it is narrow: the name with the state, then all other values. The
+ * roles keep it a table for screen readers.
+ */
 export function Table({ label, columns, rows, rowHead = 0, isTall = false }: TableProps): VNode {
   const heads = columns.map((column): ColumnHead => (typeof column === "string" ? { head: column } : column));
   const toCell = (cell: Cell, at: number, { length }: readonly Cell[]): VNode => {
@@ -117,9 +124,10 @@ export function Table({ label, columns, rows, rowHead = 0, isTall = false }: Tab
     const attributes = {
       class: span === 1 ? kind : undefined,
       role: at === rowHead ? "rowheader" : "cell",
-      "data-label": head.charAt(0).toUpperCase() + head.slice(1),
+      "data-unit": kind === "number" && cell != null ? head : undefined,
+      "data-blank": cell == null || cell === "" ? "" : undefined,
     } as const;
-    const shown = typeof cell === "number" ? grouped(cell) : (cell ?? "–");
+    const shown = cell === 0 ? <span class="quiet">0</span> : typeof cell === "number" ? grouped(cell) : (cell ?? "–");
     return at === rowHead ? (
       <th scope="row" {...attributes}>
         {shown}

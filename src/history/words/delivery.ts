@@ -1,6 +1,8 @@
+import type { DataOf } from "../../../events/catalog.ts";
 import type { ChannelName, WebhookChannel } from "../../../events/channel.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import type { Sources } from "../../../events/sources.ts";
+import { formatAmount } from "../../platform/money.ts";
 import {
   because,
   join,
@@ -9,13 +11,14 @@ import {
   plain,
   position,
   quote,
+  run,
   say,
   moment,
   type Sentence,
   type EventWords,
 } from "./sentence.ts";
 
-/** Sentences for clicks, for requests, and for the outcomes of their dispatches. */
+/** Sentences for clicks, for requests, and for the outcomes of dispatches. */
 export const DELIVERY_WORDS = {
   LinkClicked: ({ event, domain, short_code, original_url, bot, probe, anonymous, channels }) => {
     const visitor = anonymous === true ? "person who asked not to be tracked" : "person";
@@ -28,8 +31,17 @@ export const DELIVERY_WORDS = {
     return say`the link ${link(domain, code)} to ${quote(target)} was added ${holder}`;
   },
   PersonalLinkClicked: () => say`the recipient's own link was requested`,
-  NotificationRequested: ({ service, level, message }) =>
-    say`a notification of level ${level} was requested for ${quote(service)}: ${quote(message)}; ${queuedFor(["chat"])}`,
+  ConversionRecorded: (data) => {
+    const { anonymous, click, channels } = data;
+    const of = anonymous === true ? " of a visitor who is not tracked" : "";
+    const by = click === undefined ? "attributed to no click" : say`attributed to the click at ${position(click)}`;
+    return say`${sayConversion(data)} was recorded${of}, ${by}; ${queuedFor(channels)}`;
+  },
+  ConversionReversed: (data) => say`${sayConversion(data)} was reversed; no network is told`,
+  NotificationRequested: ({ service, level, message, report }) => {
+    const about = report?.run_id === undefined ? [] : say` about ${run(report.run_id)}`;
+    return say`a notification of level ${level} was requested for ${quote(service)}${about}: ${quote(message)}; ${queuedFor(["chat"])}`;
+  },
   MessageRequested: ({ text }) => say`a message was requested: ${quote(text)}; ${queuedFor(["messaging"])}`,
   ChannelTestRequested: ({ channels }) => say`a test of the channels was requested; ${queuedFor(channels)}`,
   DispatchRetryRequested: (data) => {
@@ -63,13 +75,13 @@ export const DELIVERY_WORDS = {
   DispatchDiscarded: (data) =>
     say`an operator discarded ${decided("dead letter", data)} for ${data.channel}: ${quote(data.why)}`,
   DispatchSettled: (data) => {
-    const said = data.as === "arrived" ? "said that it arrived, of" : "left";
-    return say`an operator ${said} ${decided("dispatch in doubt", data)} for ${data.channel}: ${quote(data.why)}`;
+    const how = data.as === "arrived" ? "as arrived" : "as left";
+    return say`an operator closed ${decided("dispatch in doubt", data)} for ${data.channel} ${how}: ${quote(data.why)}`;
   },
   DispatchClaimed: ({ channel, sources }) => say`${channel}: about to send ${carriedBy({ sources })}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,
-  CircuitClosed: ({ channel }) => say`requests to ${channel} arrive again`,
+  CircuitClosed: ({ channel }) => say`requests to ${channel} succeed again`,
   ChannelSuspended: ({ channel, network, status, detail }) =>
     say`the channel ${channel} was suspended: ${other(network)} refuses all requests${status === undefined ? "" : ` (${status})`}${because(detail)}`,
   ChannelResumed: ({ channel, why }) => say`the channel ${channel} was resumed ${RESUMED[why]}`,
@@ -78,6 +90,21 @@ export const DELIVERY_WORDS = {
   },
   WebhookUnsubscribed: ({ channel }) => say`${webhook(channel)} now carries no events`,
 } satisfies Partial<EventWords>;
+
+/** Names a conversion with its value and link. The value of a reversal is shown without its sign. */
+export function sayConversion({
+  name,
+  value,
+  currency,
+  domain,
+  short_code = "",
+}: DataOf<"ConversionRecorded">): Sentence {
+  const worth =
+    value === undefined || currency === undefined
+      ? []
+      : say` of ${formatAmount(Math.abs(value), currency)} ${other(currency)}`;
+  return say`a ${other(name)}${worth}${domain === undefined ? [] : say` by ${link(domain, short_code)}`}`;
+}
 
 const RESUMED = {
   by_hand: "by an operator",
@@ -101,7 +128,7 @@ function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): S
   return join(requests.map(sayOne), "; ");
 }
 
-/** Names the positions that requested the dispatches of a request. */
+/** Says which positions requested the dispatches that a request carried. */
 function carriedBy({ sources }: { readonly sources: Sources }): Sentence {
   const ranges = sources.map((range) =>
     typeof range === "number" ? position(range) : join(range.map(position), " to "),
@@ -116,7 +143,7 @@ interface Attempt extends Answer {
   readonly digest?: string;
 }
 
-/** The attempt's number, the network's answer, and the batch or digest that carried it. */
+/** Says the number of an attempt, the network's answer, and the batch or digest that carried the dispatch. */
 function attempt({ attempt: number, mode, digest, ...rest }: Attempt): Sentence {
   const together = mode === undefined || mode === "single" ? "" : `, in a ${mode}`;
   const called = digest === undefined ? [] : say` ${other(digest)}`;
@@ -128,13 +155,13 @@ interface Answer {
   readonly latency_ms?: number;
 }
 
-/** The status and the latency; empty without an answer. */
+/** Says the status and the latency of a network's answer; empty without an answer. */
 function answer({ status, latency_ms }: Answer): string {
   if (latency_ms === undefined) return status === undefined ? "" : `, ${status}`;
   return status === undefined ? `, ${latency_ms} ms` : `, ${status} in ${latency_ms} ms`;
 }
 
-/** Says that an earlier attempt may have delivered the dispatch. */
+/** Says that an earlier attempt may have delivered the dispatch; empty if none may have. */
 function doubt(since: string | undefined): Sentence {
   return since === undefined ? [] : say`, though an attempt of ${moment(since)} may have arrived`;
 }

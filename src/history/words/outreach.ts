@@ -1,6 +1,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { Consent } from "../../../projections/consent.ts";
-import type { Basis, PauseReason, SkipReason, Tracking, Usage } from "../../../events/outreach.ts";
+import type { Consent, ConsentRecord } from "../../../projections/consent.ts";
+import { countInWords } from "../../platform/counts-and-lists.ts";
+import type { Basis, NotReachedReason, PauseReason, RunCounts, SkipReason, Usage } from "../../../events/outreach.ts";
 import {
   because,
   join,
@@ -22,7 +23,7 @@ const BASES: Readonly<Record<Basis, string>> = {
   none: "none",
 };
 
-const SKIPS: Readonly<Record<SkipReason, string>> = {
+export const SKIPS: Readonly<Record<SkipReason, string>> = {
   already_contacted: "already contacted",
   suppressed: "suppressed",
   no_consent: "no consent on record",
@@ -55,30 +56,37 @@ export const OUTREACH_WORDS = {
     const why = {
       by_hand: "by an operator",
       opt_out: say`because they opted out${asked}`,
+      opt_out_page: "because they opted out on their page",
       list: "by a list",
-      hash: "by the hash of a name of theirs",
+      hash: "by the hash of one of their names",
     }[reason];
     const since = suppressed_at === undefined ? [] : say`, as of ${sayTime(suppressed_at)}`;
-    const called = recipient === undefined ? "a recipient known by a hash alone" : mention(recipient);
+    const called = recipient === undefined ? "a recipient known only by a hash" : mention(recipient);
     return say`${called} was suppressed ${why}${quoted}${since}; no run contacts them again`;
   },
-  RecipientHeld: ({ recipient, message_id }) =>
-    say`${mention(recipient)} may have asked to be left alone in message ${other(message_id)}; no run contacts them until an operator decides`,
+  RecipientHeld: ({ recipient, message_id, reason }) =>
+    reason === "x_chat"
+      ? say`${mention(recipient)} wrote message ${other(message_id)} in X Chat, whose words cannot be read; no run contacts them until an operator decides`
+      : say`${mention(recipient)} may have opted out in message ${other(message_id)}; no run contacts them until an operator decides`,
   RecipientReleased: ({ recipient }) => say`an operator decided that ${mention(recipient)} may be contacted`,
   RecipientRetryAllowed: ({ recipient, run_id }) => {
     const by = run_id === undefined ? "an operator" : say`${run(run_id)}`;
-    const why = run_id === undefined ? "" : ", since the network had refused the account, not them";
+    const why = run_id === undefined ? "" : ", because the network had refused our account, not them";
     return say`${by} allowed one more message to ${mention(recipient)}${why}`;
   },
   DirectMessageReceived: ({ recipient, message_id, received_at }) =>
     say`${mention(recipient)} sent us message ${other(message_id)} at ${moment(received_at)}`,
+  DirectMessagesSeen: ({ recipient, seen_at }) =>
+    say`${mention(recipient)} had read our messages at ${moment(seen_at)}`,
   DirectMessageAttempted: ({ run_id, recipient, text, variant, template_name, day, timezone }) => {
     const zone = timezone === undefined ? [] : say` ${other(timezone)}`;
     const template = template_name === undefined ? [] : say` of ${quote(template_name)}`;
     return say`${run(run_id)} is sending to ${mention(recipient)}, quota day ${other(day)}${zone}, variant ${other(variant)}${template}: ${quote(text)}`;
   },
-  DirectMessageSent: ({ recipient, message_id, settled_by }) => {
-    const found = settled_by === "answer" ? "" : ", as its conversation shows";
+  DirectMessageSent: ({ recipient, message_id = "", settled_by, why }) => {
+    if (settled_by === "operator")
+      return say`an operator says that the message to ${mention(recipient)} arrived${because(why)}`;
+    const found = settled_by === "answer" ? "" : ", as the conversation shows";
     return say`message ${other(message_id)} was sent to ${mention(recipient)}${found}`;
   },
   DirectMessageSkipped: ({ run_id, recipient, reason, detail, found }) => {
@@ -95,6 +103,12 @@ export const OUTREACH_WORDS = {
   },
   DirectMessageInDoubt: ({ recipient, detail }) =>
     say`the message to ${mention(recipient)} is in doubt${because(detail)}`,
+  DirectMessageLeft: ({ recipient, why }) =>
+    say`an operator left the message to ${mention(recipient)} in doubt${because(why)}`,
+  MessagesLookedUp: ({ in_doubt, sent, not_delivered, detail }) => {
+    const left = in_doubt - sent - not_delivered;
+    return say`${in_doubt} messages in doubt were looked up: ${sent} sent, ${not_delivered} not delivered, ${left} still in doubt${because(detail)}`;
+  },
 } satisfies Partial<EventWords>;
 
 const OPENINGS: Readonly<Record<Basis, string>> = { dm_first: "Wrote first", opt_in: "Opted in", none: "No consent" };
@@ -116,21 +130,19 @@ interface Evidence {
   readonly text?: string | undefined;
 }
 
-function sayConsentEvidence({ consent_at: at, consent_source: source, consent_text: text }: ConsentEvidence): Sentence {
+function sayConsentEvidence({ consent_at: at, consent_source: source, consent_text: text }: ConsentRecord): Sentence {
   return sayEvidence({ at, source, text });
 }
 
-function sayTracking(data: ConsentEvidence & { readonly tracking?: Tracking }): Sentence {
+function sayTracking(data: ConsentRecord): Sentence {
   const { tracking, tracking_at: at, tracking_source: source, tracking_text: text } = data;
   return tracking === undefined ? [] : say`; tracking ${tracking}${sayEvidence({ at, source, text })}`;
 }
 
-type ConsentEvidence = Pick<
-  DataOf<"ConsentRecorded">,
-  "consent_at" | "consent_source" | "consent_text" | "tracking_at" | "tracking_source" | "tracking_text"
->;
-
-/** Returns text such as ` on 2026-03-02 at https://shop.example/form ("Yes, send me news")`. */
+/**
+ * Says when, where and to which wording a recipient consented, such as ` on 2026-03-02 at https://shop.example/form
+ * ("Yes, send me news")`.
+ */
 function sayEvidence({ at, source, text }: Evidence): Sentence {
   const when = at === undefined ? [] : say` on ${sayTime(at)}`;
   const where = source === undefined ? [] : say` ${/^https?:/.test(source) ? "at" : "by"} ${other(source)}`;
@@ -138,7 +150,7 @@ function sayEvidence({ at, source, text }: Evidence): Sentence {
   return say`${when}${where}${wording}`;
 }
 
-/** A day, or a time. */
+/** Says a day or a time of a consent. */
 function sayTime(at: string): Mention {
   return at.includes("T") ? moment(at) : other(at);
 }
@@ -150,10 +162,18 @@ export const RUN_WORDS = {
   },
   RunPaused: ({ run_id, reason, until }) => say`${run(run_id)} waited until ${moment(until)}, ${PAUSES[reason]}`,
   RunStopRequested: ({ run_id }) => say`a stop of ${run(run_id)} was requested`,
+  RecipientRequested: ({ run_id, recipient }) => say`${run(run_id)} was asked to write to ${mention(recipient)} next`,
+  RecipientNotReached: ({ run_id, recipient, reason }) =>
+    say`${run(run_id)} did not write to ${mention(recipient)}, ${NOT_REACHED_WORDS[reason] ?? `it ended before: ${plain(reason)}`}`,
   InboxRead: ({ run_id, messages, newest_id }) => {
     const upTo = newest_id === undefined ? [] : say`, up to ${other(newest_id)}`;
+    if (run_id === undefined) return say`${messages} messages in the inbox were read after a gap in the signals${upTo}`;
     return say`${run(run_id)} read ${messages} messages in the inbox${upTo}`;
   },
+  SignalStreamChanged: ({ open, details }) =>
+    say`the stream of signals ${open ? "is open" : "does not open"}${because(details.join("; "))}`,
+  SignalsReceived: ({ messages, chats, usage }) =>
+    say`${messages} charged signals arrived, ${chats} of them of X Chat${charged(usage)}`,
   SourceRead: ({ run_id, source, scope, people, next }) => {
     const end = next === undefined ? ", to its end" : "";
     return say`${run(run_id)} went through ${people} people of the source ${plain(source)}, ${quote(scope)}${end}`;
@@ -169,6 +189,14 @@ export const RUN_WORDS = {
     if (reason === "window_closed") return say`a run was refused: the sending window is closed${sayUntil(until)}`;
     return say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`;
   },
+  DryRunRecipientListed: ({ run_id, recipient, variant, reason, detail }) => {
+    const why = reason === undefined ? "" : SKIPS[reason];
+    const what =
+      variant === undefined
+        ? say`skip ${mention(recipient)}: ${why}${because(detail)}`
+        : say`send variant ${other(variant)} to ${mention(recipient)}`;
+    return say`${run(run_id, "dry run")} found that a run would ${what}`;
+  },
   DryRunFinished: ({ run_id, reason, until, would_send, would_skip, usage }) =>
     say`${run(run_id, "dry run")} ended, ${plain(reason)}${sayUntil(until)}: it would send to ${would_send} and skip ${would_skip}${charged(usage)}`,
 } satisfies Partial<EventWords>;
@@ -177,9 +205,19 @@ function sayUntil(until: string | undefined): Sentence {
   return until === undefined ? [] : say` until ${moment(until)}`;
 }
 
-/** Returns text such as ` with at most 20 messages for variant A`; empty for a run for all recipients. */
-export function describeSelection({ limit, variant, basis, source }: RunSelection): Sentence {
+/** Why a run did not write to a requested recipient, if not because it ended before. */
+export const NOT_REACHED_WORDS: Readonly<Partial<Record<NotReachedReason, string>>> = {
+  held: "an operator has to read their reply first",
+  failed_before: "an earlier message failed, and no retry is allowed",
+  left_out: "it is for other recipients",
+};
+
+/**
+ * Says which limits a run has, such as ` with at most 20 messages for variant A`; empty for a run for all recipients.
+ */
+export function describeSelection({ limit, variant, basis, source, recipients }: RunSelection): Sentence {
   return [
+    ...(recipients === undefined ? [] : say` for ${countInWords(recipients, "named recipient")}`),
     ...(limit === undefined ? [] : say` with at most ${limit} messages`),
     ...(variant === undefined ? [] : say` for variant ${other(variant)}`),
     ...(basis === undefined ? [] : say` for recipients with the basis ${plain(basis)}`),
@@ -201,8 +239,6 @@ function charged(usage: Usage | undefined): string {
   return usage === undefined ? "" : `; the network charges at most ${usage.usd} USD`;
 }
 
-type Counts = Pick<DataOf<"RunFinished">, "sent" | "skipped" | "failed" | "in_doubt">;
-
-export function formatCounts({ sent, skipped, failed, in_doubt }: Counts): string {
+export function formatCounts({ sent, skipped, failed, in_doubt }: RunCounts): string {
   return `${sent} sent, ${skipped} skipped, ${failed} failed, ${in_doubt} in doubt`;
 }

@@ -2,8 +2,8 @@ import type { DataOf, EventType } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
 /**
- * Something that a sentence names; `text` is its wording. `other`: a text, a name, or an id of something without a
- * page.
+ * Part of a sentence that names something, such as a recipient. `text`: its wording. `other`: a text, a name, or an id
+ * of something without a page.
  */
 export type Mention = { readonly text: string } & (
   | { readonly kind: "recipient"; readonly recipient: Recipient }
@@ -14,10 +14,13 @@ export type Mention = { readonly text: string } & (
   | { readonly kind: "other" }
 );
 
-/** Our own words and the things that they name, so that a page can link or mark those. */
+/** Sentence of our own words and mentions of things, which a page can link or mark. */
 export type Sentence = readonly (string | Mention)[];
 
 export type EventWords = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
+
+/** Functions that make a short sentence of an event. `who`: the caller who caused it. */
+export type ShortWords = { readonly [T in EventType]: (data: DataOf<T>, who: Mention | string) => Sentence };
 
 /** Makes a sentence of a template, whose values may be sentences, mentions or our own words. */
 export function say(
@@ -53,7 +56,7 @@ export function link(domain: string, short_code: string): Mention {
   return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
 }
 
-/** `called` is the word before the id. */
+/** Mentions a run. `called`: the word before its id. */
 export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
   return { kind: "run", text: `${called} ${run_id}`, run_id };
 }
@@ -62,7 +65,7 @@ export function position(at: number): Mention {
   return { kind: "position", text: String(at), position: at };
 }
 
-/** `at` is an ISO 8601 time. */
+/** Says a moment. `at`: an ISO 8601 time. */
 export function moment(at: string): Mention {
   return { kind: "time", text: at, at };
 }
@@ -71,33 +74,35 @@ export function other(text: string): Mention {
   return { kind: "other", text };
 }
 
-/** Quotes a text of others, which sets it apart from our own words. */
+/** Quotes a text that other people wrote, which sets it apart from our own words. */
 export function quote(text: string): Mention {
   return other(quoteText(text));
 }
 
-/** Returns the detail after a colon, or nothing if there is none. */
+/** Returns a detail, as after a colon in a sentence; empty if there is none. */
 export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }
 
-/** Names a recipient by everything that the event knows of them. */
+/** Names a recipient by everything that the event knows of them: handle and id. */
 export function formatRecipient({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
 }
 
-/** Returns the name of a token, or what was used instead of a token. */
-export function formatCaller(caller: string): string {
-  return caller === "anonymous" ? "API without token" : caller;
-}
-
-/** Quotes a text of others, with its line breaks and quotes escaped. */
+/** Quotes a text that other people wrote, with its line breaks and quotes escaped. */
 export function quoteText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Writes a word of a closed set, such as `recipient_closed`, with spaces. */
+/** Writes a word of a closed set, such as `recipient_closed`, with spaces instead of underscores. */
 export function plain(word: string): string {
   return word.replaceAll("_", " ");
+}
+
+/** Says why a network did not take something: `429 from Slack, rate_limited` if it answered, else its own words. */
+export function sayReason(detail: string): Sentence {
+  const [, network = "", status = "", words = ""] = /^(.+?) answered (\d{3}) ?(.*)$/s.exec(detail) ?? [];
+  if (status === "") return [other(detail === "" ? "no reason given" : detail)];
+  return say`${other(status)} from ${other(network)}${words === "" ? [] : say`, ${other(words)}`}`;
 }

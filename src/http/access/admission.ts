@@ -1,18 +1,17 @@
-import type { ApiToken } from "../../config/tokens.ts";
 import { isLoopback } from "../../config/urls.ts";
 import { ANONYMOUS, bearerToken, type Authentication } from "./bearer-tokens.ts";
-import type { Endpoint, RequestContext } from "../server/endpoint.ts";
+import type { Arrival, Endpoint } from "../server/endpoint.ts";
 import type { LoadShedding } from "./load-shedding.ts";
 import { INVALID_TOKEN, problems } from "../server/problem.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 import { setRateLimitHeaders, type RateLimit } from "./rate-limit.ts";
 import type { Sessions } from "./session.ts";
 
-export interface AdmissionDeps {
+export interface AdmissionContext {
   readonly authentication: Authentication;
   /** Host names (without ports, lower case) that the service answers to. */
   readonly hosts: ReadonlySet<string>;
-  /** True if only this machine can reach the service. */
+  /** True if the service listens only where this machine can reach it, so other machines cannot call. */
   readonly isLocal: boolean;
   readonly anonymousLimit: RateLimit;
   readonly failureLimit: FailureLimit;
@@ -20,41 +19,47 @@ export interface AdmissionDeps {
   readonly sessions: Sessions;
 }
 
-/** A request whose caller is not known yet; `headers` are those of its answer. */
-type Arrival = Pick<RequestContext, "request" | "endpoint" | "headers" | "readAddress">;
-
-/** The caller, and the domains whose clicks they may record (all if absent). */
-export type Caller = Pick<ApiToken, "name" | "links">;
+export interface Caller {
+  readonly name: string;
+  /** The domains whose clicks this caller's token may record; every domain if absent. */
+  readonly links?: readonly string[];
+}
 
 const STRANGER: Caller = { name: ANONYMOUS };
 
-/** Decides which requests are served. Its functions throw a problem to refuse one. */
-export function createAdmission(deps: AdmissionDeps) {
+/** Creates the functions that decide which requests are served. They throw a problem to refuse one. */
+export function createAdmission(context: AdmissionContext) {
   let goodHost: string | undefined;
   return {
-    /** Refuses a host that is not ours. `endpoint` is undefined if the path has none. */
+    /**
+     * Refuses a request whose `Host` is not one of this service's. `endpoint` is undefined if no endpoint has the
+     * request's path.
+     */
     checkHost(endpoint: Endpoint | undefined, { headers }: Request): void {
       const host = headers.get("host") ?? "";
       // Nearly all requests name the same host, so the last good one is not looked up again.
       if (host === goodHost) return;
-      if (deps.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
+      if (context.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
       else if (endpoint?.anyHost !== true) throw problems.misdirected();
     },
     /**
-     * Refuses requests under overload, then callers without permission. Returns the caller, synchronously unless the
+     * Refuses a request under overload, or if its caller may not make it. Returns the caller, synchronously unless the
      * token is wrong. `pending` counts the requests in flight, including this one.
      */
     admit(arrival: Arrival, pending: number): Caller | Promise<never> {
-      if (arrival.endpoint.exemptFromLoadShedding !== true) deps.load.admit(pending);
+      if (arrival.endpoint.exemptFromLoadShedding !== true) context.load.admit(pending);
       const authorization = arrival.request.headers.get("authorization");
-      return authorization === null ? anonymous(deps, arrival) : authenticated(deps, arrival, authorization);
+      return authorization === null ? anonymous(context, arrival) : authenticated(context, arrival, authorization);
     },
   };
 }
 
-/** Admits a caller without a token. Throws 401 where one is required, 403 for a page of another site, and 429. */
-function anonymous(deps: AdmissionDeps, arrival: Arrival): Caller {
-  const { authentication, hosts, isLocal, anonymousLimit } = deps;
+/**
+ * Admits a caller without a token. Throws 401 where a token is required, 403 for a request from a page of another site,
+ * and 429 over the rate limit.
+ */
+function anonymous(context: AdmissionContext, arrival: Arrival): Caller {
+  const { authentication, hosts, isLocal, anonymousLimit } = context;
   const { endpoint, request, readAddress, headers } = arrival;
   if (authentication.guards(endpoint)) throw problems.unauthorized();
   if (isBehindAPage(endpoint, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
@@ -67,15 +72,16 @@ function anonymous(deps: AdmissionDeps, arrival: Arrival): Caller {
   }
   // Console pages are admitted: they ask for a token themselves.
   const isRead = endpoint.protection === "session" && endpoint.tag !== "console";
-  if (isRead && !deps.sessions.admits(request)) throw problems.unauthorized();
-  return endpoint.protection === "form" ? admitForm(deps, arrival) : STRANGER;
+  if (isRead && !context.sessions.admits(request)) throw problems.unauthorized();
+  return endpoint.protection === "form" ? admitForm(context, arrival) : STRANGER;
 }
 
 /**
- * Admits a signed-in operator, with the scopes and in the name of their token. Throws 401 without a session, and 403 if
- * the token lacks the scope or no page of ours can have shown this browser a form. Runs before the body is read.
+ * Admits a browser that signed in to the console; the request then acts with the scopes and the name of its token.
+ * Throws 401 without a session, and 403 if the token lacks the scope or no page of ours can have shown this browser a
+ * form.
  */
-function admitForm({ authentication, sessions }: AdmissionDeps, { endpoint, request }: Arrival): Caller {
+function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, request }: Arrival): Caller {
   if (!sessions.admits(request)) throw problems.unauthorized();
   const token = sessions.tokenOf(request);
   if (token !== undefined) authentication.check(token, endpoint.scope);
@@ -84,17 +90,17 @@ function admitForm({ authentication, sessions }: AdmissionDeps, { endpoint, requ
 }
 
 /**
- * True if only our own pages have a reason to send this: every POST, and session-protected reads other than a page
- * opened in a tab. A foreign page could not read the answer, but it could start one export after another.
+ * True if only the service's own pages have a reason to send this request: every POST, and session-protected reads
+ * other than a page opened in a tab. A foreign page cannot read the answer, but could start one export after another.
  */
-function isBehindAPage({ protection }: Endpoint, { method, headers }: Request): boolean {
+function isBehindAPage({ protection, anyOrigin }: Endpoint, { method, headers }: Request): boolean {
+  if (anyOrigin === true) return false;
   return method === "POST" || (protection === "session" && headers.get("sec-fetch-mode") !== "navigate");
 }
 
 /**
- * True if a page of another site makes the browser send this (CSRF), as a form or script can, even to this machine.
- * `Sec-Fetch-Site` tells; older browsers, and all on plain http to other machines, send only `Origin`, and programs
- * neither.
+ * True if a page of another site makes the browser send this request (CSRF). `Sec-Fetch-Site` tells; older browsers,
+ * and browsers on plain http, send only `Origin`. Programs send neither header and count as no page.
  */
 function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): boolean {
   const site = headers.get("sec-fetch-site");
@@ -105,11 +111,11 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 }
 
 /**
- * Returns the caller with this token, even if others failed from the same address. Throws 401 for a wrong or expired
- * token on any path, 429 after too many wrong ones, and 403 for one without the scope.
+ * Returns the caller whose token the request carries, even after others sent wrong tokens from the same address. Throws
+ * 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
  */
 function authenticated(
-  { authentication, failureLimit }: AdmissionDeps,
+  { authentication, failureLimit }: AdmissionContext,
   { endpoint: { scope }, readAddress }: Arrival,
   authorization: string,
 ): Caller | Promise<never> {
@@ -120,7 +126,10 @@ function authenticated(
   return token;
 }
 
-/** Throws 401, or 429 over the limit. The 401 calls the token invalid only if the header is a bearer header. */
+/**
+ * Refuses a wrong token: throws 401, or 429 if its address sent too many wrong ones. The 401 calls the token invalid
+ * only if the header has the bearer scheme.
+ */
 async function refuseToken(failureLimit: FailureLimit, authorization: string, address: string): Promise<never> {
   const wait = await failureLimit.fail(address);
   if (wait !== undefined) throw problems.tooMany(wait);

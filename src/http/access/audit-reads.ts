@@ -5,22 +5,23 @@ import { classifyError } from "../../log/error-kind.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { appendRead, type Append, type PersonalRead } from "../../privacy/read-audit.ts";
-import type { AppDeps } from "../deps.ts";
+import type { HttpContext } from "../context.ts";
 import { toHttpResponse } from "../server/answer.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import { ANONYMOUS } from "./bearer-tokens.ts";
 
 /**
- * Statuses that show personal data: an answer (200), or the current page in place of one as of an invalid moment (400).
+ * Statuses of answers that may show personal data: 200, the 202 of a run for named recipients, and the 400 of a console
+ * page, which shows today's data if the requested moment is invalid.
  */
-const DISCLOSING: readonly number[] = [200, 400];
+const DISCLOSING: readonly number[] = [200, 202, 400];
 
 /**
- * Records who reads personal data, after an answer is made and before any of it is sent. If the log does not accept the
- * record, the caller gets the problem 503 instead of the answer.
+ * Creates the hook that records who reads personal data, before any byte of the finished answer is sent. If the log
+ * does not accept the record, the caller gets the problem 503 instead of the answer.
  */
-export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
+export function createReadHook({ eventIntake, clock, sessions }: HttpContext) {
   const append: Append = (stream, newEvents, metadata) =>
     eventIntake.append(newEvents, { metadata, key: undefined }, { stream });
   const record = createReadAudit(append, clock);
@@ -51,8 +52,8 @@ export function createReadHook({ eventIntake, clock, sessions }: AppDeps) {
 }
 
 /**
- * Returns the declared query parameters that are set. Others are left out, because a caller may write a recipient's
- * name there.
+ * Returns the names of the query parameters that the endpoint declares and the caller has set. Undeclared names are
+ * left out, because a caller may write a recipient's name there.
  */
 function filtersIn({ request, endpoint }: RequestContext): string[] | undefined {
   const { searchParams } = new URL(request.url);
@@ -60,19 +61,26 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
   return names.length === 0 ? undefined : names;
 }
 
-/** An open page of the console reloads whenever the log grows. Its reads within this time count as one. */
+/**
+ * Time within which reads of one recipient's data by one caller count as one, because an open page of the console
+ * reloads whenever the log grows.
+ */
 export const SAME_READ_MS = 15 * 60_000;
 
-/** Recorded on each request: no open page repeats these by itself, and each answer may show something else. */
+/**
+ * Kinds of reads that are recorded on every request. No open page repeats them by itself, and each answer may show
+ * something else.
+ */
 const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "preview"];
 
 /**
- * Reads that are remembered: at 44 characters each they stay below 2 MiB. Beyond this, a read may be recorded twice.
+ * Most reads that the audit remembers in order to skip their repeats: at 44 characters each they stay below 2 MiB.
+ * Beyond this, a read may be recorded twice.
  */
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Records the reads of one instance; resolves once a read is on disk. Repeats by the same caller about the same
+ * Records reads of personal data at one instance; resolves once a read is on disk. Repeats by one caller about one
  * recipient count once per {@link SAME_READ_MS}, except {@link RECORDED_EACH_TIME}. Throws what `append` throws.
  */
 function createReadAudit(append: Append, clock: Clock) {

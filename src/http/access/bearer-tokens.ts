@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { bearer } from "@elysiajs/bearer";
 import type { HttpConfig } from "../../config/http.ts";
-import { hasScope, type ApiToken, type TokenScope } from "../../config/tokens.ts";
+import { hasScope, type ApiToken, type TokenIdentity, type TokenScope } from "../../config/tokens.ts";
 import type { Clock } from "../../platform/clock.ts";
 import type { Endpoint } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
@@ -10,12 +10,19 @@ export const ANONYMOUS = "anonymous";
 
 export type Authentication = ReturnType<typeof createAuthentication>;
 
+/** Settings that say who may call the API, and which endpoints need a token. */
+interface AccessConfig {
+  readonly tokens: HttpConfig["tokens"];
+  readonly authPolicy: HttpConfig["authPolicy"];
+  readonly openRoutes: HttpConfig["openRoutes"];
+}
+
 /**
- * Identifies callers by bearer token, and decides which endpoints require one. `isSame` compares two digests in a time
- * that does not depend on their content.
+ * Identifies callers by bearer token, and decides which endpoints require one. `isSame` compares two digests in
+ * constant time.
  */
 export function createAuthentication(
-  config: Pick<HttpConfig, "tokens" | "authPolicy" | "openRoutes">,
+  config: AccessConfig,
   clock: Clock,
   isSame: (one: Uint8Array, other: Uint8Array) => boolean = timingSafeEqual,
   onUse: (token: ApiToken, now: number) => void = () => {},
@@ -23,7 +30,10 @@ export function createAuthentication(
   let known = withDigests(config.tokens);
   const hasExpired = ({ expiresAt = Infinity }: ApiToken, now: number): boolean => expiresAt <= now;
   return {
-    /** Returns the matching token, if any. Takes equally long for any wrong token. */
+    /**
+     * Returns the configured token that equals the given one; undefined if none does. Takes equally long for any wrong
+     * token.
+     */
     identify(token: string): ApiToken | undefined {
       const digest = createHash("sha256").update(token).digest();
       let found: ApiToken | undefined;
@@ -31,12 +41,15 @@ export function createAuthentication(
       for (const one of known) if (isSame(one.digest, digest)) found = one.token;
       return found;
     },
-    /** Returns the token as it is configured now; undefined if it was removed or has expired. */
-    find({ name, sha256 }: Pick<ApiToken, "name" | "sha256">): ApiToken | undefined {
+    /**
+     * Returns the configured token with this identity, to check a token that a session refers to; undefined if it was
+     * removed or has expired.
+     */
+    find({ name, sha256 }: TokenIdentity): ApiToken | undefined {
       const token = known.find((one) => one.token.name === name && one.token.sha256 === sha256)?.token;
       return token === undefined || hasExpired(token, clock()) ? undefined : token;
     },
-    /** Throws 401 for a token that has expired, and 403 for one without the scope. */
+    /** Checks a known token for an endpoint. Throws 401 if it has expired, and 403 if it lacks the endpoint's scope. */
     check(token: ApiToken, scope: TokenScope | undefined): void {
       const now = clock();
       if (hasExpired(token, now)) throw problems.expiredToken();
@@ -44,7 +57,7 @@ export function createAuthentication(
       onUse(token, now);
     },
     /** True if the endpoint requires a token. */
-    guards({ path, protection }: Pick<Endpoint, "path" | "protection">): boolean {
+    guards({ path, protection }: Endpoint): boolean {
       if (protection === "token") return true;
       return protection === "strict" && config.authPolicy === "strict" && !config.openRoutes.includes(path);
     },
@@ -63,22 +76,22 @@ function withDigests(tokens: readonly ApiToken[]) {
 }
 
 /**
- * The scheme in any case (RFC 9110), and one token. The plugin alone is not enough: it knows the scheme in one case
- * only, and accepts other schemes (`BearerXtoken`) and more than one token.
+ * Matches the scheme `Bearer` in any case (RFC 9110), followed by one token. Elysia's bearer plugin alone is not
+ * enough: it knows one case only, and accepts other schemes (`BearerXtoken`) and more than one token.
  */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
 /**
- * The bearer plugin's own function, called directly. As a hook it would run for each request, and Elysia would build
- * objects of all headers and of the query for it.
+ * Function of Elysia's bearer plugin that reads the token, called directly. As a hook it would run for each request,
+ * and Elysia would build objects of all headers and of the query for it.
  */
 const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as
   | ((context: { headers: { authorization: string }; query: object }) => { readonly bearer: string | undefined })
   | undefined;
 
 /**
- * Returns the token of an `Authorization` header; undefined if it holds none, or more than one. Tokens elsewhere are
- * ignored.
+ * Returns the token of an `Authorization` header; undefined if the header holds none, or more than one. Tokens in other
+ * headers, the query or the body are ignored.
  */
 export function bearerToken(authorization: string): string | undefined {
   const token = BEARER.exec(authorization.trim())?.[1];

@@ -2,16 +2,21 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 import { canonicalAddress } from "../../platform/ip-address.ts";
 import type { Server } from "../server/node-server.ts";
 
-export type ClientAddress = (request: Request, server: Pick<Server, "requestIP"> | null) => string;
+/** The HTTP server, which knows the remote address of each request's connection. */
+interface AddressSource {
+  readonly requestIP: Server["requestIP"];
+}
+
+export type ClientAddress = (request: Request, server: AddressSource | null) => string;
 
 const LOOPBACK = "127.0.0.1";
 
-/** Entries of `X-Forwarded-For` that are read, from the right. A longer list is forged. */
+/** Most entries of `X-Forwarded-For` that are read, from the right. A longer list is forged. */
 const HOPS_MAX = 16;
 
 /**
- * Returns the address of the connection's peer. If the peer is a trusted proxy, returns the last address in
- * `X-Forwarded-For` that is not a trusted proxy: a caller may have forged everything to the left of it.
+ * Creates the function that finds a client's address: the connection's peer or, behind a trusted proxy, the last
+ * address in `X-Forwarded-For` that is no trusted proxy. A caller may have forged everything to the left of it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = createBlockList(trustedProxies);
@@ -42,7 +47,10 @@ function createBlockList(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** Parses one entry of the header; some proxies include the port. Undefined if it is not an address. */
+/**
+ * Returns the IP address in one entry of `X-Forwarded-For`, without the port that some proxies add; undefined if the
+ * entry is no address.
+ */
 function addressIn(entry: string): string | undefined {
   const text = entry.trim();
   const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^(\d+(?:\.\d+){3}):\d+$/, "$1");

@@ -4,24 +4,29 @@ import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
+import type { WithHeaders } from "../server/answer.ts";
 
 export interface EncryptedCookieOptions {
   readonly name: string;
-  /** Selects the key that is derived from the master key. */
+  /** Name that selects the encryption key of this cookie, which is derived from the master key. */
   readonly keyName: string;
-  /** Default: all paths of the service. */
+  /** URL path that the browser sends the cookie to. Default: all paths of the service. */
   readonly path?: string;
   readonly lifetimeSeconds: number;
 }
 
 /** The part of PUBLIC_URL that a cookie depends on. */
-export type CookieSite = Pick<URL, "protocol" | "port">;
+export interface CookieSite {
+  readonly protocol: string;
+  readonly port: string;
+}
 
 export type EncryptedCookie<Content extends object> = ReturnType<typeof createEncryptedCookie<Content>>;
 
 /**
- * State that the browser keeps and only this service can read and write, so that any instance can resume it. Links from
- * other sites bring it along, as X does after an authorization; their forms and scripts do not (SameSite=Lax).
+ * Creates a cookie whose content only this service can read and write, so any instance can resume what it holds. The
+ * browser also sends it when a link leads here from another site, but not with that site's forms and scripts
+ * (SameSite=Lax).
  */
 export function createEncryptedCookie<Content extends object>(
   options: EncryptedCookieOptions,
@@ -42,15 +47,18 @@ export function createEncryptedCookie<Content extends object>(
     stringifySetCookie({ name, value, path, maxAge, sameSite: "lax", httpOnly: true, secure: isSecure });
   return {
     name,
-    /** The `Set-Cookie` value that deletes the cookie. */
+    /** The `Set-Cookie` value that deletes this cookie from the browser. */
     cleared: setCookie("", 0),
-    /** Returns the `Set-Cookie` value that stores the content in the browser. */
+    /** Returns the `Set-Cookie` value that stores this content in the browser. */
     give(content: Content): string {
       const text = JSON.stringify({ ...content, expires: clock() + lifetimeSeconds * 1000 });
       return setCookie(Buffer.from(encrypt(key, text, purpose)).toString("base64url"), lifetimeSeconds);
     },
-    /** Undefined if there is no cookie, its key differs, or it is too old. */
-    read({ headers }: Pick<Request, "headers">): Content | undefined {
+    /**
+     * Returns the content of the request's cookie. Undefined if there is none, it was encrypted with another key, or it
+     * has expired.
+     */
+    read({ headers }: WithHeaders): Content | undefined {
       const value = parseCookie(headers.get("cookie") ?? "")[name];
       const text = value === undefined ? undefined : open(key, Buffer.from(value, "base64url"), purpose);
       if (text === undefined) return undefined;
@@ -61,8 +69,8 @@ export function createEncryptedCookie<Content extends object>(
 }
 
 /**
- * State and PKCE verifier, kept by the browser that started, so that any instance can finish. They last as long as the
- * operator may take on the network's consent page.
+ * Cookie that holds the state and PKCE verifier of an authorization, so that any instance can finish it. Lasts as long
+ * as the operator may take on the network's consent page.
  */
 const AUTHORIZATION_COOKIE = {
   name: "reachlog_oauth",

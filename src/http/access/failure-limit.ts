@@ -4,16 +4,22 @@ import { toNetwork } from "../../platform/ip-address.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 
-/** Wrong tokens per minute from one address that get 401. Further wrong ones get 429. */
+/** Most wrong tokens of one address that get 401 in a minute. Further ones get 429. */
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
 
-/** Chooses between 401 and 429 for a wrong token. Every token is compared before, so a valid one always passes. */
+/**
+ * Limit on wrong tokens of one address. Decides whether a wrong token gets 401 or 429. Tokens are compared before, so a
+ * valid token always passes.
+ */
 export interface FailureLimit {
-  /** Counts one wrong token. Returns the seconds to wait if the limit was reached before, else undefined. */
+  /**
+   * Counts one wrong token. Returns the seconds until the address may try again if it had already reached the limit,
+   * else undefined.
+   */
   fail(address: string): Promise<number | undefined>;
 }
 
-/** Counts in memory, for a service that is the only instance of its log. */
+/** Counts wrong tokens in memory, for a service that is the only instance of its log. */
 export function createFailureLimit(clock: Clock, limit = FAILED_AUTHENTICATIONS_PER_MINUTE): FailureLimit {
   const { take } = createRateLimit(() => limit, clock);
   return { fail: async (address) => take(address) };
@@ -21,14 +27,14 @@ export function createFailureLimit(clock: Clock, limit = FAILED_AUTHENTICATIONS_
 
 export interface SharedFailuresDeps {
   readonly claim: Vault["claim"];
-  /** Hashes the addresses, so that a reader of the database learns none. */
+  /** Key of the HMAC that replaces addresses in the database, so that its readers learn none. */
   readonly key: Uint8Array;
   readonly clock: Clock;
 }
 
 /**
- * Counts across all instances: each minute has `limit` places per address, and each wrong token claims one. Trying
- * tokens at several instances yields no more 401. While the claims are unreachable, each instance counts for itself.
+ * Counts wrong tokens across all instances: each one claims one of `limit` places per address and minute in the
+ * database, so trying several instances yields no more 401. If the claims are unreachable, each instance counts alone.
  */
 export function shareFailures(
   { claim, key, clock }: SharedFailuresDeps,
@@ -36,7 +42,10 @@ export function shareFailures(
 ): FailureLimit {
   const own = createFailureLimit(clock, limit);
   let minute = 0;
-  /** The lowest place of each network that may be free. */
+  /**
+   * Next place to claim for each network's wrong tokens, by network; this instance knows that all lower places are
+   * taken.
+   */
   let free = new Map<string, number>();
 
   const takePlace = (network: string): number | undefined => {
@@ -70,5 +79,8 @@ export function shareFailures(
   };
 }
 
-/** Networks whose next place is remembered. Beyond this, taken places are tried once more. */
+/**
+ * Most networks whose next free place an instance remembers. Beyond this the memory is cleared, and places that are
+ * already taken are tried once more.
+ */
 const ADDRESSES_MAX = 50_000;

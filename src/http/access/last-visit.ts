@@ -1,6 +1,7 @@
 import type { LastVisit } from "../../console/page-context.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
+import type { WithHeaders } from "../server/answer.ts";
 
 const COOKIE = {
   name: "reachlog_visit",
@@ -8,7 +9,10 @@ const COOKIE = {
   lifetimeSeconds: 30 * 86_400,
 };
 
-/** A browser that requested no page for this long was away. An open page reloads whenever the log grows. */
+/**
+ * Time without a page request after which a browser counts as away. An open page does not count as away, because it
+ * reloads whenever the log grows.
+ */
 export const VISIT_PAUSE_MS = 30 * 60_000;
 
 interface Visit extends LastVisit {
@@ -17,11 +21,13 @@ interface Visit extends LastVisit {
 
 export type Visits = ReturnType<typeof createVisits>;
 
-/** Remembers in the browser how long the log was when it last looked at the console. */
+/** Remembers in a cookie how long the log was at the browser's last visit, so that the console can show what is new. */
 export function createVisits(masterKey: Uint8Array, site: CookieSite, clock: Clock) {
   const cookie = createEncryptedCookie<Visit>(COOKIE, masterKey, site, clock);
-  /** Notes that the browser is here now, and returns its visit before this one. `position` is the log's. */
-  return (request: Pick<Request, "headers">, position: number) => {
+  /**
+   * Records that the browser visits now, and returns its previous visit. `position` is that of the log's newest event.
+   */
+  return (request: WithHeaders, position: number) => {
     const at = clock();
     const known = cookie.read(request);
     const wasAway = known !== undefined && at - known.at > VISIT_PAUSE_MS;

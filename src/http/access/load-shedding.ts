@@ -1,15 +1,15 @@
 import { problems } from "../server/problem.ts";
 
 /**
- * Requests in flight at the same time. Most take a millisecond; those that wait for a network hold some 10 KB for up to
- * six seconds. Beyond this, callers do better to come back than to wait.
+ * Most requests in flight at the same time; beyond this, callers do better to retry later than to wait. Most requests
+ * take a millisecond; those that wait for a network hold some 10 KB for up to six seconds.
  */
 export const IN_FLIGHT_MAX = 4_096;
 
-/** Event streams that are open at the same time; a browser tab has one. */
+/** Most event streams that are open at the same time; each open browser tab has one. */
 export const STREAMS_MAX = 1_000;
 
-/** Event streams that one reader may have, so that one cannot keep all others out. */
+/** Most event streams that one reader may have open, so that it cannot keep all others out. */
 export const STREAMS_PER_READER_MAX = 100;
 
 const ANOTHER_LIST =
@@ -33,29 +33,29 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   };
   const lists = createSlot(ANOTHER_LIST);
   return {
-    /** Throws the problem 503 over the limit. `pending` counts all requests in flight, including this one. */
+    /** Throws the problem 503 if too many requests are in flight. `pending` counts all of them, including this one. */
     admit(pending: number): void {
       arrivals += 1;
       // Slow uploads do not count toward the limit; a few thousand would block all other requests.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
-    /** Counts a request as still arriving while its body is read. */
+    /** Counts a request as still arriving while its body is read, so that slow uploads do not count as load. */
     whileComing<T>(read: Promise<T>): Promise<T> {
       coming += 1;
       read.then(bodyEnded, bodyEnded);
       return read;
     },
     /**
-     * Imports one list at a time, since each may fill a core and much memory. Throws the problem 503 while another one
-     * is imported.
+     * Runs the import of one recipient list at a time, since each may fill a core and much memory. Throws the problem
+     * 503 while another import runs.
      */
     whileTaking: lists.take,
     get isTaking() {
       return lists.isTaken;
     },
     /**
-     * Counts an event stream until the returned function is called. Throws the problem 503 if too many are open, and
-     * 429 if this reader has too many.
+     * Counts an event stream as open until the returned function is called. Throws the problem 503 if too many are
+     * open, and 429 if this reader has too many.
      */
     openStream(reader: string): () => void {
       if (streams >= STREAMS_MAX) throw problems.overloaded();
@@ -67,11 +67,11 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
         isOpen = false;
       };
     },
-    /** Open streams. They stay open for as long as their readers like. */
+    /** Number of open event streams. Readers keep them open for as long as they like. */
     get streams() {
       return streams;
     },
-    /** Requests whose body is still arriving. No work was done for them yet. */
+    /** Number of requests whose body is still arriving. The service has done no work for them yet. */
     get coming() {
       return coming;
     },
@@ -81,7 +81,10 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   };
 }
 
-/** Runs one piece of work at a time. Throws the problem 503 while one runs, with `words` as the message for people. */
+/**
+ * Creates a slot in which one piece of work runs at a time. While it is taken, further work gets the problem 503, with
+ * `words` as the message for people.
+ */
 export function createSlot(words: string) {
   let isTaken = false;
   return {

@@ -1,18 +1,18 @@
 import { toNetwork } from "../../platform/ip-address.ts";
 
-/** A limit on requests, and what is left of it. */
+/** State of a request limit for one caller: how many requests it allows in a window, and how many are left. */
 export interface Allowance {
   readonly limit: number;
   readonly windowSeconds: number;
   readonly left: number;
-  /** Seconds until the full limit is available again. */
+  /** Seconds until the caller's full limit is available again. */
   readonly seconds: number;
 }
 
 export interface DailyQuota {
   readonly limit: number;
   readonly used: () => number;
-  /** Milliseconds since the epoch. */
+  /** Returns when the day's quota starts over, in ms since the epoch. */
   readonly resetsAt: () => number;
 }
 
@@ -29,7 +29,10 @@ export function quotaAllowance(quota: DailyQuota, now: number): Allowance {
 
 export const WINDOW_MS = 60_000;
 
-/** Addresses counted at once. Beyond this the window is cut short, so that a flood cannot fill the memory. */
+/**
+ * Most addresses counted in one window. Beyond this the window ends early, so that a flood of addresses cannot fill the
+ * memory.
+ */
 const ADDRESSES_MAX = 50_000;
 
 export type RateLimit = ReturnType<typeof createRateLimit>;
@@ -48,7 +51,10 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
     endsAt = now + WINDOW_MS;
   };
   return {
-    /** Counts one request. Returns the seconds to wait if the limit is passed, else undefined. */
+    /**
+     * Counts one request of the address. Returns the seconds until the window ends if the limit is exceeded, else
+     * undefined.
+     */
     take(address: string): number | undefined {
       const now = clock();
       refresh(now);
@@ -57,7 +63,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
       counts.set(network, used);
       return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
     },
-    /** Returns what the address has left in this window, without counting. */
+    /** Returns the requests that an address has left in this window, without counting one. */
     allowance(address: string): Allowance {
       const now = clock();
       refresh(now);
@@ -69,7 +75,10 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
   };
 }
 
-/** Adds a limit to the headers `RateLimit-Policy` and `RateLimit` (IETF draft), or updates it there. */
+/**
+ * Adds a limit to the response headers `RateLimit-Policy` and `RateLimit` (IETF draft), or replaces the limit of that
+ * name.
+ */
 export function setRateLimitHeaders(
   headers: Record<string, string>,
   name: string,
@@ -79,7 +88,7 @@ export function setRateLimitHeaders(
   headers["ratelimit"] = withItem(headers["ratelimit"], name, `r=${left};t=${seconds}`);
 }
 
-/** Adds an item to a header's list, replacing one of the same name. */
+/** Adds an item to a comma-separated response header, replacing an item of the same name. */
 function withItem(list: string | undefined, name: string, parameters: string): string {
   const others = list?.split(", ").filter((item) => !item.startsWith(`"${name}";`)) ?? [];
   return [...others, `"${name}";${parameters}`].join(", ");

@@ -1,23 +1,19 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import { isoTime } from "../../platform/clock.ts";
-import { SERVICE_METADATA, STREAMS, type PartDeps } from "../../log/event-log.ts";
+import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 
-export interface FailureRecordDeps extends Pick<PartDeps, "eventLog" | "clock" | "logger" | "sleep"> {
-  readonly limit: FailureLimit;
-}
-
-/** How long failures are collected after the first one, to be recorded together. */
+/** Time after the first wrong token during which further ones are collected, to be recorded in the same events. */
 const RECORDED_AFTER_MS = 60_000;
 
 /**
- * Adds a record of wrong tokens to a limit: a few events a minute at most, however many tokens are tried. Disposing it
- * records the pending ones; a kill loses them.
+ * Wraps a failure limit so that wrong tokens are also recorded in the event log: a few events a minute, however many
+ * tokens are tried. Disposing it records the pending ones; a kill loses them.
  */
-export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDisposable {
-  const { limit, clock, sleep } = deps;
+export function recordFailures(context: LogContext, limit: FailureLimit): FailureLimit & AsyncDisposable {
+  const { clock, sleep } = context;
   const tally = createFailureTally();
   const stopping = new AbortController();
   let isWaiting = false;
@@ -27,7 +23,7 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
     isWaiting = true;
     await sleep(RECORDED_AFTER_MS, stopping.signal);
     isWaiting = false;
-    await append(deps, tally.take());
+    await append(context, tally.take());
   };
   return {
     async fail(address) {
@@ -44,10 +40,10 @@ export function recordFailures(deps: FailureRecordDeps): FailureLimit & AsyncDis
 }
 
 /**
- * Records failures as events. If the event log is unavailable, they are at least in the operator's log, without
- * addresses.
+ * Records summaries of failed authentications as events. If the event log is unavailable, the operator's log still has
+ * their number.
  */
-async function append({ eventLog, logger }: FailureRecordDeps, summaries: readonly Summary[]): Promise<void> {
+async function append({ eventLog, logger }: LogContext, summaries: readonly Summary[]): Promise<void> {
   const newEvents = summaries.map((data) => ({ type: "AuthenticationsFailed", data }) as const);
   const failed = summaries.reduce((sum, summary) => sum + summary.failed, 0);
   const addresses = summaries.reduce((sum, summary) => sum + summary.addresses, 0);
@@ -60,12 +56,12 @@ async function append({ eventLog, logger }: FailureRecordDeps, summaries: readon
 }
 
 /**
- * Addresses that get an event each per minute. The rest share one, so that a caller with many addresses cannot fill the
- * log.
+ * Most addresses whose failed authentications get a separate event each minute. The rest share one event, so that a
+ * caller with many addresses cannot fill the log.
  */
 const ADDRESSES_ALONE_MAX = 8;
 
-/** The result of a request with a wrong token: 401, or 429 once the limit was passed. */
+/** Result of a request with a wrong token: `failed` for a 401, `turned_away` for a 429 after the limit was passed. */
 type Failure = "failed" | "turned_away";
 
 type Summary = DataOf<"AuthenticationsFailed">;
@@ -79,7 +75,7 @@ interface Count {
 }
 
 function createFailureTally() {
-  /** Counts by address; the key undefined collects all other addresses. */
+  /** Failed authentications by address; those of all addresses beyond the limit are under the key `undefined`. */
   let counts = new Map<string | undefined, Count>();
 
   return {
@@ -91,7 +87,10 @@ function createFailureTally() {
       count[failure] += 1;
       count.until = now;
     },
-    /** Returns the counts and resets them: at most {@link ADDRESSES_ALONE_MAX} addresses, and one summary of the rest. */
+    /**
+     * Returns summaries of the failures since the last call, and starts over: at most {@link ADDRESSES_ALONE_MAX}
+     * addresses, and one summary of the rest.
+     */
     take(): Summary[] {
       const taken = counts;
       counts = new Map();
@@ -106,5 +105,8 @@ function createFailureTally() {
   };
 }
 
-/** Addresses that the shared event distinguishes. Beyond this the number stays, so that they cannot fill the memory. */
+/**
+ * Most addresses that the summary of several addresses distinguishes. Further addresses are not counted as new, so that
+ * they cannot fill the memory.
+ */
 const OTHERS_COUNTED_MAX = 10_000;

@@ -1,10 +1,11 @@
 import { createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { hasScope, type ApiToken } from "../../config/tokens.ts";
+import { hasScope, type ApiToken, type TokenIdentity } from "../../config/tokens.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
-import type { Vault } from "../../vault/vault.ts";
 import type { Authentication } from "./bearer-tokens.ts";
 import { createEncryptedCookie, type CookieSite } from "./encrypted-cookie.ts";
+import type { Claims } from "../../vault/secret-database.ts";
+import type { WithHeaders } from "../server/answer.ts";
 
 const COOKIE = {
   name: "reachlog_session",
@@ -18,23 +19,23 @@ const SCOPE = "read";
 export type Sessions = ReturnType<typeof createSessions>;
 
 /**
- * Signs browsers in to the console with a token that is asked for once. A session has the token's scopes, and ends with
- * the token.
+ * Creates the sessions of the console. A browser signs in once with an API token; its session has the token's scopes,
+ * and ends with the token.
  */
 export function createSessions(options: {
   readonly masterKey: Uint8Array;
   readonly authentication: Authentication;
   readonly site: CookieSite;
-  /** True if only this machine can reach the service. */
+  /** True if the service listens only where this machine can reach it, so other machines cannot call. */
   readonly isLocal: boolean;
-  readonly claims: Pick<Vault, "claim" | "isClaimed">;
+  readonly claims: Claims;
   readonly clock: Clock;
 }) {
   const { masterKey, authentication, site, isLocal, claims, clock } = options;
   const cookie = createEncryptedCookie<Session>(COOKIE, masterKey, site, clock);
   const ended = createEndedSessions(claims, COOKIE.lifetimeSeconds * 1_000, clock);
   const key = deriveKey(masterKey, "console-form");
-  const readSession = (request: Pick<Request, "headers">) => {
+  const readSession = (request: WithHeaders) => {
     const session = cookie.read(request);
     if (session === undefined || ended.isEnded(session.id)) return undefined;
     const token = authentication.find(session.token);
@@ -48,16 +49,16 @@ export function createSessions(options: {
   return {
     cookie: cookie.name,
     /**
-     * Resolves once this instance knows whether the browser's session was ended at another one; undefined if it knows
-     * already.
+     * Resolves once this instance knows whether the browser's session was ended at another instance. Returns undefined
+     * if it knows already, or if there is no session.
      */
-    look(request: Pick<Request, "headers">): Promise<void> | undefined {
+    look(request: WithHeaders): Promise<void> | undefined {
       const session = request.headers.has("cookie") ? cookie.read(request) : undefined;
       return session && ended.look(session.id);
     },
     /**
-     * Ends the session at all instances, also for a copy of its cookie. Returns the `Set-Cookie` value that clears the
-     * cookie. Throws what the vault throws.
+     * Ends the browser's session at all instances, also for a copy of its cookie. Returns the `Set-Cookie` value that
+     * clears the cookie. Throws what the vault throws.
      */
     async signOut(request: Request): Promise<string> {
       const session = cookie.read(request);
@@ -65,13 +66,12 @@ export function createSessions(options: {
       return cookie.cleared;
     },
     /** True if this browser may see the console: it is signed in, or the console requires no token. */
-    admits: (request: Pick<Request, "headers">): boolean =>
-      !authentication.guardsConsole || readSession(request) !== undefined,
-    /** Returns the token that this browser signed in with, as it is configured now; undefined without a session. */
-    tokenOf: (request: Pick<Request, "headers">): ApiToken | undefined => readSession(request)?.token,
+    admits: (request: WithHeaders): boolean => !authentication.guardsConsole || readSession(request) !== undefined,
+    /** Returns the API token that this browser signed in with, with its present scopes; undefined without a session. */
+    tokenOf: (request: WithHeaders): ApiToken | undefined => readSession(request)?.token,
     /**
-     * Returns a CSRF token for this browser's forms; undefined if it may not act. With no token configured, only this
-     * machine's browsers may, on a local service. Differs at each call, so a compressed page's length reveals nothing
+     * Returns a CSRF token for this browser's forms; undefined if it may not send any. Without configured tokens, only
+     * browsers of this machine may, on a local service. Differs at each call, so compressed pages reveal nothing of it
      * (BREACH).
      */
     formToken(request: Request): string | undefined {
@@ -80,7 +80,7 @@ export function createSessions(options: {
       const mask = randomBytes(mac.length);
       return Buffer.concat([mask, xor(mac, mask)]).toString("base64url");
     },
-    /** True if this browser was given the form token. The time does not depend on the token's content. */
+    /** True if this service gave the CSRF token to this browser. The comparison takes constant time. */
     isFormToken(request: Request, given: string): boolean {
       const mac = macFor(request);
       const bytes = Buffer.from(given, "base64url");
@@ -88,8 +88,8 @@ export function createSessions(options: {
       return timingSafeEqual(mac, xor(bytes.subarray(mac.length), bytes.subarray(0, mac.length)));
     },
     /**
-     * Returns the `Set-Cookie` value for a right token, also with spaces around it; undefined for a wrong one. Throws
-     * 401 for an expired one, 403 for one that may not read.
+     * Signs the browser in with a token, which may have spaces around it, and returns the `Set-Cookie` value; undefined
+     * for a wrong token. Throws 401 for an expired token, 403 for one that may not read.
      */
     signIn(given: string): string | undefined {
       const token = authentication.identify(given.trim());
@@ -101,17 +101,17 @@ export function createSessions(options: {
   };
 }
 
-/** How long an instance waits before it asks again whether a session was ended at another one. */
+/** Ms for which an instance relies on its last check that a session was not ended at another instance. */
 export const LOOK_AGAIN_MS = 2_000;
 
-/** Sessions that an instance remembers, at 100 bytes each. Beyond this, each one is looked up once more. */
+/** Most sessions whose last check an instance remembers, at 100 bytes each. Beyond this, they are checked once more. */
 const REMEMBERED_MAX = 10_000;
 
 /**
- * The sessions that were signed out, kept for all instances until they would have expired. While the claims are
- * unreachable, an instance uses what it knew last.
+ * Sessions that were ended by signing out, kept in the database for all instances until they would have expired. While
+ * the database is unreachable, an instance uses what it knew last.
  */
-function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetimeMs: number, clock: Clock) {
+function createEndedSessions(claims: Claims, lifetimeMs: number, clock: Clock) {
   let looked = new Map<string, { readonly at: number; readonly isEnded: boolean }>();
   const remember = (id: string, isEnded: boolean): void => {
     if (looked.size >= REMEMBERED_MAX) looked = new Map();
@@ -119,7 +119,10 @@ function createEndedSessions(claims: Pick<Vault, "claim" | "isClaimed">, lifetim
   };
   return {
     isEnded: (id: string): boolean => looked.get(id)?.isEnded === true,
-    /** Resolves once this instance knows whether the session was ended at any one; undefined if it knows already. */
+    /**
+     * Resolves once this instance knows whether the session was ended at any instance. Returns undefined if it knows
+     * already.
+     */
     look(id: string): Promise<void> | undefined {
       const known = looked.get(id);
       if (known !== undefined && (known.isEnded || clock() - known.at < LOOK_AGAIN_MS)) return undefined;
@@ -149,15 +152,15 @@ function xor(one: Uint8Array, other: Uint8Array): Uint8Array {
 }
 
 /**
- * True if a proxy passed the request on. Behind a proxy of this machine that is not configured, callers may come from
- * anywhere.
+ * True if a header shows that a proxy passed the request on. If that proxy is on this machine but not configured, the
+ * request may come from any machine.
  */
 function cameByProxy({ headers }: Request): boolean {
   return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));
 }
 
 interface Session {
-  readonly token: Pick<ApiToken, "name" | "sha256">;
-  /** Random, so that each session's forms have their own token. */
+  readonly token: TokenIdentity;
+  /** Random id of the session, so that each session's forms have a different CSRF token. */
   readonly id: string;
 }

@@ -1,22 +1,19 @@
 import { DAY_MS, toDay } from "../../../projections/time.ts";
 import { toTokenId, type ApiToken } from "../../config/tokens.ts";
-import { SERVICE_METADATA, STREAMS, type EventLog } from "../../log/event-log.ts";
-import { errorFields, type Logger } from "../../platform/logger.ts";
+import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.ts";
+import { errorFields } from "../../platform/logger.ts";
 
-export interface TokenUseDeps {
-  readonly eventLog: Pick<EventLog, "append">;
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly logger: Pick<Logger, "warn">;
-}
-
-/** After a failure, a token's next use is recorded this much later, so that an unreachable log causes few log lines. */
+/**
+ * Delay after which a token's next use is recorded again if recording failed, so that an unreachable log causes few log
+ * lines.
+ */
 const RETRY_MS = 60_000;
 
 /**
- * Records the first use of each token on each UTC day, once for all instances of a log. `note` returns at once.
+ * Records the first use of each API token on each UTC day, once for all instances of a log. `note` returns at once.
  * Disposing it waits until all noted uses are recorded.
  */
-export function recordTokenUse({ eventLog, sleep, logger }: TokenUseDeps) {
+export function recordTokenUse({ eventLog, sleep, logger }: LogContext) {
   let noted = new Set<ApiToken>();
   let dayEnd = -Infinity;
   const stopping = new AbortController();

@@ -2,21 +2,24 @@ import { Type, type Static } from "@sinclair/typebox";
 import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/format-duration.ts";
-import { feature, type AccountParts, type AppDeps } from "../deps.ts";
+import { formatDuration } from "../../platform/counts-and-lists.ts";
+import { feature, type AccountParts, type HttpContext } from "../context.ts";
 import { json, redirect, whole } from "../server/answer.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { AUTHORIZE_AGAIN, toProblem, problems, type Problem } from "../server/problem.ts";
 import { text } from "../../platform/common-schemas.ts";
 
-interface Account extends AccountParts {
-  /** Links in progress, by the redirect that began them: a browser that repeats it waits for the same result. */
+interface LinkingAccount extends AccountParts {
+  /**
+   * Links of an X account in progress, by the query of the redirect from X: a browser that repeats it waits for the
+   * same result.
+   */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
 
 const CONSOLE_PATH = "/";
 
-/** Keeps answers of the OAuth flow to this browser: no cache, no referrer. */
+/** Headers of the OAuth flow's answers, which keep them in this browser: no cache, no referrer. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
@@ -24,13 +27,14 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
 /**
- * Query of an address that this service redirected to. It redirects only once, because a proxy that renames the host
- * would cause a loop.
+ * Query that marks a redirect to the public URL, so that the service redirects only once. A proxy that renames the host
+ * would otherwise cause a loop.
  */
 const LED = "?led=1";
 
-export function accountEndpoints({ account: parts, config }: AppDeps) {
-  const account: Account | undefined = parts && { ...parts, underway: new Map() };
+export function accountEndpoints(context: HttpContext) {
+  const { account: parts, config } = context;
+  const account: LinkingAccount | undefined = parts && { ...parts, underway: new Map() };
   return feature("account", "/social")
     .get(
       "/auth",
@@ -48,17 +52,17 @@ export function accountEndpoints({ account: parts, config }: AppDeps) {
       route("startAuthorization", "outreach", "open", {
         response: {
           302: textReply("Redirect to X.", { headers: ["location", "set-cookie"] }),
-          303: textReply("Asked under another name: redirect to PUBLIC_URL.", { headers: ["location"] }),
+          303: textReply("Requested under another host name: redirect to PUBLIC_URL.", { headers: ["location"] }),
         },
         summary: "Sends the browser to X, to authorize an account.",
-        description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie that it has to bring back from X.",
-        query: { led: "`1`: begins under whatever name this is asked for." },
+        description: "Starts the PKCE flow of OAuth 2.0. The browser gets a cookie, which the callback requires.",
+        query: { led: "`1`: begins under the requested host name, without a redirect to PUBLIC_URL." },
         problems: ["xNotConfigured"],
       }),
     )
     .get(
       "/callback",
-      ({ request, call }) => finishAuthorization(configured(account), request, call.metadata),
+      ({ request, call }) => finishAuthorization(context, configured(account), request, call.metadata),
       route("finishAuthorization", "outreach", "open", {
         response: {
           200: reply("Authorized; the answer to a caller that accepts JSON.", linkedUser),
@@ -82,7 +86,7 @@ export function accountEndpoints({ account: parts, config }: AppDeps) {
     .get(
       "/me",
       async () => {
-        if (account === undefined || !account.projector.state("account").authorized) throw problems.notAuthorized();
+        if (account === undefined || !context.projector.state("account").authorized) throw problems.notAuthorized();
         const { tokens, network } = account;
         const { id, username, name } = await tokens.use((token) => network.me(token));
         return { id, username, name };
@@ -98,19 +102,24 @@ export function accountEndpoints({ account: parts, config }: AppDeps) {
     );
 }
 
-function configured(account: Account | undefined): Account {
+function configured(account: LinkingAccount | undefined): LinkingAccount {
   if (account === undefined) throw problems.xNotConfigured();
   return account;
 }
 
-async function finishAuthorization(account: Account, request: Request, metadata: EventMetadata) {
+async function finishAuthorization(
+  context: HttpContext,
+  account: LinkingAccount,
+  request: Request,
+  metadata: EventMetadata,
+) {
   const given = new URL(request.url).searchParams;
   const begun = account.cookie.read(request);
   if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
   // The cookie stays: a page that lured the browser here must not end the flow that the operator began.
   if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
   const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
-  const linked = await linkOnce(account, given, begun, metadata).catch((fault: unknown) => {
+  const linked = await linkOnce(context, account, given, begun, metadata).catch((fault: unknown) => {
     throw callbackFault(fault, headers);
   });
   if (linked === undefined) throw refused("usedState", headers);
@@ -120,25 +129,45 @@ async function finishAuthorization(account: Account, request: Request, metadata:
   return whole<200, Static<typeof linkedUser>>(json(200, { ...linked.user, scopes: linked.scopes }, headers));
 }
 
-function linkOnce(account: Account, given: URLSearchParams, begun: Authorization, metadata: EventMetadata) {
+function linkOnce(
+  context: HttpContext,
+  account: LinkingAccount,
+  given: URLSearchParams,
+  begun: Authorization,
+  metadata: EventMetadata,
+) {
   const { underway } = account;
   const key = given.toString();
-  const linking = underway.get(key) ?? link(account, given, begun, metadata).finally(() => underway.delete(key));
+  const linking =
+    underway.get(key) ?? link(context, account, given, begun, metadata).finally(() => underway.delete(key));
   underway.set(key, linking);
   return linking;
 }
 
-/** Undefined if the state was used before, unless this very redirect linked the current account. */
-async function link(account: Account, given: URLSearchParams, begun: Authorization, metadata: EventMetadata) {
-  if (!(await account.states.claim(begun.state))) return linkedBefore(account, given);
-  const linked = await linkAccount(account, given, begun, metadata);
+/**
+ * Links the X account that the redirect from X authorizes. Undefined if its state was used before, unless this very
+ * redirect linked the current account.
+ */
+async function link(
+  context: HttpContext,
+  account: LinkingAccount,
+  given: URLSearchParams,
+  begun: Authorization,
+  metadata: EventMetadata,
+) {
+  if (!(await account.states.claim(begun.state))) return linkedBefore(context, account, given);
+  const linked = await linkAccount(context, account, given, begun, metadata);
   if (linked.kind === "linked") await account.states.finish(given, linked.user.id);
   return linked;
 }
 
-/** Returns the earlier result to a browser that missed it: its connection broke, or it sent the redirect twice. */
+/**
+ * Returns the result of an earlier, identical redirect to a browser that missed it: its connection broke, or it sent
+ * the redirect twice. Undefined if that redirect did not link the present account.
+ */
 async function linkedBefore(
-  { states, projector, eventLog }: Account,
+  { projector, eventLog }: HttpContext,
+  { states }: LinkingAccount,
   given: URLSearchParams,
 ): Promise<Linked | undefined> {
   // Another instance may have finished it.
@@ -148,7 +177,9 @@ async function linkedBefore(
   return isFinished ? { kind: "linked", user: linked, scopes } : undefined;
 }
 
-/** Why a callback is refused: `detail` in the terms of OAuth for programs, `words` in plain ones for people. */
+/**
+ * Reasons to refuse the redirect from X: `detail` in the terms of OAuth for programs, `words` in plain ones for people.
+ */
 const REFUSALS = {
   notBegun: {
     detail: "This browser has no authorization in progress.",
@@ -169,7 +200,7 @@ function refused(why: keyof typeof REFUSALS, headers: Record<string, string>): P
   return problems.authorizationFailed(detail).with(headers, { words });
 }
 
-/** X's error code if the operator declined. */
+/** OAuth error code that X sends if the operator declined the authorization. */
 const DECLINED = "access_denied";
 
 function callbackFault(fault: unknown, headers: Record<string, string>): unknown {

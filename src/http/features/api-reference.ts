@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { apiReference } from "../../console/pages/api-reference.tsx";
 import { renderPage } from "../../console/document.tsx";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { html, json, whole } from "../server/answer.ts";
 import { createCompressed } from "../server/compress.ts";
 import { route, reply, textReply, type Endpoint } from "../server/endpoint.ts";
@@ -9,12 +9,12 @@ import { createDocument, forPrograms } from "../server/openapi.ts";
 import { text } from "../../platform/common-schemas.ts";
 
 /**
- * The API document for programs and for people. Each is built on its first request: few callers ask, and the service
- * starts faster.
+ * Creates the endpoints of the API document, for programs and for people. Each document is built on its first request:
+ * few callers ask, and the service starts faster.
  */
 export function documentEndpoints(
   endpoints: () => readonly Endpoint[],
-  { version, authentication, sessions }: AppDeps,
+  { version, authentication, sessions }: HttpContext,
 ) {
   let [document, reference]: (ReturnType<typeof createCompressed<200>> | undefined)[] = [];
   const make = () => createDocument(forPrograms(endpoints()), version, authentication, sessions.cookie);

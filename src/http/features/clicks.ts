@@ -1,21 +1,21 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static } from "@sinclair/typebox";
 import { andThen } from "eventstore-lite";
-import type { DataOf } from "../../../events/catalog.ts";
 import type { ClickChannel } from "../../../events/channel.ts";
-import type { Recipient } from "../../../events/outreach.ts";
-import { personalLinkOwner } from "../../../events/tracking.ts";
-import { findContact } from "../../../projections/contacts.ts";
+import { VISITOR_IDS, type VisitorId } from "../../../events/tracking.ts";
 import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/link-address.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { REDIRECT_PATH } from "../../config/outreach.ts";
 import { isBot } from "../../delivery/is-bot.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { isTracked } from "../../links/attribution.ts";
+import { toRedirectUrl } from "../../links/redirect-url.ts";
 import { findOwnLink, isLinkHost, listPersonalCodes } from "../../links/own-links.ts";
+import { findVisitorIds, type GivenIds, keepVisitorIds, VISITOR_ID_CHARS_MAX } from "../../links/visitor-ids.ts";
 import { canonicalAddress } from "../../platform/ip-address.ts";
 import { errorFields } from "../../platform/logger.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, textReply, type RequestContext } from "../server/endpoint.ts";
@@ -27,10 +27,14 @@ import { closedObject, id, orNull } from "../../platform/common-schemas.ts";
 FormatRegistry.Set("ip-address-or-blank", (value) => isIP(value) !== 0 || isBlank(value));
 FormatRegistry.Set("http-url", (value) => isHttpUrl(value));
 
-/** Domain and short code become part of a stream's name, which holds no control character. */
-const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
+/** Pattern of domains and short codes: they become part of a stream's name, which holds no control character. */
+export const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 
 const USER_AGENT_CHARS_MAX = 1_024;
+const REFERRER_CHARS_MAX = 2_048;
+
+const visitorId = (description: string, example: string) =>
+  Type.Optional(orNull(Type.String({ maxLength: VISITOR_ID_CHARS_MAX, description, examples: [example] })));
 
 export const trackingBody = closedObject({
   event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
@@ -60,14 +64,37 @@ export const trackingBody = closedObject({
       }),
     ),
   ),
+  referrer: Type.Optional(
+    orNull(
+      Type.String({
+        maxLength: REFERRER_CHARS_MAX,
+        description: "The page that led the visitor to the link. Blank and null count as absent.",
+        examples: ["https://t.co/"],
+      }),
+    ),
+  ),
+  fbp: visitorId(
+    "The cookie `_fbp` of Meta's pixel, unchanged. Like all ids below, it is left out if it is malformed or its network is not configured.",
+    "fb.1.1795168800750.1098115397",
+  ),
+  fbc: visitorId("The cookie `_fbc` of Meta's pixel, unchanged.", "fb.1.1795168800750.IwAR0_-aB"),
+  fbclid: visitorId("Meta's click id, unless `original_url` holds it.", "IwAR0_-aB"),
+  oppref: visitorId("OpenAI's identifier, from the parameter `oppref` of the visit.", "oppref_abc"),
+  sc_click_id: visitorId("Snap's click id, from the parameter `ScCid` of the visit.", "a3f4b5c6-d7e8-9012"),
+  anonymous: Type.Optional(
+    Type.Boolean({
+      description: "True if the visitor asked not to be tracked (Sec-GPC, DNT): nothing about them is recorded.",
+      examples: [false],
+    }),
+  ),
 });
 
 function isBlank(text: string): boolean {
   return text.trim() === "";
 }
 
-export function trackingEndpoints(deps: AppDeps) {
-  const recordClick = createClickRecorder(deps);
+export function trackingEndpoints(context: HttpContext) {
+  const recordClick = createClickRecorder(context);
   return feature("tracking", "/api/tracking").post(
     "/event",
     async ({ body, call, status }) => {
@@ -76,7 +103,7 @@ export function trackingEndpoints(deps: AppDeps) {
       if (!isAllowed) throw problems.otherDomain(call.links ?? []);
       const key = readAppendKey(call, body);
       const codes = listPersonalCodes(click.short_code);
-      const hidden = codes.length === 0 ? click : await hideForgotten(deps, click, codes);
+      const hidden = codes.length === 0 ? click : await hideForgotten(context, click, codes);
       const { ids } = await recordClick(hidden, { metadata: call.metadata, key });
       return status(202, { id: ids[0]! });
     },
@@ -92,105 +119,147 @@ export function trackingEndpoints(deps: AppDeps) {
   );
 }
 
-/** Recorded in place of a forgotten recipient's code, which would set their clicks apart from others'. */
+/**
+ * Code that replaces a forgotten recipient's personal code in a recorded click, which would set their clicks apart from
+ * others'.
+ */
 const FORGOTTEN = "forgotten";
 
 /**
- * Returns the click as it may be recorded. Its code is hidden if the log knows none of `codes`, unless they are another
- * shortener's.
+ * Hides the click's short code if the log knows none of `codes`, because it may be a forgotten recipient's. Clicks on
+ * another shortener's domain keep their code.
  */
-async function hideForgotten(deps: AppDeps, click: Click, codes: readonly string[]): Promise<Click> {
+async function hideForgotten(context: HttpContext, click: Click, codes: readonly string[]): Promise<Click> {
   for (const code of codes) {
-    const found = findLink(deps.projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
+    const found = findLink(context.projector.state("links"), code) ?? (await findLinkAtHead(context, code));
     if (found !== undefined) return click;
   }
-  return isLinkHost(deps.projector.state("links"), click.domain) ? { ...click, short_code: FORGOTTEN } : click;
+  return isLinkHost(context.projector.state("links"), click.domain) ? { ...click, short_code: FORGOTTEN } : click;
 }
 
-/** Finds a link that another instance may just have sent or added. */
-async function findLinkAtHead({ projector, eventLog }: AppDeps, code: string): Promise<SharedLink | undefined> {
+/**
+ * Finds a link after the projections have caught up with the log's end, because another instance may just have sent or
+ * added it.
+ */
+async function findLinkAtHead({ projector, eventLog }: HttpContext, code: string): Promise<SharedLink | undefined> {
   await projector.until((await eventLog.store.head()).position);
   return findLink(projector.state("links"), code);
 }
 
-/** `GET /l/CODE`, for operators without a shortener. It redirects only to targets in the log. */
-export function redirectEndpoints(deps: AppDeps) {
-  const recordClick = createClickRecorder(deps);
-  const { projector, logger } = deps;
+/**
+ * Creates the redirect `GET /l/CODE`, for operators without a shortener. It redirects only to targets that are in the
+ * log.
+ */
+export function redirectEndpoints(context: HttpContext) {
+  const recordClick = createClickRecorder(context);
+  const { projector, logger } = context;
   return feature("redirects", REDIRECT_PATH).get(
     "/:code",
     async ({ params, call }) => {
-      const { redirects } = deps.config.links;
+      const { redirects, passQuery, clickParam } = context.config.links;
       if (redirects === undefined) return NO_LINK;
       const code = normalizeCode(params.code);
-      const link = findLink(projector.state("links"), code) ?? (await findLinkAtHead(deps, code));
+      const link = findLink(projector.state("links"), code) ?? (await findLinkAtHead(context, code));
       if (link === undefined) return NO_LINK;
-      const recorded = recordClick(toVisit(code, link, call), { metadata: call.metadata, key: undefined });
+      const { url } = call.request;
+      const queryAt = url.indexOf("?");
+      const query = queryAt === -1 ? "" : url.slice(queryAt + 1);
+      const clickId = context.makeId();
+      const visit = toVisit(code, link, query, call);
+      const recorded = recordClick(visit, { metadata: call.metadata, key: undefined }, clickId);
       if (redirects === "before") await recorded;
       else recorded.catch((fault: unknown) => logger.error("a click was not recorded", errorFields(fault)));
-      return whole(redirect(302, link.target, { "cache-control": "no-store" }));
+      const location = toRedirectUrl(link.target, { query, passQuery, clickParam, clickId });
+      return whole(redirect(302, location, { "cache-control": "no-store" }));
     },
     route("followLink", "tracking", "open", {
       response: {
         302: textReply("Redirects to the target that the log knows for this code.", { headers: ["location"] }),
         404: textReply("No link has this code.", { mediaType: "text/html" }),
       },
-      summary: "Leads to the target of a short link, and records the click.",
+      summary: "Redirects to the target of a short link, and records the click.",
       description:
-        "Only while REDIRECTS is on. The code alone decides the target. HEAD and prefetch requests are recorded apart and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
+        "Only while REDIRECTS is on. The code alone decides the target, to which CLICK_PARAM and PASS_QUERY add parameters. HEAD and prefetch requests are recorded separately and do not count as clicks; Sec-GPC and DNT make a click anonymous.",
       parameters: { code: "The code of the link." },
       problems: ["notFound"],
     }),
   );
 }
 
-/** For visitors, so it does not mention the console. */
+/** Page for visitors who open an unknown short link. It does not mention the console. */
 const NO_LINK = whole(
   html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
 );
 
-function toVisit(short_code: string, { domain, target }: SharedLink, { request, readAddress }: RequestContext): Click {
+function toVisit(
+  short_code: string,
+  { domain, target }: SharedLink,
+  query: string,
+  { request, readAddress }: RequestContext,
+): Click {
   const { headers, method } = request;
   const click = { event: "click", domain, short_code, original_url: target };
   const prefetched = /prefetch|prerender|preview/i.test(`${headers.get("sec-purpose")} ${headers.get("purpose")}`);
   const probe = method === "HEAD" ? "head" : prefetched ? "prefetch" : undefined;
   const user_agent = headers.get("user-agent")?.slice(0, USER_AGENT_CHARS_MAX) ?? "";
   const isBotVisit = probe !== undefined || isBot(user_agent);
-  // https://www.w3.org/TR/gpc/#the-sec-gpc-header-field-for-http-requests
-  const isAnonymous = headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
+  const isAnonymous = refusesTracking(headers);
   const agent = isBlank(user_agent) ? {} : { user_agent };
+  const ids = isAnonymous ? undefined : findVisitorIds(query, headers.get("cookie"));
   const visitor = isAnonymous ? { anonymous: true as const } : { ip: readAddress(), ...agent };
-  return { ...click, ...visitor, bot: isBotVisit, ...(probe === undefined ? {} : { probe }) };
+  return { ...click, ...visitor, ...(ids && { ids }), bot: isBotVisit, ...(probe === undefined ? {} : { probe }) };
+}
+
+/**
+ * True if the headers of a request say that its sender does not want to be tracked.
+ * https://www.w3.org/TR/gpc/#the-sec-gpc-header-field-for-http-requests
+ */
+export function refusesTracking(headers: Headers): boolean {
+  return headers.get("sec-gpc") === "1" || headers.get("dnt") === "1";
 }
 
 type ClickBody = Static<typeof trackingBody>;
 
-/** A click in normal spelling. `bot` defaults to what the user agent says. */
-type Click = Omit<ClickBody, "ip" | "user_agent"> &
-  Partial<Pick<DataOf<"LinkClicked">, "ip" | "user_agent" | "bot" | "probe" | "anonymous">>;
+/** A click whose link and address are in normal spelling. If `bot` is absent, the user agent decides. */
+interface Click extends Omit<ClickBody, VisitorId | "ip" | "user_agent" | "referrer" | "anonymous"> {
+  ip?: string;
+  user_agent?: string;
+  referrer?: string;
+  ids?: GivenIds;
+  readonly bot?: boolean;
+  /** Present if the method or the headers show that no person made the request. */
+  readonly probe?: "head" | "prefetch";
+  /** Present if the visitor asked not to be tracked. */
+  anonymous?: true;
+}
 
 /**
- * Puts the link and the IP address into normal spelling. Leaves out an IP address or user agent that is blank or null.
+ * Converts a posted click: puts the link and the IP address into normal spelling, and leaves out what is blank or null
+ * about the visitor, or all of that if they asked not to be tracked.
  */
-export function normalizeClick({ ip, user_agent, ...body }: ClickBody): Click {
+export function normalizeClick(posted: ClickBody): Click {
+  const { ip, user_agent, referrer, fbp, fbc, fbclid, oppref, sc_click_id, anonymous, ...body } = posted;
   const { domain, shortCode: short_code } = normalizeLink(body.domain, body.short_code);
   const click: Click = { ...body, domain, short_code };
+  if (anonymous === true) return { ...click, anonymous };
   if (typeof ip === "string" && !isBlank(ip)) click.ip = canonicalAddress(ip);
   if (typeof user_agent === "string" && !isBlank(user_agent)) click.user_agent = user_agent;
+  if (typeof referrer === "string" && !isBlank(referrer)) click.referrer = referrer;
+  const ids = { fbp, fbc, fbclid, oppref, sc_click_id };
+  if (VISITOR_IDS.some((name) => ids[name] != null)) click.ids = ids;
   return click;
 }
 
 /**
- * Records clicks, for the redirect and for another shortener. A click on a recipient's own link counts for the shared
- * one. Whose it was is recorded only while they grant tracking.
+ * Records clicks of the redirect and of other shorteners. A click on a recipient's personal link counts for the shared
+ * link; the recipient is recorded only while they grant tracking. Without an id, the click gets a new one.
  */
-function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => ReturnType<EventIntake["append"]> {
-  const { delivery, eventIntake, projector, encryptedLog, placeVisitor } = deps;
-  const isTracked = (code: string, recipient: Recipient): boolean =>
-    findContact(projector.state("contacts"), recipient)?.tracking.status === "granted" &&
-    !encryptedLog.keyring.isForgotten(personalLinkOwner(code));
+function createClickRecorder(
+  context: HttpContext,
+): (click: Click, by: AppendedBy, id?: string) => ReturnType<EventIntake["append"]> {
+  const { delivery, eventIntake, projector, placeVisitor } = context;
   /**
-   * True if a message or an operator gave the link out: visitors are counted for those links alone. Also true until the
+   * True if a message or an operator gave out this link; only such links count visitors. Also true until the
    * projections are folded, since no later event could add the visitor.
    */
   const isGivenOut = (link: string): boolean =>
@@ -198,7 +267,7 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     !projector.isFolded("referrers") ||
     projector.state("links").shared.has(codeIn(link)) ||
     projector.state("referrers").links.has(link);
-  return (click, by) => {
+  return (click, by, id) => {
     const codes = listPersonalCodes(click.short_code);
     // Until the links are folded, only a click on a recipient's own link needs the projection. All others are recorded
     // without it.
@@ -207,49 +276,62 @@ function createClickRecorder(deps: AppDeps): (click: Click, by: AppendedBy) => R
     const isTheirs = found !== undefined && toLinkHost(click.domain) === toLinkHost(found.domain);
     const named = found === undefined ? click : nameShared(click, found, isTheirs);
     const { bot = isBot(click.user_agent), probe, anonymous, domain, short_code, ip, user_agent } = named;
-    const channels = probe !== undefined || (bot && deps.config.bots === "record") ? [] : delivery.takeClicks;
+    const channels = probe !== undefined || (bot && context.config.bots === "record") ? [] : delivery.takeClicks;
     const isCounted = !bot && anonymous !== true;
     const link = linkKey(domain, short_code);
     const isKnown = ip !== undefined || user_agent !== undefined;
     const visitor =
       isCounted && isKnown && isGivenOut(link) ? placeVisitor(link, { ip, userAgent: user_agent }) : undefined;
+    const isOwn = isCounted && isTheirs;
+    const isPersonal = isOwn && isTracked(context, found.own);
+    // Conversions after such a click go to no ads network.
+    const isUntracked = (isOwn && !isPersonal) || short_code === FORGOTTEN;
     return andThen(visitor, (place) => {
-      const data = { ...toClick(named, bot, channels), ...(place === undefined ? {} : { visitor: place }) };
-      const newEvents: NewEvent[] = [{ type: "LinkClicked", data }];
-      if (isCounted && isTheirs && isTracked(found.own, found.recipient))
-        newEvents.push({ type: "PersonalLinkClicked", data: { code: found.own } });
+      const data = {
+        ...toClick(named, bot, channels),
+        ...(isUntracked ? { untracked: true as const } : {}),
+        ...(place === undefined ? {} : { visitor: place }),
+      };
+      const newEvents: NewEvent[] = [{ type: "LinkClicked", data, ...(id && { id }) }];
+      if (isPersonal) newEvents.push({ type: "PersonalLinkClicked", data: { code: found.own } });
       return eventIntake.append(newEvents, by, { stream: STREAMS.link(domain, short_code), isChecked: true });
     }) as ReturnType<EventIntake["append"]>;
   };
 }
 
 /**
- * Returns the click without the code of a recipient's own link. It counts for the shared link only if it came by that
- * link's host.
+ * Returns a click on a personal link with the shared link's code in place of the recipient's. It takes the shared
+ * link's domain only if the click came by that domain.
  */
 function nameShared(click: Click, { own, domain, code, target }: NamedLink, isTheirs: boolean): Click {
   const original_url = click.original_url.includes(own) ? target : click.original_url;
   return { ...click, original_url, domain: isTheirs ? domain : click.domain, short_code: code };
 }
 
-type NamedLink = Pick<SharedLink, "domain" | "target"> & { readonly own: string; readonly code: string };
-
-/**
- * Returns a click's event data, unchecked: a body that fits its schema gives data that fits the event's.
- * `normalized_url` is what a browser requests (https://url.spec.whatwg.org): raw spaces escaped, the host in Punycode.
- */
-export function toClick(click: Click, bot: boolean, channels: readonly ClickChannel[]) {
-  const normalized_url = isHttpUrl(click.original_url) ? URL.parse(click.original_url)?.href : undefined;
-  const differs = normalized_url !== undefined && normalized_url !== click.original_url;
-  return { ...click, ...(differs ? { normalized_url } : {}), bot, channels: [...channels] };
+interface NamedLink {
+  readonly domain: string;
+  readonly target: string;
+  readonly own: string;
+  readonly code: string;
 }
 
-/** No browser puts one into a URL. They come from text that was cut or joined wrongly. */
+/**
+ * Converts a click to event data, without a check: the request's schema ensures that it fits. `normalized_url` is the
+ * URL as a browser requests it (https://url.spec.whatwg.org): raw spaces escaped, the host in Punycode.
+ */
+export function toClick({ ids, ...click }: Click, bot: boolean, channels: readonly ClickChannel[]) {
+  const normalized_url = isHttpUrl(click.original_url) ? URL.parse(click.original_url)?.href : undefined;
+  const differs = normalized_url !== undefined && normalized_url !== click.original_url;
+  const kept = ids && keepVisitorIds(ids, channels);
+  return { ...click, ...(differs ? { normalized_url } : {}), ...kept, bot, channels: [...channels] };
+}
+
+/** Matches a control character. Browsers put none into a URL, so it shows that text was cut or joined wrongly. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * True if a browser accepts it as an http or https URL. Cheaper than building the URL. A browser strips spaces before
- * it, and nothing else that is accepted here.
+ * True if a browser accepts the text as an http or https URL; cheaper than building the URL. A browser would strip
+ * spaces before the URL, so they are accepted too.
  */
 function isHttpUrl(raw: string): boolean {
   return HTTP.test(raw) && !CONTROL_CHARACTER.test(raw) && URL.canParse(raw);

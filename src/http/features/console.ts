@@ -1,11 +1,14 @@
 import { Type } from "@sinclair/typebox";
-import { activityPage, eventPage } from "../../console/pages/activity.tsx";
+import { activityPage } from "../../console/pages/activity.tsx";
+import { eventPage } from "../../console/pages/event.tsx";
 import { ASSETS, type PageText } from "../../console/console.ts";
-import { deliveriesPage } from "../../console/pages/deliveries.tsx";
+import { decideLettersPage, deliveriesPage } from "../../console/pages/deliveries.tsx";
 import { renderPage } from "../../console/document.tsx";
+import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import { findPage } from "../../console/pages/find.tsx";
+import { importPage } from "../../console/pages/import.tsx";
 import { linkPage, linksPage } from "../../console/pages/links.tsx";
-import { overviewPage } from "../../console/pages/overview.tsx";
+import { attentionPage, overviewPage } from "../../console/pages/overview.tsx";
 import { peoplePage } from "../../console/pages/people.tsx";
 import { recipientPage } from "../../console/pages/recipient.tsx";
 import { resultsPage } from "../../console/pages/results.tsx";
@@ -17,36 +20,47 @@ import type { ConsolePage } from "../../console/page-context.ts";
 import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
 import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { discloseRecipient } from "../../privacy/read-audit.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { html, redirect, whole } from "../server/answer.ts";
 import { formBody } from "../server/body.ts";
 import { compressed, createCompressed } from "../server/compress.ts";
-import { route, textReply, type Declaration, type Reply, type RequestContext } from "../server/endpoint.ts";
+import {
+  route,
+  textReply,
+  type Declaration,
+  type PathAndQuery,
+  type Reply,
+  type RequestContext,
+} from "../server/endpoint.ts";
 import { backField, checkFormToken, commonFields, toBack } from "../server/form-routes.ts";
+import { readLanguage } from "../server/language.ts";
 import { problems } from "../server/problem.ts";
 import { closed, closedObject } from "../../platform/common-schemas.ts";
 
 const AS_OF =
-  "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line. Default: now.";
+  "The page's moment: a position, a day or a time in ISO 8601, as for `--as-of` on the command line; or as people write it, such as `yesterday`, `9:41` or `run 35`. Default: now.";
 
 const STATUS = { shown: 200, missing: 404, no_moment: 400, not_ready: 503 } as const satisfies Record<
   PageText["outcome"],
   number
 >;
 
-/** Programs obey the first header, browsers the second. */
+/** Headers of a page that is not ready: reload in two seconds. Programs obey the first header, browsers the second. */
 const SOON = { "retry-after": "2", refresh: "2" };
+
+const NO_STORE = { "cache-control": "no-store" };
 
 const RANGE =
   "Of the charts: `24h`, `7d`, `30d` or `90d`. Default: the newest hours or days, from the first with data.";
 
-/** These days take precedence over the range. */
+/** Query parameters for the first and the last day of the charts; these take precedence over `range`. */
 const OWN_RANGE = {
   from: "The charts' first day.",
   to: "The charts' last day; of many days the newest are shown.",
 };
 
-/** The query of a list that its columns sort. */
+/** Query parameters of a list that can be sorted by its columns. */
 const SORTED = {
   sort: "The column to sort by, as the column's head links to it.",
   order: "`ascending` (default) or `descending`.",
@@ -54,9 +68,26 @@ const SORTED = {
   value: "That row's value in the sorted column.",
 };
 
-export function consoleEndpoints(deps: AppDeps) {
+/** Query parameters of the list of people. */
+const PEOPLE = {
+  search: "Part of a handle or name, or an id.",
+  status: "Their status.",
+  basis: "Their consent.",
+  skipped: "Why a run skipped them.",
+  variant: "The variant of the newest message to them.",
+  source: "The source they come from.",
+  ...SORTED,
+};
+
+/** Query parameters of the search. */
+const FIND = {
+  q: "A person, a link, a run, a template or an event: by a part of the name, or by id, number or position. A handle may stand in a question.",
+  suggest: "Present: lists the first results, also if only one page fits.",
+};
+
+export function consoleEndpoints(context: HttpContext) {
   const page = (made: ConsolePage, personalRead: PersonalData, id: string, summary: string, described?: Described) =>
-    [show(deps, made), viewed(personalRead, id, summary, described)] as const;
+    [show(context, made), viewed(personalRead, id, summary, described)] as const;
   return feature("console", "")
     .get(
       "/",
@@ -69,25 +100,31 @@ export function consoleEndpoints(deps: AppDeps) {
       ...page(runsPage, false, "getConsoleRuns", "All runs and dry runs, with how each ended.", { query: SORTED }),
     )
     .get(
+      "/runs/dry/:run_id",
+      ...page(dryRunPage, "preview", "getConsoleDryRun", "One dry run: who would get a message, and who would not.", {
+        parameters: { run_id: "The dry run's id." },
+        query: { from: "Only recipients from this position on." },
+      }),
+    )
+    .get(
       "/runs/:run_id",
       ...page(runPage, "run", "getConsoleRun", "One run and its events.", {
         parameters: { run_id: "The run's id." },
-        query: { from: "Only events from this position on." },
+        query: {
+          outcome: "Only recipients with this outcome: `sent`, `skipped`, `failed` or `in_doubt`.",
+          from: "Only recipients from this position on.",
+        },
       }),
     )
     .get(
       "/people",
       ...page(peoplePage, "recipients", "getConsolePeople", "All known recipients, with their status.", {
-        query: {
-          search: "Part of a handle or name, or an id.",
-          status: "Their status.",
-          basis: "Their consent.",
-          skipped: "Why a run skipped them.",
-          variant: "The variant of the newest message to them.",
-          source: "The source they come from.",
-          ...SORTED,
-        },
+        query: PEOPLE,
       }),
+    )
+    .get(
+      "/people/import",
+      ...page(importPage(), false, "getConsoleImport", "A form that previews and imports a file of recipients."),
     )
     .get(
       "/people/:id",
@@ -125,6 +162,28 @@ export function consoleEndpoints(deps: AppDeps) {
       ),
     )
     .get(
+      "/deliveries/decide",
+      ...page(
+        decideLettersPage,
+        false,
+        "getConsoleDeliveriesDecision",
+        "Asks once before dead letters are retried or discarded, and names their number.",
+        {
+          query: {
+            act: "`retry` (default) or `discard`.",
+            channel: FILTER_SENTENCES.channel,
+            error: FILTER_SENTENCES.error,
+            all: "`true`: all that match.",
+            source: "The position of a chosen event; may be given several times.",
+          },
+        },
+      ),
+    )
+    .get(
+      "/attention",
+      ...page(attentionPage, "overview", "getConsoleAttention", "What waits for an operator, and what to do about it."),
+    )
+    .get(
       "/results",
       ...page(resultsPage, "results", "getConsoleResults", "Outcomes of messages, and the clicks on their links.", {
         query: { by: "What to group by.", from: "The first UTC day.", to: "The last UTC day." },
@@ -148,9 +207,7 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(
       "/find",
       ...page(findPage, "search", "getConsoleFind", "Finds pages by name.", {
-        query: {
-          q: "A person, a link, a run or an event: by handle, address, id or position. A handle may stand in a question.",
-        },
+        query: FIND,
         elsewhere: "The only page that fits.",
       }),
     )
@@ -167,7 +224,7 @@ export function consoleEndpoints(deps: AppDeps) {
     .get(...file("/idiomorph.js", "getConsoleMorphing", "The library that updates a page in place."));
 }
 
-export function sessionEndpoints({ sessions, failureLimit, config }: AppDeps) {
+export function sessionEndpoints({ sessions, failureLimit, config }: HttpContext) {
   return feature("signing-in", "/session")
     .post(
       "",
@@ -197,37 +254,37 @@ export function sessionEndpoints({ sessions, failureLimit, config }: AppDeps) {
         },
         summary: "Signs a browser in to the console.",
         description:
-          "Takes a token with the scope `read` from the console's form, stores a session in a cookie, and leads to the page that was asked for.",
+          "Takes a token with the scope `read` from the console's form, stores a session in a cookie, and redirects to the requested page.",
         problems: ["missingScope"],
       }),
     )
     .post(
       "/end",
       async ({ body, call }) => {
-        checkFormToken({ sessions }, call.request, body.form_token);
+        checkFormToken(sessions, call.request, body.form_token);
         return whole(redirect(303, "/", { "set-cookie": await sessions.signOut(call.request) }));
       },
       route("signOut", "console", "form", {
         body: formBody(Type.Pick(commonFields, ["form_token"], closed)),
         response: { 303: textReply("Signed out.", { headers: ["location", "set-cookie"] }) },
         summary: "Signs a browser out of the console.",
-        description: "Ends the session at all instances, also for a copy of its cookie, by the console's form.",
+        description: "Ends the session on all instances, also for copies of its cookie. The console's form posts it.",
         problems: ["unauthorized", "foreignSite"],
       }),
     );
 }
 
 /**
- * True for a browser on plain http if the service's cookies are Secure: it would drop the session, and the form would
- * come back without a reason. On this machine browsers keep such a cookie.
+ * True for a browser on plain http if the service's cookies are Secure: it would drop the session, and the sign-in form
+ * would come back without a reason. For the local machine, browsers keep such a cookie.
  */
 function dropsSecureCookie({ headers }: Request, publicUrl: string): boolean {
   const origin = parseHttpUrl(headers.get("origin") ?? "");
   return publicUrl.startsWith("https:") && origin?.protocol === "http:" && !isLoopback(origin.hostname);
 }
 
-/** Serves a page of the console, or the sign-in page to a browser that is not signed in. */
-function show({ console, sessions, notices, visits, projector, config }: AppDeps, page: ConsolePage) {
+/** Creates the handler of a console page, which serves it, or the sign-in page to a browser that is not signed in. */
+function show({ console, sessions, notices, visits, projector, config }: HttpContext, page: ConsolePage) {
   return async ({ call, params = {} }: { readonly call: RequestContext; readonly params?: Record<string, string> }) => {
     const { request } = call;
     if (!sessions.admits(request)) {
@@ -235,21 +292,42 @@ function show({ console, sessions, notices, visits, projector, config }: AppDeps
       return whole(html(401, renderPage(signInPage({ back: toBack(call), publicUrl }))));
     }
     const { searchParams: query, pathname } = new URL(request.url);
-    if (query.get("notice") === "read") {
-      query.delete("notice");
-      const headers = { "set-cookie": notices.cleared, "cache-control": "no-store" };
-      return whole(redirect(303, query.size === 0 ? pathname : `${pathname}?${query}`, headers));
+    const language = readLanguage(request);
+    const asOf = query.get("as_of") ?? "";
+    const meant = console.findMeant(asOf, language);
+    if (meant !== asOf) {
+      query.set("as_of", meant);
+      if (meant === "") query.delete("as_of");
+      return whole(redirect(303, query.size === 0 ? pathname : `${pathname}?${query}`, NO_STORE));
     }
-    const notice = notices.read(request);
+    // A page that a script fetches may be another tab's, and would take the notice from the tab that sent the form.
+    const mode = request.headers.get("sec-fetch-mode") ?? "navigate";
+    const notice = mode === "navigate" ? notices.read(request) : undefined;
     const { before: lastVisit, setCookie: visited } = visits(request, projector.position);
-    const visit = { parameters: params, query, formToken: sessions.formToken(request), notice, lastVisit };
+    const formToken = sessions.formToken(request);
+    const visit = {
+      parameters: params,
+      query,
+      language,
+      formToken,
+      notice,
+      lastVisit,
+      caller: sessions.tokenOf(request),
+    };
     const rendered = await console.render(page, visit);
     if (rendered === undefined) throw problems.notFound();
-    call.disclosed = rendered.disclosed;
-    if (rendered.outcome === "elsewhere") {
-      return whole(redirect(303, rendered.location, { "cache-control": "no-store" }));
+    if (rendered.disclosed !== undefined) {
+      const { recipient, ...disclosed } = rendered.disclosed;
+      call.disclosed = { ...disclosed, ...discloseRecipient(recipient) };
     }
-    const headers = { "set-cookie": visited, ...(rendered.outcome === "not_ready" ? SOON : {}) };
+    if (rendered.outcome === "elsewhere") {
+      return whole(redirect(303, rendered.location, NO_STORE));
+    }
+    // A reply has one cookie: the next page remembers the visit.
+    const headers = {
+      "set-cookie": notice === undefined ? visited : notices.cleared,
+      ...(rendered.outcome === "not_ready" ? SOON : {}),
+    };
     const answer = html(STATUS[rendered.outcome], rendered.text, headers);
     // Recipients and a search for one must not be compressed together: the length would reveal how much they agree.
     const isChosen = query.size > 0 || Object.keys(params).length > 0;
@@ -257,7 +335,7 @@ function show({ console, sessions, notices, visits, projector, config }: AppDeps
   };
 }
 
-/** The replies of each page. A 404 is declared as the problem that programs get. */
+/** Replies of every console page, for the API document. The 404 is declared as the problem that programs get. */
 const REPLIES = {
   200: textReply("The page.", { mediaType: "text/html" }),
   400: textReply("The page as of now, with the reason why the moment is invalid.", { mediaType: "text/html" }),
@@ -267,14 +345,14 @@ const REPLIES = {
 
 type PersonalData = NonNullable<Declaration["personalRead"]>;
 
-type Described = Pick<Declaration, "parameters" | "query"> & {
-  /** Where the endpoint may redirect instead of answering with a page. */
+interface Described extends PathAndQuery {
+  /** Sentence for the API document: the address that the page may redirect to instead of being shown. */
   readonly elsewhere?: string;
-};
+}
 
 function viewed(personalRead: PersonalData, id: string, summary: string, described: Described = {}) {
   const { parameters, query, elsewhere } = described;
-  const moved = `${elsewhere === undefined ? "" : `${elsewhere} Or: `}The same address, its notice dismissed.`;
+  const moved = `${elsewhere === undefined ? "" : `${elsewhere} Or: `}The same address, with the moment in ISO 8601.`;
   return route(id, "console", ["session", "read"], {
     response: { ...REPLIES, 303: textReply(moved, { headers: ["location"] }) } as typeof REPLIES & {
       readonly 303: Reply<string>;
@@ -284,14 +362,14 @@ function viewed(personalRead: PersonalData, id: string, summary: string, describ
     summary,
     description: "A page of the operator's console. Needs a token once one is configured.",
     ...(parameters === undefined ? {} : { parameters }),
-    query: { ...query, as_of: AS_OF, notice: "`read`: dismisses the notice of the last form." },
+    query: { ...query, as_of: AS_OF, confirm: "The form of the page to show alone, to confirm it." },
     problems: parameters === undefined && query === undefined ? [] : ["notFound"],
   });
 }
 
 /**
- * Serves a file that the pages load; it reveals nothing of the log. With a few tens of kilobytes from this machine it
- * needs no cache, so a browser never mixes files of two releases.
+ * Creates the endpoint of a file that the pages load, which reveals nothing of the log. It has some tens of kilobytes
+ * and is never cached, so a browser never mixes files of two releases.
  */
 function file<const Path extends keyof typeof ASSETS>(path: Path, id: string, summary: string) {
   const { type, body } = ASSETS[path];

@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from "../../../events/catalog.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { hideCodes } from "../../networks/hide-personal-codes.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { whole } from "../server/answer.ts";
 import { route, textReply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
@@ -13,12 +13,12 @@ import { discloseRecipient } from "../../privacy/read-audit.ts";
 import { choiceIn, parseGiven, refuseQuery } from "../server/query.ts";
 import { sendFile } from "../streams/file-stream.ts";
 
-export function eventEndpoints(deps: AppDeps) {
-  const { eventLog, load, stopping, projector, streamPace } = deps;
+export function eventEndpoints(context: HttpContext) {
+  const { eventLog, load, stopping, projector, streamPace } = context;
   return feature("events", "").get(
     "/events",
     ({ request, call }) => {
-      const { name, isKnown } = identifyReader(deps, call);
+      const { name, isKnown } = identifyReader(context, call);
       const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
       if (query.isOfPositions) call.disclosed = "nothing";
@@ -50,7 +50,7 @@ export function eventEndpoints(deps: AppDeps) {
   );
 }
 
-/** Throws the problem 422 for an invalid query. */
+/** Parses the query of an event stream. Throws the problem 422 if it is invalid. */
 function parseQuery(
   { url, headers }: Request,
   position: number,
@@ -78,26 +78,26 @@ function parseQuery(
 
 const POSITION = /^\d{1,15}$/;
 
-/** The media type and the file name of each format. */
+/** Media type and file name of an export of events, by its format. */
 const FILES: Readonly<Record<Format, { readonly type: string; readonly name: string }>> = {
   jsonl: { type: "application/x-ndjson", name: "reachlog-events.jsonl" },
   csv: { type: "text/csv; charset=utf-8", name: "reachlog-events.csv" },
   cloudevents: { type: "application/x-ndjson", name: "reachlog-events.cloudevents.jsonl" },
 };
 
-export function exportEndpoints(deps: AppDeps) {
+export function exportEndpoints(context: HttpContext) {
   return feature("exports", "/api/audit").get(
     "/export",
     async ({ request, call }) => {
-      const { encryptedLog } = deps;
+      const { encryptedLog } = context;
       const { searchParams } = new URL(request.url);
       const format = choiceIn(searchParams, "format", FORMAT_NAMES, "jsonl");
-      const selection = await selectionIn(searchParams, deps);
+      const selection = await selectionIn(searchParams, context);
       call.disclosed = discloseRecipient(selection.recipient);
       const openStored = shownBy(encryptedLog.open);
       const show: Show = async (stored) => (await openStored(stored)).map(hideCodes);
       const open = () => exportText(storedEvents(encryptedLog, selection, show), EXPORT_FORMATS[format]);
-      return sendFile(deps, call, { ...FILES[format], open });
+      return sendFile(context, call, { ...FILES[format], open });
     },
     route("exportEvents", "service", ["session", "read"], {
       response: {
@@ -120,8 +120,8 @@ export function exportEndpoints(deps: AppDeps) {
   );
 }
 
-/** Throws the problem 422 for an invalid filter. */
-async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, config }: AppDeps) {
+/** Parses the query of an export into a selection of events. Throws the problem 422 for an invalid filter. */
+async function selectionIn(query: URLSearchParams, { encryptedLog: store, projector, config }: HttpContext) {
   const { timezone } = config.outreach;
   const reading = { store, contacts: () => projector.state("contacts"), timezone, position: projector.position };
   return parseGiven(() => toSelection(filterIn(query), reading), refuseQuery);

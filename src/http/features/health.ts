@@ -8,7 +8,7 @@ import { fingerprintLog } from "../../log/log-fingerprint.ts";
 import { METRICS_TYPE } from "../../metrics/metrics.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { quotaLeft } from "../access/rate-limit.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { whole, withHeaders } from "../server/answer.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { RETRY_LATER } from "../server/problem.ts";
@@ -37,7 +37,7 @@ const outreachState = named(
   }),
 );
 
-/** Present only while projections are folded. */
+/** Schema of the projections that are being folded; present in the answer only while there are any. */
 const folding = Type.Optional(
   Type.Object(
     {},
@@ -91,18 +91,18 @@ const readiness = named(
     }),
     log: Type.String({
       pattern: "^[0-9a-f]{32}$",
-      description: "A fingerprint of the log, by which a command knows the service of its own log.",
+      description: "A fingerprint of the log; commands recognise the service of their own log by it.",
       examples: ["9f2c4e0b7d1a4c5e8b3f6a7d2e1c0b9a"],
     }),
     folding,
   }),
 );
 
-export function healthEndpoints(deps: AppDeps) {
+export function healthEndpoints(context: HttpContext) {
   return feature("health", "")
     .get(
       "/social/health",
-      () => outreachHealth(deps),
+      () => outreachHealth(context),
       route("getSocialHealth", "outreach", "open", {
         response: { 200: reply("The state.", outreachState) },
         exemptFromLoadShedding: true,
@@ -114,8 +114,8 @@ export function healthEndpoints(deps: AppDeps) {
     .get(
       "/api/health",
       async ({ status }) => {
-        const isWritable = await deps.eventIntake.isWritable();
-        const body = await serviceHealth(deps, isWritable);
+        const isWritable = await context.eventIntake.isWritable();
+        const body = await serviceHealth(context, isWritable);
         return isWritable ? status(200, body) : withHeaders(status(503, body), RETRY_LATER);
       },
       route("getHealth", "tracking", "open", {
@@ -128,7 +128,7 @@ export function healthEndpoints(deps: AppDeps) {
         description:
           "Shows whether events can be recorded, and for each channel what is pending and whether it is refused. `degraded`: the " +
           "log refuses appends (503), or a channel is suspended, its circuit is not closed, or projections are folded after a start (200: events are recorded, and " +
-          "wait). `channels` is absent while the deliveries are folded. `roles`: work of one instance for all, with its id. Another instance takes over from a dead one within a minute.",
+          "wait). `channels` is absent while the deliveries are folded. `roles`: the work that one instance does for all, each with that instance's id. Another instance takes over from a dead one within a minute.",
       }),
     )
     .get(
@@ -146,9 +146,9 @@ export function healthEndpoints(deps: AppDeps) {
     .get(
       "/readyz",
       async ({ status }) => {
-        const checks = await checkReadiness(deps);
+        const checks = await checkReadiness(context);
         const isReady = Object.values(checks).every((holds) => holds);
-        const shown = { checks, log: fingerprintLog(deps.eventLog.store), ...describeFolding(deps) };
+        const shown = { checks, log: fingerprintLog(context.eventLog.store), ...describeFolding(context) };
         if (isReady) return status(200, { status: "ok", ...shown });
         return withHeaders(status(503, { status: "unavailable", ...shown }), RETRY_LATER);
       },
@@ -167,7 +167,7 @@ export function healthEndpoints(deps: AppDeps) {
       "/metrics",
       async () => {
         const headers = { "content-type": METRICS_TYPE, "cache-control": "no-store" };
-        return whole({ status: 200, headers, body: await deps.metrics.text() });
+        return whole({ status: 200, headers, body: await context.metrics.text() });
       },
       route("getMetrics", "service", ["session", "read"], {
         response: { 200: textReply("The figures.", { mediaType: "text/plain" }) },
@@ -181,7 +181,7 @@ export function healthEndpoints(deps: AppDeps) {
     );
 }
 
-function outreachHealth({ projector, quota, clock, awaySince }: AppDeps) {
+function outreachHealth({ projector, quota, clock, awaySince }: HttpContext) {
   const { current } = projector.state("run");
   const { user, authorized } = projector.state("account");
   // The grant of a linked account died: no run can start until the operator authorizes it again.
@@ -195,7 +195,9 @@ function outreachHealth({ projector, quota, clock, awaySince }: AppDeps) {
   };
 }
 
-/** `waiting` is the reason and the end of a pause, null while the run works. */
+/**
+ * Converts the state of a run to its JSON. `waiting` is the reason and the end of a pause, null while the run works.
+ */
 function shown(run: RunState, now: number) {
   const { run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = run;
   const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
@@ -203,16 +205,19 @@ function shown(run: RunState, now: number) {
   return { id: run_id, dry_run, started_at, ...counts, waiting: isWaiting ? waiting : null, stop_requested_at };
 }
 
-/** Returns how far each projection is that is being folded from the log; an empty object if there are none. */
-function describeFolding({ projector }: AppDeps) {
+/**
+ * Returns the projections that are being folded from the log, each with the share that is done; an empty object if
+ * there are none.
+ */
+function describeFolding({ projector }: HttpContext) {
   const shares = projector.folding();
   if (shares.size === 0) return {};
   return { folding: Object.fromEntries([...shares].map(([name, share]) => [name, Math.floor(share * 1000) / 1000])) };
 }
 
-async function serviceHealth(deps: AppDeps, isWritable: boolean) {
-  const { projector, version, instances, roles } = deps;
-  const channels = projector.isFolded("deliveries") ? describeChannels(deps) : undefined;
+async function serviceHealth(context: HttpContext, isWritable: boolean) {
+  const { projector, version, instances, roles } = context;
+  const channels = projector.isFolded("deliveries") ? describeChannels(context) : undefined;
   // A half-open circuit has not shown yet that its network is back.
   const isWell =
     projector.folding().size === 0 &&
@@ -227,11 +232,11 @@ async function serviceHealth(deps: AppDeps, isWritable: boolean) {
     instances: live,
     roles: await roles(),
     ...(channels && { channels: Object.fromEntries(channels.map(({ name, ...channel }) => [name, channel])) }),
-    ...describeFolding(deps),
+    ...describeFolding(context),
   };
 }
 
-function describeChannels({ projector, delivery }: AppDeps) {
+function describeChannels({ projector, delivery }: HttpContext) {
   return channelsOf(projector.state("deliveries")).map(([name, state]) => {
     const { suspended } = state;
     return {
@@ -244,10 +249,12 @@ function describeChannels({ projector, delivery }: AppDeps) {
   });
 }
 
-/** Events by which the projections may lag behind the log: about a second of the fastest intake. */
+/**
+ * Most events by which the projections of a ready service may lag behind the log: about a second of the fastest intake.
+ */
 export const BEHIND_MAX = 10_000;
 
-async function checkReadiness({ stopping, eventIntake, eventLog, projector }: AppDeps) {
+async function checkReadiness({ stopping, eventIntake, eventLog, projector }: HttpContext) {
   const isCaughtUp = async () => (await eventLog.store.head()).position - projector.position <= BEHIND_MAX;
   const [log_writable, projections_caught_up] = await Promise.all([
     holds(eventIntake.isWritable()),
@@ -256,7 +263,7 @@ async function checkReadiness({ stopping, eventIntake, eventLog, projector }: Ap
   return { running: !stopping.aborted, log_writable, projections_caught_up };
 }
 
-/** Returns the result of a check, or false if the log is unreachable. */
+/** Returns the result of a readiness check, or false if the log is unreachable. */
 async function holds(check: Promise<boolean>): Promise<boolean> {
   try {
     return await check;

@@ -1,22 +1,27 @@
 import { type TSchema, Type } from "@sinclair/typebox";
-import { CELL_NOTES } from "../../recipients/file/cell-notes.ts";
+import { CELL_NOTES, describeCellNote, type CellNote } from "../../recipients/file/import-remarks.ts";
 import { formatOfName, REMARKS_MAX, type RecipientsFormat } from "../../recipients/file/format.ts";
 import { readInWorker, type RowOf } from "../../recipients/file/read-in-worker.ts";
 import type { ReadTask, Remarks } from "../../recipients/file/read-thread.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
 import type { ImportOptions } from "../../recipients/import.ts";
+import { parseColumnMap } from "../../recipients/file/column-map.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { AppDeps } from "../deps.ts";
+import type { HttpContext } from "../context.ts";
+import { checkKeptFile, readKeptFile } from "./kept-file.ts";
 import { type Fields, type SentFile, uploadBody } from "../server/body.ts";
 import { commonFields } from "../server/form-routes.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";
 import { choiceIn } from "../server/query.ts";
 import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
-/** Rows appended at once: a few milliseconds of the thread that serves requests, including keys and folds. */
+/**
+ * Rows of an uploaded list that are appended at once. A chunk holds up other requests for a few milliseconds, including
+ * keys and folds.
+ */
 const SENT_CHUNK_ROWS = 64;
 
-/** Bytes for the form's fields and boundaries, in addition to the file. */
+/** Most bytes of an upload form's fields and boundaries, in addition to the file. */
 const FORM_BYTES_MAX = 64 * 1024;
 
 export const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
@@ -37,7 +42,7 @@ const cellNote = named(
   }),
 );
 
-/** Members of a report about rows that cannot be used. */
+/** Schema of an import report's members about rows that cannot be used. */
 export const refusedMembers = {
   refused: count,
   refused_rows: Type.Array(refusedRow, {
@@ -45,7 +50,7 @@ export const refusedMembers = {
   }),
 };
 
-/** Members of a report about cells that were not read as they are written. */
+/** Schema of an import report's members about cells that were read otherwise than they are written. */
 export const notedMembers = {
   noted_cells: count,
   notes: Type.Array(cellNote, {
@@ -54,15 +59,26 @@ export const notedMembers = {
   }),
 };
 
-/** Converts notes to {@link notedMembers}. */
+/** Converts the notes of an import to {@link notedMembers}. */
 export const toNoted = ({ count: noted_cells, first }: Remarks["notes"]) => ({ noted_cells, notes: [...first] });
 
-/** The query of an import. */
+/** Converts the notes of an import report to sentences, for a page. */
+export function describeNotes<Report>({ notes, ...report }: Report & { readonly notes: readonly CellNote[] }) {
+  return { ...report, notes: notes.map(describeCellNote) };
+}
+
+/** Schema of the query of an import over HTTP. */
 export const listQuery = {
   dates: "The order of day and month in dates such as `3/2/2026`: `dmy` or `mdy`. Without it such a row is refused.",
 };
 
-/** Converts refused rows to {@link refusedMembers}. */
+/** Schema of the query of an import of recipients over HTTP. */
+export const mappedQuery = {
+  ...listQuery,
+  map: "What a column of the file becomes, as `header=column`, such as `Opt-in date=consent_at`; `E-Mail=` leaves the column out. May be given several times.",
+};
+
+/** Converts the refused rows of an import to {@link refusedMembers}. */
 export const toRefused = ({ count: refused, first }: Remarks["refused"]) => ({ refused, refused_rows: [...first] });
 
 export const cell = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -74,8 +90,8 @@ export const nameColumns = {
 };
 
 /**
- * Returns the media types of a list, each with its format and schema. `header` is a pattern of a CSV's first line;
- * `csv` and `json` are examples of a CSV and of a line of JSON.
+ * Returns the media types in which a list may be sent, each with its format and schema. `header` is a pattern of a
+ * CSV's first line; `csv` and `json` are examples of a CSV and of a line of JSON.
  */
 export function listFormats(
   name: "recipient" | "suppression",
@@ -105,47 +121,64 @@ const formFields = Type.Object({
   ...commonFields.properties,
   dates: Type.Optional(
     Type.Union([Type.Literal(""), ...DATE_ORDERS.map((order) => Type.Literal(order))], {
-      description: `${listQuery.dates} Empty: as without it.`,
+      description: `${listQuery.dates} An empty value counts as absent.`,
     }),
   ),
 });
 
-/** Declares a form with a file to choose, and converts it to the operation's body. */
+/** Returns the part of a console form that uploads a list, and converts the sent file to the operation's body. */
 export function listUpload(bytesMax: number) {
-  const upload = uploadBody(formFields, bytesMax + FORM_BYTES_MAX);
+  const upload = uploadBody(formFields, bytesMax + FORM_BYTES_MAX, (fields) => readKeptFile(fields, bytesMax));
   return {
     upload: {
       ...upload,
       read: (request: Request) => upload.read(request).catch((fault: unknown) => explain(fault, bytesMax)),
     },
-    body: ({ dates }: Fields, file?: SentFile) => ({
-      bytes: file?.bytes,
-      kind: parseFormat(file?.kind ?? ""),
-      dates: DATE_ORDERS.find((order) => order === dates),
-    }),
+    body: (fields: Fields, file?: SentFile) => {
+      checkKeptFile(fields, file);
+      return {
+        bytes: file?.bytes,
+        kind: parseFormat(file?.kind ?? ""),
+        dates: DATE_ORDERS.find((order) => order === fields["dates"]),
+        map: Object.entries(fields).flatMap(([name, value]) => (MAP_FIELD.test(name) ? [value] : [])),
+      };
+    },
     pageDescription: "The page with the result.",
   };
 }
 
-interface ListRequest {
+/** Matches a field of a form that chooses a column. Its value is as in the query: `header=column`. */
+const MAP_FIELD = /^map_\d+$/;
+
+export interface ListRequest {
   readonly request: Request;
-  /** `dates` is set by a form. A program sends it in the query. */
-  readonly body: { readonly bytes: Uint8Array; readonly kind: RecipientsFormat; readonly dates?: DateOrder };
+  /**
+   * The uploaded list. `dates` is the order of day and month in its dates, if a form sent it; a program sends it in the
+   * query.
+   */
+  readonly body: {
+    readonly bytes: Uint8Array;
+    readonly kind: RecipientsFormat;
+    readonly dates?: DateOrder;
+    /** Choices of columns, if a form sent them. */
+    readonly map?: readonly string[];
+  };
 }
 
 /**
- * Imports the list in a request's body, one list at a time. Its reading ends when the client hangs up. Throws the
- * problems 422 and 503; after a stop, some rows may have been imported.
+ * Imports the list in a request's body, one list at a time. Stops when the client hangs up; some rows may have been
+ * imported by then. Throws the problems 422 and 503.
  */
-export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extends { readonly taken: number }>(
-  { load, clock, stopping }: AppDeps,
-  { request, body: { bytes: file, kind: format, dates = datesIn(request) } }: ListRequest,
+export function takeList<More extends Partial<ReadTask>, Imported extends { readonly taken: number }>(
+  { load, clock, stopping }: HttpContext,
+  { request, body: { bytes: file, kind: format, dates = datesIn(request), map = mapIn(request) } }: ListRequest,
   more: More,
   importRows: (rows: readonly RowOf<ReadTask & More>[], options: ImportOptions) => Promise<Imported>,
 ): Promise<Imported & Remarks> {
   const take = async () => {
     const signal = AbortSignal.any([stopping, request.signal]);
-    const { rows, ...remarks } = await readList({ file, format, now: clock(), dates, ...more }, signal);
+    const task = { file, format, now: clock(), dates, map: parseMap(map), ...more };
+    const { rows, ...remarks } = await readList(task, signal);
     const imported = await importRows(rows, { chunkRows: SENT_CHUNK_ROWS, signal: stopping });
     if (imported.taken < rows.length) throw problems.logUnavailable(imported.taken === 0);
     return { ...imported, ...remarks };
@@ -154,7 +187,7 @@ export function takeList<More extends Pick<ReadTask, "hashKey">, Imported extend
 }
 
 /**
- * Returns the order of day and month (`dmy` or `mdy`) that the query gives for dates of the file; undefined if it gives
+ * Returns the order of day and month (`dmy` or `mdy`) that the query gives for the list's dates; undefined if it gives
  * none. Throws the problem 422 for another value.
  */
 function datesIn({ url }: Request): DateOrder | undefined {
@@ -163,23 +196,44 @@ function datesIn({ url }: Request): DateOrder | undefined {
   return searchParams.has("dates") ? choiceIn(searchParams, "dates", DATE_ORDERS, first) : undefined;
 }
 
+function mapIn({ url }: Request): readonly string[] {
+  return new URL(url).searchParams.getAll("map");
+}
+
+/** Parses choices of columns. Throws the problem 422 for one that is not `header=column`. */
+function parseMap(choices: readonly string[]) {
+  try {
+    return parseColumnMap(choices);
+  } catch (fault) {
+    throw refuseFile(fault);
+  }
+}
+
 async function readList<Task extends ReadTask>(task: Task, signal: AbortSignal) {
   try {
     return await readInWorker(task, signal);
   } catch (fault) {
     if (signal.aborted) throw problems.logUnavailable(true);
-    throw fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
+    throw refuseFile(fault);
   }
 }
 
-/** Explains a file that is too large to a person, who chose a file and knows of no request body. */
+/** Converts the fault of an unusable file or mapping to the problem 422. */
+function refuseFile(fault: unknown): unknown {
+  return fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
+}
+
+/** Rewords the problem of a file that is too large, for a person who chose a file and knows of no request body. */
 function explain(fault: unknown, bytesMax: number): never {
   if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
-  const words = `The file is larger than ${bytesMax / 2 ** 20} MiB. Nothing was taken: send it in parts, or import it by the command line.`;
+  const words = `The file is larger than ${bytesMax / 2 ** 20} MiB. Nothing was imported: split the file, or import it on the command line.`;
   throw fault.with({}, { words, nextStep: { href: "/people", label: "Back to the people" } });
 }
 
-/** Throws the problem 422 if the file's name shows no usable format. */
+/**
+ * Returns the format of an uploaded list, which its file name's ending tells. Throws the problem 422 for another
+ * ending.
+ */
 function parseFormat(name: string): RecipientsFormat {
   const format = formatOfName(name);
   if (format === "workbook") throw problems.unreadableFile('this is a workbook: save it as CSV ("CSV UTF-8")');

@@ -1,20 +1,21 @@
-import { Type } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import { importReportPage } from "../../console/pages/import.tsx";
 import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { findHeld } from "../../recipients/release.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
-import { formatDuration } from "../../platform/format-duration.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { formatDuration } from "../../platform/counts-and-lists.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { count, named, text } from "../../platform/common-schemas.ts";
 import {
   cell,
+  describeNotes,
   line,
   listFormats,
-  listQuery,
+  mappedQuery,
   listUpload,
   nameColumns,
   notedMembers,
@@ -23,9 +24,10 @@ import {
   takeList,
   toNoted,
 } from "./list-upload.ts";
+import { PREVIEW_FORM, previewList, previewReport } from "./recipients-preview.ts";
 import { consentMembers } from "../../recipients/parse-consent.ts";
 
-/** Column names that a report lists: each object of a JSON file may have other ones. */
+/** Most column names that an import report lists: each object of a JSON file may have other ones. */
 const FIELDS_SHOWN_MAX = 50;
 
 const importReport = Type.Object({
@@ -92,17 +94,17 @@ const FORMATS = listFormats("recipient", row, {
 });
 
 /**
- * The import by a browser's form. Its report is only shown in the answer, never stored, because it quotes rows about
- * people.
+ * Console form that imports recipients from a file. Its report is only shown in the answer, never stored, because it
+ * quotes rows about people.
  */
 const IMPORT_FORM: Form = {
   path: "/console/recipients",
   description: "Answers with a page that lists imported and refused rows; an unreadable file redirects back.",
   ...listUpload(SENT_BYTES_MAX),
-  page: importReportPage,
+  page: (report: Static<typeof importReport>) => importReportPage(describeNotes(report)),
 };
 
-/** Held recipients in one answer: more than an operator decides on in a day. */
+/** Most held recipients in one answer: more than an operator decides on in a day. */
 const HELD_SHOWN_MAX = 1_000;
 
 const heldRecipients = Type.Object({
@@ -118,16 +120,16 @@ const heldRecipients = Type.Object({
   ),
 });
 
-export function recipientEndpoints(deps: AppDeps) {
+export function recipientEndpoints(context: HttpContext) {
   return feature("recipients", "/social")
     .post(
       "/recipients",
       async ({ request, body, call: { metadata } }) => {
         const { taken, added, withoutConsent, withoutEvidence, revoked, fields, ...remarks } = await takeList(
-          deps,
+          context,
           { request, body },
           {},
-          (rows, options) => importRecipients(deps, rows, metadata, options),
+          (rows, options) => importRecipients(context, rows, metadata, options),
         );
         return {
           added,
@@ -150,15 +152,30 @@ export function recipientEndpoints(deps: AppDeps) {
           "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
-        query: listQuery,
+        query: mappedQuery,
         problems: ["unreadableFile"],
         form: IMPORT_FORM,
+      }),
+    )
+    .post(
+      "/recipients/preview",
+      ({ request, body }) => previewList(context, { request, body }),
+      route("previewImport", "outreach", ["token", "recipients"], {
+        body: fileBody(FORMATS, SENT_BYTES_MAX),
+        response: { 200: reply("What the import would do.", previewReport) },
+        summary: "Says what the import of a list would do, and writes nothing.",
+        description:
+          "Takes the same list and query as the import. Names that are not known get a guess, which the answer lists for each column: pass those that are right as `map`. Rows that the import would refuse are listed with line, value and reason.",
+        isSlow: true,
+        query: mappedQuery,
+        problems: ["unreadableFile"],
+        form: PREVIEW_FORM,
       }),
     )
     .get(
       "/recipients/held",
       async ({ call }) => {
-        const contacts = deps.projector.state("contacts");
+        const contacts = context.projector.state("contacts");
         const held = contacts.held === 0 ? [] : await inTimeSlices(findHeld(contacts));
         const shown = held.slice(0, HELD_SHOWN_MAX);
         call.disclosed = { records: shown.length };

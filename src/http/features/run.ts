@@ -1,24 +1,26 @@
-import { Type } from "@sinclair/typebox";
-import { basis, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
+import { Type, type Static } from "@sinclair/typebox";
+import { basis, notReachedReason, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
-import { dryRunPage } from "../../console/pages/dry-run.tsx";
 import type { RunReport } from "../../outreach/execute-run.ts";
+import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
+import { warnOfNoOptOut } from "../../outreach/run-status.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
-import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
+import { recipientAmong, recipientAnswer, recipientName } from "../../recipients/resolve-recipient.ts";
 import { isoTime, within } from "../../platform/clock.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { withHeaders } from "../server/answer.ts";
 import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form-routes.ts";
 import { problems, startedOrNothing } from "../server/problem.ts";
-import { count, id, text, time } from "../../platform/common-schemas.ts";
-import { EITHER } from "../../platform/counts-and-lists.ts";
+import { count, id, named, text, time } from "../../platform/common-schemas.ts";
+import { countInWords, EITHER } from "../../platform/counts-and-lists.ts";
 
-/** The longest a caller may wait for a run (spec: N ≤ 300). */
+/** Most seconds that a caller may wait for a run (spec: N ≤ 300). */
 const WAIT_MAX_S = 300;
 
 const selectionMembers = {
@@ -45,9 +47,42 @@ const selectionMembers = {
 const runBody = objectBody({
   dry_run: Type.Optional(Type.Boolean({ description: "Report what a run would do, and send nothing." })),
   ...selectionMembers,
+  recipients: Type.Optional(
+    Type.Array(recipientName, {
+      minItems: 1,
+      maxItems: RECIPIENTS_MAX,
+      description: "Write to these alone. Without other limits, they join a run in progress, and come next.",
+    }),
+  ),
 });
 
-const started = Type.Object({ run_id: id, dry_run: Type.Boolean(), status: Type.Literal("started") });
+const expectedRecipient = named(
+  "ExpectedRecipient",
+  Type.Object({
+    recipient: recipientAnswer,
+    expected: Type.Union([Type.Literal("message"), Type.Literal("no_message")]),
+    reason: Type.Optional(Type.Union([...skipReason.anyOf, ...notReachedReason.anyOf])),
+    detail: Type.Optional(text("consent_at and consent_source are missing")),
+  }),
+);
+
+const requestedMembers = {
+  joined: Type.Optional(
+    Type.Boolean({ description: "True if the recipients joined a run in progress. Only with `recipients`." }),
+  ),
+  recipients: Type.Optional(
+    Type.Array(expectedRecipient, {
+      description: "What will happen, by the log when the request came. X may still refuse. Only with `recipients`.",
+    }),
+  ),
+};
+
+const started = Type.Object({
+  run_id: id,
+  dry_run: Type.Boolean(),
+  status: Type.Literal("started"),
+  ...requestedMembers,
+});
 
 const preview = Type.Object({
   estimate: usage,
@@ -61,6 +96,9 @@ const preview = Type.Object({
         Type.String({ description: "What is missing.", examples: ["consent_at and consent_source are missing"] }),
       ),
     }),
+  ),
+  notes: Type.Array(
+    Type.String({ description: "What the operator should mend first, such as a message without a way to opt out." }),
   ),
 });
 
@@ -79,7 +117,10 @@ const finished = Type.Object({
   finished_at: time,
   usage,
   ...Type.Partial(preview).properties,
+  ...requestedMembers,
 });
+
+type Finished = Static<typeof finished>;
 
 const QUOTA_HEADERS = ["ratelimit", "ratelimit-policy"];
 
@@ -88,83 +129,133 @@ const RUN_FORMS: readonly Form[] = [
     id: "dryRunByForm",
     path: "/console/run/dry",
     body: (fields) => ({ dry_run: true, ...readSelection(fields) }),
-    page: dryRunPage,
+    location: ({ run_id }: Finished) => `/runs/dry/${run_id}`,
+    description: "Records a dry run, and redirects to its page.",
   },
   // Does not wait for the run's end: the overview shows its progress.
   { path: "/console/run/start", body: readSelection, notice: () => "The run has started." },
+  {
+    id: "writeToRecipientByForm",
+    path: "/console/run/recipient",
+    body: ({ recipient }) => ({ recipients: [recipient] }),
+    notice: (answer: Static<typeof started>) => sayRequested(answer),
+    description: "Starts a run for one recipient, or has them join the run in progress.",
+  },
 ];
 
-/** Returns the selection that the form makes. Empty fields are left out. */
+function sayRequested({ joined, recipients: [one] = [] }: Static<typeof started>): string {
+  if (one?.reason !== undefined) return `The run will not write to them: ${one.reason.replaceAll("_", " ")}.`;
+  return joined === true ? "They come next in the run in progress." : "A run for them has started.";
+}
+
+/** Converts the fields of the console's form to the selection of a run; empty fields are left out. */
 function readSelection(fields: Fields) {
   const { limit = "" } = fields;
   return { ...leaveOutEmpty(fields), ...(/^\d+$/.test(limit) && { limit: Number(limit) }) };
 }
 
-export function runEndpoints(deps: AppDeps) {
-  const { eventLog, projector, idempotency, quota } = deps;
-  return feature("runs", "/social").post(
-    "/run",
-    ({ body, call, status }) => {
-      // Only a dry run's answer names recipients, also when its key repeats it.
-      if (body.dry_run !== true) call.disclosed = "nothing";
-      return idempotency.once(
-        call,
-        body,
-        async (key) => {
-          const { runner } = deps;
-          if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
-          const { dry_run: dryRun = false, ...selection } = body;
-          rejectUnknown(selection, deps);
-          const request = { dryRun, selection, metadata: call.metadata, ...(key === undefined ? {} : { key }) };
-          // Without the key store, a run would fail at the first event that names a recipient.
-          const triggering = deps.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
-          const { run_id, done } = startedOrThrow(await startedOrNothing(triggering), deps);
-          const waitS = dryRun ? undefined : parseWait(call.request.headers.get("prefer"));
-          const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
-          const report = dryRun ? await done : waitS ? await within(waitS * 1000, done) : undefined;
-          if (report !== undefined) return withHeaders(status(200, shown(report, dryRun, selection)), headers);
-          // A dry run always waits. Without a report it failed, and the failure is logged.
-          if (dryRun) throw problems.internal();
-          return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const }), headers);
-        },
-        {
-          isExclusive: true,
-          async isOver(kept) {
-            const { run_id } = JSON.parse(kept.body) as { run_id: string };
-            return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
-          },
-        },
-      );
-    },
-    route("startRun", "outreach", ["strict", "run"], {
-      body: runBody,
-      response: {
-        200: reply("The run has ended.", finished, QUOTA_HEADERS),
-        202: reply("The run has started.", started, QUOTA_HEADERS),
+export function runEndpoints(context: HttpContext) {
+  const { eventLog, projector, idempotency, quota } = context;
+  return feature("runs", "/social")
+    .post(
+      "/lookup",
+      async ({ call, status }) => {
+        const { runner } = context;
+        if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
+        const begun = await startedOrNothing(runner.lookUp(call.metadata));
+        if (begun === "running") throw problems.running(projector.state("run").current?.run_id);
+        return status(202, { status: "started" as const, ...begun });
       },
-      summary: "Starts a run of the outreach agent.",
-      description:
-        "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. A dry run sends nothing, and lists the recipients a run would write to now.",
-      requestHeaders: ["Idempotency-Key", "Prefer"],
-      personalRead: "preview",
-      problems: [
-        "notAuthorized",
-        "running",
-        "dailyLimit",
-        "windowClosed",
-        "unusableSelection",
-        "noTemplate",
-        "clockSkewed",
-      ],
-      isSlow: true,
-      limit: { name: "dm-day", allowance: () => quotaAllowance(quota, deps.clock()) },
-      form: RUN_FORMS,
-    }),
-  );
+      route("lookUpMessages", "outreach", ["token", "run"], {
+        body: objectBody({}),
+        response: { 202: reply("Started.", Type.Object({ status: Type.Literal("started"), in_doubt: count })) },
+        summary: "Looks up the messages in doubt at X.",
+        description:
+          "Reads each conversation twice, IN_DOUBT_SETTLE_SECONDS apart, before a message counts as not delivered. Sends nothing. The result is an event, `MessagesLookedUp`, in the caller's name. A run in progress settles them itself.",
+        personalRead: false,
+        problems: ["notAuthorized", "running"],
+        form: {
+          path: "/console/outreach/lookup",
+          notice: ({ in_doubt }: { readonly in_doubt: number }) =>
+            in_doubt === 0
+              ? "Nothing is in doubt. A run whose process died is closed."
+              : `${countInWords(in_doubt, "message is", "messages are")} being looked up.`,
+        },
+      }),
+    )
+    .post(
+      "/run",
+      ({ body, call, status }) => {
+        // Also if the answer is repeated under its key. All other answers name no recipient.
+        if (body.recipients !== undefined) call.disclosed = { records: body.recipients.length };
+        else if (body.dry_run !== true) call.disclosed = "nothing";
+        return idempotency.once(
+          call,
+          body,
+          async (key) => {
+            const { runner } = context;
+            if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
+            const { dry_run: dryRun = false, recipients: names, ...selection } = body;
+            rejectUnknown(selection, context);
+            const recipients = names?.map((name) => recipientAmong(projector.state("contacts"), name));
+            const request = { dryRun, selection, metadata: call.metadata, ...omitUndefined({ recipients, key }) };
+            // Without the key store, a run would fail at the first event that names a recipient.
+            const triggering = context.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
+            const { run_id, done, expected } = startedOrThrow(await startedOrNothing(triggering), context);
+            const joined = done === undefined;
+            const more = expected === undefined ? {} : { joined, recipients: expected };
+            // A run that others started too is not waited for: it may be on another instance.
+            const waitS = dryRun || joined ? undefined : parseWait(call.request.headers.get("prefer"));
+            const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
+            const report = dryRun ? await done : waitS ? await within(waitS * 1000, done!) : undefined;
+            if (report !== undefined) {
+              return withHeaders(status(200, { ...shown(report, dryRun, selection, context), ...more }), headers);
+            }
+            // A dry run always waits. Without a report it failed, and the failure is logged.
+            if (dryRun) throw problems.internal();
+            return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const, ...more }), headers);
+          },
+          {
+            isExclusive: true,
+            async isOver(kept) {
+              const { run_id } = JSON.parse(kept.body) as { run_id: string };
+              return (await findTransientEnd(eventLog.store, run_id)) !== undefined;
+            },
+          },
+        );
+      },
+      route("startRun", "outreach", ["strict", "run"], {
+        body: runBody,
+        response: {
+          200: reply("The run has ended.", finished, QUOTA_HEADERS),
+          202: reply("The run has started, or the recipients joined the run in progress.", started, QUOTA_HEADERS),
+        },
+        summary: "Starts a run of the outreach agent.",
+        description:
+          "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. `recipients` names those to write to: while a run is in progress they join it, come next and are judged by its limits, unless the request has limits of its own. Each gets an outcome in the log. A dry run sends nothing, and lists the recipients a run would write to now.",
+        requestHeaders: ["Idempotency-Key", "Prefer"],
+        personalRead: "preview",
+        problems: [
+          "notAuthorized",
+          "running",
+          "dailyLimit",
+          "windowClosed",
+          "unusableSelection",
+          "noTemplate",
+          "clockSkewed",
+        ],
+        isSlow: true,
+        limit: { name: "dm-day", allowance: () => quotaAllowance(quota, context.clock()) },
+        form: RUN_FORMS,
+      }),
+    );
 }
 
-/** Throws the problem 503 without a template, and 422 for a variant or a source that is not configured. */
-function rejectUnknown({ variant, source }: RunSelection, { config: { outreach } }: AppDeps): void {
+/**
+ * Throws the problem 503 if no message template is configured, and 422 if the run is limited to a variant or a source
+ * that is not configured.
+ */
+function rejectUnknown({ variant, source }: RunSelection, { config: { outreach } }: HttpContext): void {
   const { template, sources } = outreach;
   if (template === undefined) throw problems.noTemplate();
   const labels = template.variants.map(({ label }) => label);
@@ -179,10 +270,13 @@ function rejectUnknown({ variant, source }: RunSelection, { config: { outreach }
   }
 }
 
-function startedOrThrow(triggered: Triggered, { quota, clock }: AppDeps): Extract<Triggered, { kind: "started" }> {
+/** Returns the run that started or that recipients joined, without `done` if they joined it. Throws the refusal. */
+function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
   switch (triggered.kind) {
     case "started":
       return triggered;
+    case "joined":
+      return { ...triggered, done: undefined };
     case "running":
       throw problems.running(triggered.run_id);
     case "not_authorized":
@@ -204,10 +298,17 @@ function parseWait(prefer: string | null): number | undefined {
   return seconds === undefined ? undefined : Math.min(Number(seconds), WAIT_MAX_S);
 }
 
-/** Converts a report to the answer: the findings of a dry run become members like all others. */
-function shown({ run_id, preview: found, ...report }: RunReport, dryRun: boolean, selection: RunSelection) {
+/** Converts a run's report to the answer. The findings of a dry run become members like all others. */
+function shown(
+  { run_id, preview: found, ...report }: RunReport,
+  dryRun: boolean,
+  selection: RunSelection,
+  { config: { outreach } }: HttpContext,
+) {
   const ended = { run_id, dry_run: dryRun, status: "finished" as const, ...selection, ...report };
   if (found === undefined) return ended;
   const { estimate, variants, would_send, would_skip } = found;
-  return { ...ended, estimate, variants, would_send, would_skip };
+  const warning = warnOfNoOptOut(outreach);
+  const notes = warning === undefined ? {} : { notes: [warning] };
+  return { ...ended, estimate, variants, would_send, would_skip, ...notes };
 }

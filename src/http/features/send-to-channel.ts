@@ -5,16 +5,16 @@ import type { Settlement } from "../../delivery/settlement.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/ask-network.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
-import { formatDuration } from "../../platform/format-duration.ts";
+import { formatDuration } from "../../platform/counts-and-lists.ts";
 import { status } from "elysia";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/event-intake.ts";
 import { TEXT, id, named, oneOf, orNull, text } from "../../platform/common-schemas.ts";
 
-/** How long a caller waits for the network's answer. */
+/** How long a caller of a direct send waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
 
 const WAITS = `Waits ${formatDuration(DELIVERY_WAIT_MS / 1_000)} for the network's answer. If it is not delivered by then, retries continue in the background.`;
@@ -28,13 +28,13 @@ const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] a
 
 const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };
 
-/** Each level, followed by the words that are accepted for it. */
+/** Accepted values of a notification's level: each level, followed by the words that mean the same. */
 const LEVELS = level.anyOf.flatMap(({ const: name }) => [
   name,
   ...Object.keys(SYNONYMS).filter((word) => SYNONYMS[word] === name),
 ]);
 
-/** Returns a pattern for a word in any case: patterns of JSON Schema have no flags. */
+/** Returns a regular expression that matches a word in any case; patterns of JSON Schema have no flag for that. */
 const inAnyCase = (word: string): string => word.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
 const notification = objectBody({
@@ -58,13 +58,13 @@ const result = named(
 );
 export type TestResult = Static<typeof result>;
 
-/** The results of the requested channels, by name; `webhook-NAME` for a webhook with a name. */
+/** Schema of the results by channel; `webhook-NAME` stands for a webhook with a name. */
 const results = Type.Object(Object.fromEntries(CHANNELS.map((name) => [name, Type.Optional(result)])), {
   additionalProperties: result,
 });
 
-export function directSendEndpoints(deps: AppDeps) {
-  const { delivery, eventIntake, idempotency } = deps;
+export function directSendEndpoints(context: HttpContext) {
+  const { delivery, eventIntake, idempotency } = context;
   return feature("direct-sends", "/api")
     .post(
       "/notify",
@@ -73,7 +73,7 @@ export function directSendEndpoints(deps: AppDeps) {
           const { message: text, service = "unknown", level: given = "info" } = body;
           const word = given.toLowerCase();
           const data = { message: text, service, level: SYNONYMS[word] ?? (word as Level) };
-          return send(deps, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
+          return send(context, "chat", { type: "NotificationRequested", data }, { metadata: call.metadata, key });
         }),
       route("notify", "tracking", ["strict", "notify"], {
         body: notification,
@@ -89,7 +89,7 @@ export function directSendEndpoints(deps: AppDeps) {
       ({ body, call }) =>
         idempotency.once(call, body, (key) => {
           const newEvent: NewEvent = { type: "MessageRequested", data: { text: body.text } };
-          return send(deps, "messaging", newEvent, { metadata: call.metadata, key });
+          return send(context, "messaging", newEvent, { metadata: call.metadata, key });
         }),
       route("sendMessage", "tracking", ["token", "notify"], {
         body: message,
@@ -127,7 +127,7 @@ export function directSendEndpoints(deps: AppDeps) {
     );
 }
 
-async function send({ delivery, eventIntake }: AppDeps, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
+async function send({ delivery, eventIntake }: HttpContext, channel: ChannelName, newEvent: NewEvent, by: AppendedBy) {
   if (!delivery.configured.includes(channel)) throw problems.notConfigured(channel);
   const { first, ids } = await eventIntake.append([newEvent], by);
   const settlement = await orPending(delivery.settled(channel, first, DELIVERY_WAIT_MS));
@@ -152,7 +152,7 @@ function saysTested({ results }: { readonly results: Readonly<Record<string, Tes
   return { text: `${tested}.`, isFault };
 }
 
-/** Characters of a network's answer that a notice shows. */
+/** Most characters of a network's answer that the console's notice shows. */
 const DETAIL_SHOWN = 150;
 
 function formatResult({ status, latency_ms, detail }: TestResult): string {
@@ -168,7 +168,10 @@ function testResult(settlement: Settlement | undefined): TestResult {
   return { ok: false, status: status === "skipped" ? "failed" : status, latency_ms: latencyMs, detail };
 }
 
-/** Returns undefined if the log closes mid-wait: the event stays recorded, and the next start resumes it. */
+/**
+ * Returns the result of a direct send; undefined if the log closes mid-wait. The event then stays recorded, and the
+ * next start resumes it.
+ */
 async function orPending(settled: Promise<Settlement | undefined>): Promise<Settlement | undefined> {
   try {
     return await settled;

@@ -1,6 +1,6 @@
-import { Type } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import { suppressionsReportPage } from "../../console/pages/import.tsx";
-import { formatDuration } from "../../platform/format-duration.ts";
+import { formatDuration } from "../../platform/counts-and-lists.ts";
 import {
   exportSuppressions,
   SUPPRESSIONS_FORMATS,
@@ -11,7 +11,7 @@ import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
 import { nameHashKey } from "../../recipients/suppress.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, textReply, type Form } from "../server/endpoint.ts";
 import { choiceIn } from "../server/query.ts";
@@ -19,6 +19,7 @@ import { sendFile } from "../streams/file-stream.ts";
 import { closed, count, named } from "../../platform/common-schemas.ts";
 import {
   cell,
+  describeNotes,
   listFormats,
   listQuery,
   listUpload,
@@ -43,7 +44,7 @@ const row = named(
     {
       ...nameColumns,
       hash: Type.Optional(
-        Type.String({ description: "As an export writes it, of a log with the same key. It names no recipient." }),
+        Type.String({ description: "From an export of a log with the same key. It names no recipient." }),
       ),
       reason: Type.Optional(cell),
       suppressed_at: Type.Optional(
@@ -63,28 +64,28 @@ const FORMATS = listFormats("suppression", row, {
   json: '{"username":"sara_sells","reason":"opt_out"}',
 });
 
-/** The import by a browser's form, as for recipients. */
+/** Console form that imports a suppression list from a file, as the form for recipients does. */
 const IMPORT_FORM: Form = {
   path: "/console/suppressions",
   description: "Answers with a page that lists refused rows; an unreadable file redirects back.",
   ...listUpload(SENT_SUPPRESSIONS_BYTES_MAX),
-  page: suppressionsReportPage,
+  page: (report: Static<typeof importReport>) => suppressionsReportPage(describeNotes(report)),
 };
 
-/** The media type and the file name of each format. */
+/** Media type and file name of an exported suppression list, by its format. */
 const FILES: Readonly<Record<SuppressionsFormat, { readonly type: string; readonly name: string }>> = {
   csv: { type: "text/csv; charset=utf-8", name: "reachlog-suppressions.csv" },
   jsonl: { type: "application/x-ndjson", name: "reachlog-suppressions.jsonl" },
 };
 
-export function suppressionEndpoints(deps: AppDeps) {
+export function suppressionEndpoints(context: HttpContext) {
   return feature("suppressions", "/social")
     .post(
       "/suppressions",
       async ({ request, body, call: { metadata } }) => {
-        const hashed = { hashKey: nameHashKey(deps.hashesOf) };
-        const { taken, added, refused, notes } = await takeList(deps, { request, body }, hashed, (rows, options) =>
-          importSuppressions(deps, rows, metadata, options),
+        const hashed = { hashKey: nameHashKey(context.hashesOf) };
+        const { taken, added, refused, notes } = await takeList(context, { request, body }, hashed, (rows, options) =>
+          importSuppressions(context, rows, metadata, options),
         );
         return { added, repeated: taken - added, ...toRefused(refused), ...toNoted(notes) };
       },
@@ -94,7 +95,7 @@ export function suppressionEndpoints(deps: AppDeps) {
         summary: "Suppresses the recipients of a list for good.",
         description:
           "Columns, as on the command line: `id`, `username` (or `handle`), `hash`, `reason`, `suppressed_at`. A row has at least one of the first three. " +
-          `\`reason\` is \`by_hand\`, \`opt_out\`, or a text of the list's own of up to ${REASON_CHARS_MAX} characters. ` +
+          `\`reason\` is \`by_hand\`, \`opt_out\`, \`opt_out_page\`, or any text of up to ${REASON_CHARS_MAX} characters. ` +
           "Unusable rows are refused one by one, and the others are imported. From the answer on, no run writes to any of them. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
@@ -110,12 +111,12 @@ export function suppressionEndpoints(deps: AppDeps) {
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
         // A mistyped value must not disclose names.
         const isHashed = choiceIn(searchParams, "hashed", ["true", "false"], "false") === "true";
-        const { encryptedLog, projector, hashesOf } = deps;
+        const { encryptedLog, projector, hashesOf } = context;
         const open = () => {
           const [contacts, to] = [projector.state("contacts"), projector.position];
           return exportSuppressions(encryptedLog, { contacts, to, hashesOf, format, isHashed });
         };
-        return sendFile(deps, call, { ...FILES[format], open });
+        return sendFile(context, call, { ...FILES[format], open });
       },
       route("exportSuppressions", "outreach", ["session", "read"], {
         response: {
@@ -131,7 +132,7 @@ export function suppressionEndpoints(deps: AppDeps) {
           "An incomplete answer is cut off, not closed. Needs a token or a console session once a token is configured, and is cut off when that is revoked.",
         query: {
           format: "`csv` (the default) or `jsonl` (JSON Lines).",
-          hashed: "`true`: all as hashes, which name no recipient; a list's own reason texts stay. Default: `false`.",
+          hashed: "`true`: all as hashes, which name no recipient; reason texts of lists stay. Default: `false`.",
         },
         problems: ["invalid", "tooManyStreams"],
         personalRead: "suppressions",

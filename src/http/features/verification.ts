@@ -1,12 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find-event.ts";
 import { findLast } from "../../log/event-log.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { attachment, whole } from "../server/answer.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { count, oneOf, orNull, text, time } from "../../platform/common-schemas.ts";
+import { proveEvent, signHeadNow } from "../../log/signed-heads.ts";
 
 const position = count;
 
@@ -25,7 +26,7 @@ const last = Type.Object({
   broken_position: Type.Optional(position),
 });
 
-export function verificationEndpoints({ eventLog, projector, verifier, signHead, proveEvent }: AppDeps) {
+export function verificationEndpoints({ clock, encryptedLog, eventLog, projector, verifier }: HttpContext) {
   return feature("verification", "/api/audit")
     .post(
       "/verify",
@@ -74,7 +75,7 @@ export function verificationEndpoints({ eventLog, projector, verifier, signHead,
     .get(
       "/head",
       async () => {
-        const signed = await signHead();
+        const signed = await signHeadNow(eventLog.store, encryptedLog.checkpoints, clock);
         if ("loss" in signed) throw problems.contradicted();
         return download("reachlog-head.txt", signed.note);
       },
@@ -98,7 +99,7 @@ export function verificationEndpoints({ eventLog, projector, verifier, signHead,
           throw problems.invalid([{ path: "event", message: "Expected the id or position of an event" }]);
         const event = await (EVENT_ID.test(name) ? findEventNear(reading, name.toLowerCase()) : findAt(reading, name));
         if (event === undefined) throw problems.notFound();
-        const proved = await proveEvent(event.position);
+        const proved = await proveEvent(eventLog.store, encryptedLog.checkpoints, clock, event.position);
         if ("loss" in proved) throw problems.contradicted();
         return download(`event-${event.position}.tlog-proof`, proved.proof);
       },

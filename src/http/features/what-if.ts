@@ -1,14 +1,15 @@
 import { Type } from "@sinclair/typebox";
-import { parseOtherRules, parseRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
+import { parseOtherRules, WHAT_IF_RULES, type OtherRules, type WhatIfRule } from "../../config/what-if.ts";
 import { whatIfFormPage, whatIfReportPage } from "../../console/pages/what-if.tsx";
 import { answerWhatIf } from "../../outreach/what-if/answer.ts";
-import { whatIfReport } from "../../outreach/what-if/report.ts";
+import { describeReport, whatIfReport, type WhatIfReport } from "../../outreach/what-if/report.ts";
 import { createSlot } from "../access/load-shedding.ts";
-import { feature, type AppDeps } from "../deps.ts";
+import { feature, type HttpContext } from "../context.ts";
 import { jsonBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";
 import { closed } from "../../platform/common-schemas.ts";
+import { usageError } from "../../platform/service-error.ts";
 import { parseGiven } from "../server/query.ts";
 
 const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
@@ -27,7 +28,7 @@ const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
 
 const VALUES = [Type.String(), Type.Number(), Type.Boolean(), Type.Null()];
 
-/** The values are validated as those of settings are. */
+/** Request body of a comparison: rules by name. Their values are validated as those of settings are. */
 const rulesBody = jsonBody(
   Type.Object(
     Object.fromEntries(
@@ -37,27 +38,27 @@ const rulesBody = jsonBody(
   ),
 );
 
-/** The source that errors name. */
+/** The place that error messages about a rule of the comparison name. */
 const SOURCE = "the rules";
 
 const BUSY = "Another comparison is in progress. Nothing was recorded of this one: send it again in a few seconds.";
 
-export function whatIfEndpoints(deps: AppDeps) {
-  const { encryptedLog: log, hashesOf, clock, stopping } = deps;
+export function whatIfEndpoints(context: HttpContext) {
+  const { encryptedLog: log, hashesOf, clock, stopping } = context;
   // Each comparison holds all recipients twice.
   const comparisons = createSlot(BUSY);
   const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
-    parseOtherRules(given, SOURCE, deps.config.outreachWith);
+    parseOtherRules(given, SOURCE, context.config.outreachWith);
   const form: Form = {
     path: "/console/what-if",
     description: "Answers with the page that shows the comparison, or what is wrong with the rules.",
-    body: ({ rules = "" }) =>
+    body: (fields) =>
       refusing(() => {
-        const given = parseRules(rules, SOURCE);
+        const given = readFields(fields);
         parse(given);
         return given;
       }),
-    page: whatIfReportPage,
+    page: (report: WhatIfReport, fields) => whatIfReportPage(describeReport(report), fields),
     refused: whatIfFormPage,
     pageDescription: "The comparison.",
   };
@@ -67,7 +68,7 @@ export function whatIfEndpoints(deps: AppDeps) {
     async ({ request, body, call }) => {
       const rules = refusing(() => parse(body));
       const signal = AbortSignal.any([stopping, request.signal]);
-      const asked = { log, hashesOf, today: deps.config.outreach, clock, metadata: call.metadata, signal };
+      const asked = { log, hashesOf, today: context.config.outreach, clock, metadata: call.metadata, signal };
       const found = await appendedOrNothing(comparisons.take(() => answerWhatIf(rules, asked)));
       if (found === undefined) throw problems.logUnavailable(true);
       return found;
@@ -86,9 +87,22 @@ export function whatIfEndpoints(deps: AppDeps) {
   );
 }
 
+/** Reads the rules in the fields of a form: an empty field is no rule, and `none` unsets a setting. */
+function readFields(fields: Readonly<Record<string, string>>): Readonly<Record<string, string | null>> {
+  const given = WHAT_IF_RULES.flatMap((name) => {
+    const value = fields[name]?.trim() ?? "";
+    return value === "" ? [] : [[name, value === UNSET && name !== "BOT_RULE" ? null : value] as const];
+  });
+  if (given.length === 0) throw usageError(`${SOURCE}: none differs. Fill in at least one`);
+  return Object.fromEntries(given);
+}
+
+/** Word in a field that unsets a setting. For `BOT_RULE` it is a value. */
+const UNSET = "none";
+
 /**
- * Throws the problem 422 for invalid rules. A program gets their names; the form shows the rules again with the full
- * message.
+ * Runs a parser of rules, and throws the problem 422 if they are invalid. A program gets the names of the rules; the
+ * form shows them again with the full message.
  */
 function refusing<Result>(parse: () => Result): Result {
   return parseGiven(parse, (message) => {

@@ -1,17 +1,25 @@
 import { ElysiaCustomStatusResponse } from "elysia";
 
-/** An answer to a request. Not a Response: taking one apart to add headers costs as much as the rest of a request. */
+/** An object with request headers, for functions that read nothing else of a request. */
+export interface WithHeaders {
+  readonly headers: Headers;
+}
+
+/**
+ * A response as the service makes it. Elysia gets a `Response` only at the end: taking one apart to add headers costs
+ * as much as the rest of a request.
+ */
 export interface HttpResponse<Status extends number = number> {
   readonly status: Status;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The body, encoded as `content-encoding` says. */
+  /** The body in bytes, encoded as the header `content-encoding` says; sent in place of `body`. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
-  /** Sent in place of `body`; may never end by itself. */
+  /** The body as a stream, sent in place of `body`; it may never end by itself. */
   readonly stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** Shared by most answers: app.ts compares identity to see that there are no other headers. */
+/** Headers of most answers. app.ts compares the object's identity to see that an answer has no other headers. */
 export const JSON_HEADERS: HttpResponse["headers"] = {
   "content-type": "application/json",
   "cache-control": "no-store",
@@ -65,7 +73,10 @@ export function attachment(type: string, file: string) {
 
 const WHOLE = Symbol("answer");
 
-/** Wraps an answer that is more than a JSON value, for a handler to return. Its clients see a `Body`. */
+/**
+ * Wraps a complete HTTP response so that a handler can return it. For typed clients, the answer's value has the type
+ * `Body`.
+ */
 export function whole<Status extends number, Body = string>(
   answer: HttpResponse<Status>,
   value?: Body,
@@ -80,13 +91,15 @@ export function withHeaders<Status extends number, Body>(
   return whole(json(code, response, headers), response);
 }
 
-/** Converts what a handler returned to an answer. `status` applies to a bare value. */
+/**
+ * Converts what a handler returned to a complete response. `status` applies if the handler returned only a JSON value.
+ */
 export function toHttpResponse(returned: unknown, status = 200): HttpResponse {
   if (returned instanceof ElysiaCustomStatusResponse) return toHttpResponse(returned.response, Number(returned.code));
   return (returned as { readonly [WHOLE]?: HttpResponse } | null)?.[WHOLE] ?? json(status, returned);
 }
 
-/** Returns the JSON value that a handler returned bare, with a status, or with headers. */
+/** Returns the JSON value that a handler returned, whether alone, with a status, or with headers. */
 export function toValue(returned: unknown): unknown {
   if (returned instanceof ElysiaCustomStatusResponse) return returned.response;
   const wrapped = returned as { readonly [WHOLE]?: HttpResponse; readonly value?: unknown };

@@ -2,25 +2,28 @@ import { type Static, type TSchema, Type, type TObject, type TProperties } from 
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { Problem, problems } from "./problem.ts";
 
-/** The largest valid body, a tracking event with every field full of escapes, stays below this. */
+/**
+ * Most bytes of a JSON body. The largest valid body, a tracking event with every field full of escapes, stays below
+ * this.
+ */
 export const BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * A route's `body`: how callers see it, and how the service reads it. Elysia reads and checks nothing (`parse:
- * "none"`), and uses the type alone, as that of a Standard Schema.
+ * A route's `body`: its description for callers, and how the service reads it. Elysia reads and checks nothing (`parse:
+ * "none"`); it uses only the type, as that of a Standard Schema.
  */
 export interface RequestBody<T> extends Typed<T> {
   readonly schema: TSchema;
   readonly type: string;
-  /** Other media types that are accepted, each with the schema of its content. */
+  /** Other media types in which the body is accepted, each with the schema of its content. */
   readonly others?: ReadonlyMap<string, TSchema>;
-  /** Reads a bounded number of bytes. Throws the problem 413, 415, 400 or 422. */
+  /** Reads the body of a request, up to a limit of bytes. Throws the problem 413, 415, 400 or 422. */
   readonly read: (request: Request) => Promise<T>;
-  /** Returns the value with its type. Throws the problem 422 if it does not fit. */
+  /** Returns the body's value with its type. Throws the problem 422 if it does not fit the schema. */
   readonly fit: (value: unknown) => T;
 }
 
-/** A Standard Schema of which only the type counts. */
+/** A Standard Schema that only carries a type for the compiler; it checks nothing. */
 export interface Typed<T> {
   readonly "~standard": {
     readonly version: 1;
@@ -37,24 +40,27 @@ export const UNCHECKED = {
   validate: (value: unknown) => ({ value: value as never }),
 } as const;
 
-/** Accepts JSON. A body of no bytes counts as `{}`. */
+/** Describes a JSON body. A body of no bytes counts as `{}`. */
 export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   return textBody(schema, "application/json", (text) => (text === undefined ? {} : parseJson(text)));
 }
 
-/** Accepts an object of these members and no others: a mistyped `dry_run` must never send. */
+/** Describes a JSON body that is an object of these members and no others: a mistyped `dry_run` must never send. */
 export function objectBody<Members extends TProperties>(members: Members) {
   return jsonBody(closedObject(members));
 }
 
-/** Accepts the post of a page's form, under the same limits. */
+/** Describes the body that a page's form posts, under the limits of a JSON body. */
 export function formBody<Schema extends TSchema>(schema: Schema): RequestBody<Static<Schema>> {
   return textBody(schema, "application/x-www-form-urlencoded", (text) =>
     Object.fromEntries(new URLSearchParams(text ?? "")),
   );
 }
 
-/** `parse` gets the body's text, or undefined if the body has no bytes. Such a body needs no media type. */
+/**
+ * Describes a body of text. `parse` gets the text, or undefined if the body has no bytes; such a body needs no media
+ * type.
+ */
 function textBody<Schema extends TSchema>(
   schema: Schema,
   type: string,
@@ -68,7 +74,7 @@ function textBody<Schema extends TSchema>(
   return { "~standard": UNCHECKED, schema, type, fit, read };
 }
 
-/** Returns a check that throws the problem 422 for a value that does not fit. */
+/** Returns a function that returns a value which fits the schema, and throws the problem 422 for any other. */
 export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
   const check = createCheck(schema);
   return (value) => {
@@ -79,8 +85,8 @@ export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown
 }
 
 /**
- * Applies `use` to the whole body, of at most `bytesMax` bytes. Rejects with the problem 413, or 400 if the body ends
- * too soon. Takes a callback and is not async, because each promise on the way of a click costs something.
+ * Applies `use` to the whole request body, of at most `bytesMax` bytes. Rejects with the problem 413, or 400 if the
+ * body ends too soon. Takes a callback and is not async, since each promise on the way of a click costs time.
  */
 export function readBytes<T>(
   request: Request,
@@ -93,12 +99,15 @@ export function readBytes<T>(
   return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
 }
 
-/** Converts an incomplete body to the problem 400: a caller that hangs up in the middle is no fault of ours. */
+/**
+ * Converts the fault of an incomplete body to the problem 400: a caller that hangs up in the middle is no fault of
+ * ours.
+ */
 function refuseUnread(fault: unknown): never {
   throw fault instanceof Problem ? fault : problems.malformed("The body is incomplete.");
 }
 
-/** Reads a body without a length, and counts the bytes as they arrive. */
+/** Reads a body that declares no length, and counts its bytes as they arrive. */
 async function readCounted(body: ReadableStream<Uint8Array> | null, bytesMax: number) {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
@@ -127,17 +136,20 @@ function readText(headers: Headers, bytes: Uint8Array, { type, inUtf8 }: TakenTy
 }
 
 /**
- * Refuses a compressed body: nothing is decompressed here, and its bytes would be refused as broken. `wanted` names the
- * accepted types.
+ * Throws the problem 415 for a compressed body: nothing is decompressed here, and its bytes would be refused as broken.
+ * `wanted` names the accepted types.
  */
 function refusePacked(headers: Headers, wanted: string): void {
   if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType(wanted);
 }
 
-/** Fatal, because replacing a broken byte would silently alter what the audit log says. */
+/** Decoder of bodies that throws for invalid UTF-8. Replacing a broken byte would silently alter what the log says. */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** All valid bodies are flat. Checking a tower of brackets would cost seconds, only to refuse it. */
+/**
+ * Most levels of nested objects and arrays in a body. All valid bodies are flat; checking thousands of nested brackets
+ * would cost seconds, only to refuse them.
+ */
 const LEVELS_MAX = 16;
 
 const QUOTE = 0x22;
@@ -164,7 +176,7 @@ export function parseJson(text: string): unknown {
   return value;
 }
 
-/** True if nothing opens after the outermost bracket, not even in a string, as in nearly every valid body. */
+/** True if the JSON text has no bracket after the first one, not even in a string, as in nearly every valid body. */
 function isFlat(text: string): boolean {
   return text.indexOf("{", 1) === -1 && text.indexOf("[", 1) === -1;
 }
@@ -198,7 +210,7 @@ function isEscaped(text: string, at: number): boolean {
   return slashes % 2 === 1;
 }
 
-/** Counts the members that the parser kept: of several with one name, it keeps the last. */
+/** Counts the members of a parsed JSON value. Of several members with one name, the parser keeps the last. */
 function countMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inner = Object.values(value);
@@ -207,8 +219,8 @@ function countMembers(value: unknown): number {
 }
 
 /**
- * True if all texts can be stored unchanged. Databases end a text at a NUL, and UTF-8 has no bytes for half of a
- * surrogate pair.
+ * True if all texts in a JSON value can be stored unchanged. Databases end a text at a NUL, and UTF-8 has no bytes for
+ * half of a surrogate pair.
  */
 function isStorable(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
@@ -216,7 +228,7 @@ function isStorable(value: unknown): boolean {
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
 }
 
-/** The fields of a form, by name. Boxes that are not ticked are absent. */
+/** The fields of a posted form, by name. Boxes that are not ticked are absent. */
 export type Fields = Readonly<Record<string, string>>;
 
 /** A form that was sent with a file: its fields, and the file with its name. */
@@ -225,15 +237,15 @@ export interface SentForm {
   readonly file: SentFile;
 }
 
-/** A file as it was sent. `kind` tells its format, by its media type or its name. */
+/** A file as it was sent. `kind` is its format, read from its media type or its name. */
 export interface SentFile<Kind = string> {
   readonly bytes: Uint8Array;
   readonly kind: Kind;
 }
 
 /**
- * Accepts a file, as `curl --data-binary` sends it, and does not check its content. `kinds` maps each accepted media
- * type to its kind, and to a schema of the simplest content for the API document.
+ * Describes a body that is a file, as `curl --data-binary` sends it, without a check of its content. `kinds` maps each
+ * accepted media type to its kind, and to a schema of the simplest content for the API document.
  */
 export function fileBody<Kind>(
   kinds: ReadonlyMap<string, readonly [Kind, TSchema]>,
@@ -259,7 +271,7 @@ export function fileBody<Kind>(
   };
 }
 
-/** Returns the media type; empty if its parameters name an encoding other than Unicode's. */
+/** Returns the media type of a `Content-Type`; empty if its parameters name an encoding other than Unicode's. */
 function parseMediaType(header: string): string {
   const [type = "", ...parameters] = header.toLowerCase().split(";");
   const charset = parameters.map((one) => /^ *charset="?([^"]*)"? *$/.exec(one)?.[1]).find((one) => one !== undefined);
@@ -268,8 +280,15 @@ function parseMediaType(header: string): string {
 
 const FILE_FIELD = "file";
 
-/** Accepts a form with one file. `fields` describes the other fields, which are texts. */
-export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentForm> {
+/**
+ * Describes the body of a form that uploads one file. `fields` describes the other fields, which are texts; `readKept`
+ * finds the file in them if the form sends none, because the page kept it.
+ */
+export function uploadBody(
+  fields: TObject,
+  bytesMax: number,
+  readKept?: (fields: Fields) => SentFile | undefined,
+): RequestBody<SentForm> {
   const fit = fitting(fields);
   return {
     "~standard": UNCHECKED,
@@ -281,12 +300,14 @@ export function uploadBody(fields: TObject, bytesMax: number): RequestBody<SentF
       refusePacked(request.headers, "multipart/form-data");
       const sent = await readBytes(request, bytesMax, (bytes) => readParts(bytes, type));
       const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
-      const file = sent.get(FILE_FIELD);
-      if (!(file instanceof File)) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);
-      return {
-        fields: fit(Object.fromEntries(texts)) as SentForm["fields"],
-        file: { bytes: await file.bytes(), kind: file.name },
-      };
+      const part = sent.get(FILE_FIELD);
+      const given = fit(Object.fromEntries(texts)) as SentForm["fields"];
+      // A browser sends a field in which no file was chosen as an empty file.
+      const chosen = part instanceof File ? { bytes: await part.bytes(), kind: part.name } : undefined;
+      const kept = chosen === undefined || chosen.bytes.length === 0 ? readKept?.(given) : undefined;
+      const file = kept ?? chosen;
+      if (file === undefined) throw problems.invalid([{ path: `/${FILE_FIELD}`, message: "no file was sent" }]);
+      return { fields: given, file };
     },
     fit: (form) => form as SentForm,
   };

@@ -1,11 +1,14 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import type { HttpResponse } from "./answer.ts";
+import type { HttpResponse, WithHeaders } from "./answer.ts";
 
-/** Below this, compression saves less than its headers cost. */
+/** Fewest bytes of an answer that is compressed: below this, compression saves less than its headers cost. */
 const COMPRESSED_BYTES_MIN = 1_024;
 
-/** Levels: `BEST` for texts that are compressed once (100 ms for a file), `FAST` for those of one request (2 ms). */
+/**
+ * Compression levels: `BEST` for texts that are compressed once (100 ms for a file), `FAST` for texts that are made for
+ * one request (2 ms).
+ */
 const BEST = { br: 11, gzip: 9 } as const;
 const FAST = { br: 4, gzip: 4 } as const;
 
@@ -32,20 +35,23 @@ async function pack(text: string, encoding: Encoding, quality: typeof BEST | typ
 }
 
 /**
- * Compresses an answer as its reader accepts. It must not combine a secret with input that a caller chose: its length
- * would reveal how far the two agree (BREACH).
+ * Compresses an answer with an encoding that the caller accepts. The answer must not combine a secret with input that a
+ * caller chose: its length would reveal how far the two agree (BREACH).
  */
 export function compressed<Status extends number>(
   answer: HttpResponse<Status>,
-  request: Pick<Request, "headers">,
+  request: WithHeaders,
 ): Promise<HttpResponse<Status>> {
   return toEncoded(answer, request, (encoding) => pack(answer.body, encoding, FAST));
 }
 
-/** Like {@link compressed}, for an answer that never changes: each encoding is made once. */
+/**
+ * Compresses an answer that never changes, with an encoding that the caller accepts. Each encoding is made once and
+ * kept.
+ */
 export function createCompressed<Status extends number>(answer: HttpResponse<Status>) {
   const made = new Map<Encoding, Promise<Uint8Array>>();
-  return (request: Pick<Request, "headers">): Promise<HttpResponse<Status>> =>
+  return (request: WithHeaders): Promise<HttpResponse<Status>> =>
     toEncoded(answer, request, (encoding) => {
       const packed = made.get(encoding) ?? pack(answer.body, encoding, BEST);
       made.set(encoding, packed);
@@ -55,7 +61,7 @@ export function createCompressed<Status extends number>(answer: HttpResponse<Sta
 
 async function toEncoded<Status extends number>(
   answer: HttpResponse<Status>,
-  { headers }: Pick<Request, "headers">,
+  { headers }: WithHeaders,
   packed: (encoding: Encoding) => Promise<Uint8Array>,
 ): Promise<HttpResponse<Status>> {
   if (answer.body.length < COMPRESSED_BYTES_MIN) return answer;

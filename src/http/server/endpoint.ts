@@ -9,57 +9,80 @@ import type { EventMetadata } from "../../log/event-log.ts";
 import type { RequestSpan } from "../../tracing/tracing.ts";
 import type { Allowance } from "../access/rate-limit.ts";
 import { UNCHECKED, type Fields, type RequestBody, type SentFile, type SentForm, type Typed } from "./body.ts";
-import type { ProblemName } from "./problem.ts";
+import type { HttpResponse } from "./answer.ts";
+import type { Problem, ProblemName } from "./problem.ts";
 
 /**
- * `open` admits every caller; `strict` too, unless AUTH_POLICY is strict; `token` only callers with a token. `session`
- * also admits signed-in browsers; console pages ask all others for a token. `form` admits signed-in browsers only.
+ * Callers that an endpoint admits: `open` all, `strict` all unless AUTH_POLICY is strict, `token` those with a token,
+ * `session` those and signed-in browsers, `form` signed-in browsers only.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
-/** The protection, with the scope that a token needs. A session always needs `read`; signing out needs no scope. */
+/**
+ * An endpoint's protection, with the scope that a caller's token needs. A session always needs `read`; signing out
+ * needs no scope.
+ */
 export type Access =
   "open" | "form" | readonly ["session", "read"] | readonly ["strict" | "token" | "form", TokenScope];
 
-/** Declares a route apart from its body and answers. Admission and the OpenAPI document are derived from it. */
-export interface Declaration {
-  /** The name by which generated clients call it. */
+/** Descriptions for the API document of the parameters in an endpoint's path, and of the members of its query. */
+export interface PathAndQuery {
+  /** Descriptions of the path's parameters, by name without the colon. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Declaration of an endpoint, apart from its body and answers. The endpoint's admission and its part of the OpenAPI
+ * document are derived from it.
+ */
+export interface Declaration extends PathAndQuery {
+  /** Name of the endpoint's method in generated clients. */
   readonly id: string;
   readonly tag: "outreach" | "tracking" | "service" | "console";
   readonly summary: string;
   readonly description: string;
   readonly protection: Protection;
-  /** The scope of its {@link Access}. */
+  /** Scope that a caller's token needs; see {@link Access}. */
   readonly scope?: TokenScope;
-  /** The personal data that its answers hold; false for none. Every operation of the scope `read` declares it. */
-  readonly personalRead?: ReadResource | false;
-  /** Descriptions of the parameters in its path, by the `name` of each `:name`. */
-  readonly parameters?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string>>;
   /**
-   * Members of a GET's input, with their descriptions. Those that the path names are parameters, the others are the
-   * query.
+   * The kind of personal data that the endpoint's answers hold; false for none. Every endpoint with the scope `read`
+   * declares it.
+   */
+  readonly personalRead?: ReadResource | false;
+  /**
+   * Descriptions of a GET's input, by member. Members that the path names become its parameters, the others the query.
    */
   readonly members?: Readonly<Record<string, string>>;
-  /** Headers that change what is done. With an `Idempotency-Key`, a repeat gets the first answer. */
+  /** Request headers that change what the endpoint does. With an `Idempotency-Key`, a repeat gets the first answer. */
   readonly requestHeaders?: readonly RequestHeader[];
   /**
-   * Its own problems, in addition to those of any request, and those that follow from a body, from POST and from a key.
+   * Problems specific to this endpoint. Those of any request are added, and those that follow from its body, its method
+   * and its headers.
    */
   readonly problems?: readonly ProblemName[];
-  /** Refusals of its operation. */
+  /** Refusals that the endpoint's operation declares, each of which becomes a problem. */
   readonly refusals?: DeclaredRefusals;
-  /** True if the answer may take longer than a connection may be idle. */
+  /** True if the endpoint may take longer to answer than a connection may be idle. */
   readonly isSlow?: true;
-  /** A limit that its answers show: for a refusal, as it was before; for any other answer, as it is afterwards. */
+  /**
+   * A rate limit whose state the endpoint's answers show in headers: a refusal as it was before the request, any other
+   * answer as it is afterwards.
+   */
   readonly limit?: { readonly name: string; readonly allowance: () => Allowance };
-  /** True if it is answered under any load: a supervisor asks it whether to restart the service. */
+  /** True if the endpoint answers under any load. A supervisor decides by it whether to restart the service. */
   readonly exemptFromLoadShedding?: true;
-  /** True if any host name may be used: a cluster and a load balancer know an instance by its address alone. */
+  /**
+   * True if the endpoint accepts any `Host`: a cluster and a load balancer know an instance by its IP address alone.
+   */
   readonly anyHost?: true;
-  /** The console's forms that do the same. */
+  /** True if a page of any site may post to the endpoint: it acts by what its address says, and not by a session. */
+  readonly anyOrigin?: true;
+  /** Makes the page that a browser gets for a problem. Default: a page of the console. */
+  readonly refusalPage?: (problem: Problem, request: Request) => HttpResponse;
+  /** Console forms that perform the same operation as this endpoint. */
   readonly form?: Form | readonly Form[];
-  /** For a form of the console: the id of the API operation that it performs. */
+  /** For an endpoint that is a form of the console: the id of the API operation that it performs. */
   readonly apiOperationId?: string;
 }
 
@@ -69,25 +92,31 @@ export interface Declaration {
  */
 export type Form = {
   readonly path: `/console/${string}`;
-  /** Default: the operation's id, followed by `ByForm`. */
+  /** Endpoint id of the form. Default: the operation's id, followed by `ByForm`. */
   readonly id?: string;
-  /** Default: it redirects back with a notice. */
+  /** Description of the form's answer. Default: it redirects back with a notice. */
   readonly description?: string;
-  /** The body with a file, if more than fields are sent. */
+  /** Body of a form that uploads a file. Default: the form has fields only. */
   readonly upload?: RequestBody<SentForm>;
-  /** Converts the fields to the body of the operation. Default: the fields that are not empty. Throws problems. */
+  /**
+   * Converts the form's fields to the body of the operation. Default: the fields that are not empty. Throws problems.
+   */
   readonly body?: (fields: Fields, file?: SentFile) => unknown;
 } & (
   | {
-      /** Returns a sentence about what was done; a notice if something is wrong. */
+      /** Returns a sentence that tells the operator what was done, or a notice if something is wrong. */
       readonly notice: (value: never, fields: Fields) => string | Notice;
     }
   | {
-      /** Shows the result as a page, for results that are recorded nowhere. */
-      readonly page: (value: never, fields: Fields) => ConsolePage;
-      /** Shows a refusal as a page with its status, if the fields cost a person work. Default: a notice. */
+      /** Returns the address of the page that shows what was recorded, which the form redirects to. */
+      readonly location: (value: never) => `/${string}`;
+    }
+  | {
+      /** Returns a page that shows the operation's result, for results that are recorded nowhere. */
+      readonly page: (value: never, fields: Fields, file: SentFile | undefined) => ConsolePage | Promise<ConsolePage>;
+      /** Returns a page that shows a refusal, for a form whose fields cost a person work. Default: a notice. */
       readonly refused?: (notice: Notice, fields: Fields) => ConsolePage;
-      /** Default: "The result." */
+      /** Description of the page in the API document. Default: "The result." */
       readonly pageDescription?: string;
     }
 );
@@ -96,13 +125,13 @@ export type RequestHeader = "Idempotency-Key" | "Prefer" | "Accept";
 
 type Declared = Omit<Declaration, "id" | "tag" | "protection" | "scope">;
 
-/** Returns a route's `detail`. */
+/** Returns a route's `detail`, the part of Elysia's route options that describes it. */
 export function declare(id: string, tag: Declaration["tag"], access: Access, declared: Declared): DocumentDecoration {
   const [protection, scope] = [access].flat();
   return { id, tag, protection, ...omitUndefined({ scope }), ...declared } as unknown as DocumentDecoration;
 }
 
-/** Returns all that a route declares, as Elysia takes it: its body and its answers, and the rest as its `detail`. */
+/** Returns all that a route declares, as Elysia takes it: its body, its answers, and the rest as its `detail`. */
 export function route<const Replies extends object, Body extends object = never>(
   id: string,
   tag: Declaration["tag"],
@@ -114,23 +143,23 @@ export function route<const Replies extends object, Body extends object = never>
   return (body === undefined ? answered : { ...answered, body }) as typeof answered & WithBody;
 }
 
-/** The answers other than problems, by status. */
+/** An endpoint's answers that are not problems, by status. */
 export type Answers = Readonly<Record<number, Success>>;
 
 export interface Success {
   readonly description: string;
-  /** The schema of a JSON body; absent for any other body, or none. */
+  /** Schema of the answer's JSON body; absent if the body is not JSON, or if there is none. */
   readonly schema?: TSchema;
-  /** The media type of a body that is not JSON. */
+  /** Media type of an answer's body that is not JSON. */
   readonly mediaType?: string;
-  /** Media types that the query or `Accept` can choose instead. */
+  /** Media types that the caller can choose instead, by the query or by `Accept`. */
   readonly otherMediaTypes?: readonly string[];
   readonly headers?: readonly string[];
 }
 
 /**
- * A route's `response`: its type for the handler and for clients, and its part of the document. Elysia checks nothing
- * by it: the compiler ensures that handlers keep the type.
+ * A route's `response`: the type of its answer for handlers and clients, and its description for the API document.
+ * Elysia does not check answers: the compiler ensures that handlers keep the type.
  */
 export interface Reply<Body> extends Success, Typed<Body> {}
 
@@ -153,7 +182,7 @@ export function textReply(description: string, rest: Omit<Success, "description"
   return { description, ...rest, "~standard": UNCHECKED };
 }
 
-/** A route as it is registered, and what it declares. */
+/** A registered route, and what it declares. */
 export interface Endpoint extends Declaration {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -162,8 +191,11 @@ export interface Endpoint extends Declaration {
   readonly body: RequestBody<unknown> | undefined;
 }
 
-/** Returns the endpoints that an app's routes declare, in their order. Throws if a route leaves something out. */
-export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly Endpoint[] {
+/**
+ * Returns the endpoints of an app in the order in which they were registered. Throws if one lacks an obligatory
+ * declaration.
+ */
+export function listEndpoints({ routes }: AnyElysia): readonly Endpoint[] {
   return routes.map(({ method, path, hooks: { detail, body, response } }) => {
     const declared = detail as Declaration | undefined;
     const isWhole = declared?.protection !== undefined && response !== undefined && (method === "POST") === !!body;
@@ -176,8 +208,8 @@ export function listEndpoints({ routes }: Pick<AnyElysia, "routes">): readonly E
   });
 }
 
-/** Separates the members in the path from those in the query. */
-function placeMembers(path: string, { members }: Declaration): Pick<Declaration, "parameters" | "query"> {
+/** Divides the members of a GET's input into parameters of the path and the query. */
+function placeMembers(path: string, { members }: Declaration): PathAndQuery {
   if (members === undefined) return {};
   const inPath = new Set([...path.matchAll(/:(\w+)/g)].map(([, name]) => name));
   const [named = [], others = []] = [true, false].map((isNamed) =>
@@ -187,21 +219,26 @@ function placeMembers(path: string, { members }: Declaration): Pick<Declaration,
   return { ...parameters, query: Object.fromEntries(others) };
 }
 
-/** A request that is being answered. */
-export interface RequestContext {
+/** A request that has arrived, before its caller is known. */
+export interface Arrival {
   readonly request: Request;
   readonly endpoint: Endpoint;
-  /** Names the caller and the request as the cause of its events. */
-  readonly metadata: EventMetadata;
-  /** Domains whose clicks the caller may record; absent for all. */
-  readonly links?: ApiToken["links"] | undefined;
   readonly readAddress: () => string;
-  /** Headers of the answer that are specific to this request. */
+  /** Response headers that are specific to this request. */
   readonly headers: Record<string, string>;
+}
+
+/** A request that is being answered, with its caller known. */
+export interface RequestContext extends Arrival {
+  /** Metadata of events that the request causes; names the caller and the request. */
+  readonly metadata: EventMetadata;
+  /** Domains whose clicks the caller's token may record; absent if it may record all. */
+  readonly links?: ApiToken["links"] | undefined;
   /**
-   * Tells what the answer shows, if its handler knows more than the endpoint declares; `nothing` for no personal data.
+   * The personal data that this answer shows, set by a handler that knows more than the endpoint declares; `nothing`
+   * for none.
    */
   disclosed?: Disclosure | "nothing" | undefined;
-  /** Set once the caller is known. */
+  /** Trace span of the request, set once the caller is known; undefined if nothing is traced. */
   span?: RequestSpan | undefined;
 }

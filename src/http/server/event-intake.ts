@@ -1,20 +1,26 @@
-import { StoreFull, type Appended, type IdempotencyKey } from "eventstore-lite";
+import { isStoreError, type IdempotencyKey } from "eventstore-lite";
 import { classifyError } from "../../log/error-kind.ts";
 import { STREAMS, type EventLog, type EventMetadata, type NewEvent, eventAt } from "../../log/event-log.ts";
 import { errorFields, type Logger } from "../../platform/logger.ts";
 import { BODY_BYTES_MAX } from "./body.ts";
 import { appendFault, keyedAppendFault } from "./problem.ts";
 
-/** The request that an event comes from. `key` is undefined without an `Idempotency-Key`. */
+/** Metadata of the request that appends an event, and its key. `key` is undefined without an `Idempotency-Key`. */
 export interface AppendedBy {
   readonly metadata: EventMetadata;
   readonly key: IdempotencyKey | undefined;
 }
 
-/** The first position and the ids of appended events. */
-export type Recorded = Pick<Awaited<ReturnType<EventLog["append"]>>, "first" | "ids">;
+/** Positions and ids of appended events: `first` is the position of the first one. */
+export interface Recorded {
+  readonly first: number;
+  readonly ids: readonly string[];
+}
 
-/** A write that leaves no event behind, as large as the largest body: a smaller one may still fit into a gap. */
+/**
+ * A write that tests if the disk has room again and leaves no event behind. It is as large as the largest body, because
+ * a smaller one may still fit into a gap.
+ */
 const PROBE = {
   name: "health-probe",
   snapshot: { version: 1, position: 0, state: " ".repeat(BODY_BYTES_MAX) },
@@ -23,8 +29,9 @@ const PROBE = {
 export type EventIntake = ReturnType<typeof createEventIntake>;
 
 /**
- * Appends what requests bring to the event log. `askKeys` asks the key store, which personal data needs; `isAlive` is
- * false while the log is unreachable or has failed. The operator's log gets one line for an outage and one for its end.
+ * Creates the intake, which appends what requests bring to the event log. `askKeys` checks the key store; `isAlive` is
+ * false while the log is unreachable or has failed. An outage writes one line to the operator's log, and its end
+ * another.
  */
 export function createEventIntake(
   eventLog: EventLog,
@@ -32,10 +39,12 @@ export function createEventIntake(
   isAlive: () => boolean,
   logger: Logger,
 ) {
-  /** Types whose append was refused. Only personal data needs the key store, so other types may still be accepted. */
+  /**
+   * Event types whose append was refused. Only personal data needs the key store, so other types may still be accepted.
+   */
   const refusedTypes = new Set<string>();
   let isSaid = false;
-  /** True after the disk was full: small writes may be accepted while large ones are refused. */
+  /** True if the disk was full when last written to: small writes may be accepted while large ones are refused. */
   let isFull = false;
   let isProbing = false;
 
@@ -45,7 +54,10 @@ export function createEventIntake(
     isSaid = false;
     isFull = false;
   };
-  /** Recovers once the log accepts a write as large as any request. Throws a fault that is unexpected. */
+  /**
+   * Tests if the log accepts a write as large as any request, and if so ends the outage. Throws any fault other than a
+   * full disk.
+   */
   const probe = async (): Promise<void> => {
     if (isProbing) return;
     isProbing = true;
@@ -68,7 +80,7 @@ export function createEventIntake(
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
     if (classifyError(fault) === "full") {
       refusedTypes.add(type);
-      if (fault instanceof StoreFull) isFull = true;
+      if (isStoreError(fault, "full")) isFull = true;
       if (!isSaid) {
         logger.warn("requests are refused: they cannot be recorded", errorFields(fault));
         isSaid = true;
@@ -80,8 +92,8 @@ export function createEventIntake(
 
   return {
     /**
-     * Appends a request's events; a repeated key returns the first ones' ids and position. `isChecked` skips the check
-     * of an event whose request was checked. Throws Problem, or as the store does; gives up on a database that stays
+     * Appends a request's events; a repeat with the same key returns the ids and the position of the first request.
+     * `isChecked` skips the schema check. Throws Problem or the store's fault; gives up if the database stays
      * unreachable.
      */
     append(
@@ -100,7 +112,10 @@ export function createEventIntake(
       );
       return key === undefined ? appended : appended.then((one) => findFirst(eventLog, one));
     },
-    /** False while the log refuses appends. Probes the log after a refusal, so that an idle service recovers too. */
+    /**
+     * Returns false while the log refuses appends. After a refusal it probes the log, so that an idle service recovers
+     * too.
+     */
     async isWritable(): Promise<boolean> {
       if (!isAlive()) return false;
       if (refusedTypes.size === 0) return true;
@@ -110,8 +125,11 @@ export function createEventIntake(
   };
 }
 
-/** Returns what was appended under a key, now or by an earlier request. */
-async function findFirst(eventLog: EventLog, appended: Recorded & Pick<Appended, "repeated">): Promise<Recorded> {
+/**
+ * Returns the position and the id of the event under a key: the one just appended or, for a repeat, that of the earlier
+ * request.
+ */
+async function findFirst(eventLog: EventLog, appended: Recorded & { readonly repeated: boolean }): Promise<Recorded> {
   const { first, repeated } = appended;
   return repeated ? { first, ids: [(await eventAt(eventLog.store, first)).id] } : appended;
 }

@@ -9,19 +9,23 @@ import type { Sessions } from "../access/session.ts";
 import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
 import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
 import { declare, textReply, type Form, type Declaration, type RequestContext } from "./endpoint.ts";
+import { readLanguage } from "./language.ts";
 import { toProblem, problems } from "./problem.ts";
 
-/** The result of a form. The browser keeps it until its reader dismisses it, or the next form replaces it. */
+/** Cookie with the notice that a form's result leaves for the next page, which removes it. */
 export type Notices = EncryptedCookie<Notice>;
 
-/** Browsers drop a cookie of more than 4,096 bytes, and a character may take three, encrypted and in base64. */
+/**
+ * Most characters of a notice. Browsers drop a cookie of more than 4,096 bytes, and a character may take three,
+ * encrypted and in base64.
+ */
 const CHARACTERS_MAX = 600;
 
 const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
-  // Long enough for a reader who was called away; useless the next day.
-  lifetimeSeconds: 3_600,
+  // Long enough for a slow redirect; a later page would show it without its form.
+  lifetimeSeconds: 60,
 };
 
 export function createNotices(masterKey: Uint8Array, site: CookieSite, clock: Clock): Notices {
@@ -29,22 +33,25 @@ export function createNotices(masterKey: Uint8Array, site: CookieSite, clock: Cl
   return { ...cookie, give: (notice) => cookie.give({ ...notice, text: notice.text.slice(0, CHARACTERS_MAX) }) };
 }
 
-export interface FormDeps {
+export interface FormContext {
   readonly sessions: Sessions;
   readonly notices: Notices;
   readonly console: Console;
 }
 
-/** A path of this service. A path that a browser would take for another host's address does not match. */
+/**
+ * Schema of a path of this service, to return to after a form. A path that a browser would take for another host's
+ * address does not match.
+ */
 const BACK = { maxLength: 2_000, pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$` };
 
 export const backField = Type.String({ ...BACK, description: "The page to return to.", examples: ["/people"] });
 
 /**
- * Returns the page that a request asks for, with the known members of its query only: any other may be a token in the
- * wrong place. Undefined if no form may lead back to it.
+ * Returns the address of the requested page, for a form to lead back to. Only known members of its query stay, as any
+ * other may be a token in the wrong place. Undefined if no form may lead back to the page.
  */
-export function toBack({ request, endpoint }: Pick<RequestContext, "request" | "endpoint">): string | undefined {
+export function toBack({ request, endpoint }: RequestContext): string | undefined {
   const { pathname, searchParams } = new URL(request.url);
   const known = [...searchParams].filter(([name]) => Object.hasOwn(endpoint.query ?? {}, name));
   const back = known.length === 0 ? pathname : `${pathname}?${new URLSearchParams(known)}`;
@@ -58,22 +65,27 @@ export const commonFields = Type.Object({
 
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
 
-/** A handler of the API, typed as the forms call it. */
+/** Handler of an API endpoint, typed as the console's forms call it. */
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
 /**
- * Registers the forms that the app's routes declare, each with its route's own handler. They have paths of their own: on
- * the API's path, a form's content type would turn a clear 415 into a 401.
+ * Registers the console forms that the app's routes declare, each with its route's handler. They have separate paths:
+ * on the API's path, a form's content type would turn a clear 415 into a 401.
  */
-export function addForms(app: AnyElysia, deps: FormDeps): void {
+export function addForms(app: AnyElysia, context: FormContext): void {
   // The forms are added to these routes, but declare no forms themselves.
   for (const route of app.routes) {
     const { form = [] } = route.hooks.detail as Declaration;
-    for (const one of [form].flat()) addForm(app, deps, one, route);
+    for (const one of [form].flat()) addForm(app, context, one, route);
   }
 }
 
-function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }: AnyElysia["routes"][number]): void {
+function addForm(
+  app: AnyElysia,
+  context: FormContext,
+  form: Form,
+  { handler, hooks }: AnyElysia["routes"][number],
+): void {
   const operate = handler as Handler;
   const wanted: RequestBody<unknown> = hooks.body;
   const answerForm = async ({ body, call }: { readonly body: unknown; readonly call: RequestContext }) =>
@@ -89,8 +101,9 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
     const { fields: all, file } =
       form.upload === undefined ? { fields: body as SentForm["fields"] } : (body as SentForm);
     const { form_token: given, back: path, ...fields } = all;
-    checkFormToken(deps, call.request, given);
-    const goBack = (notice: Notice): HttpResponse => redirect(303, path, { "set-cookie": deps.notices.give(notice) });
+    checkFormToken(context.sessions, call.request, given);
+    const goBack = (notice: Notice): HttpResponse =>
+      redirect(303, path, { "set-cookie": context.notices.give(notice) });
     try {
       const context = {
         body: wanted.fit(form.body?.(fields, file) ?? leaveOutEmpty(fields)),
@@ -103,8 +116,9 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
         const said = form.notice(value, fields);
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
+      if ("location" in form) return redirect(303, form.location(value));
       // Shows a result that is recorded nowhere.
-      return html(200, await render(form.page(value, fields), call));
+      return html(200, await render(await form.page(value, fields, file), call));
     } catch (fault) {
       const notice = faultNotice(fault);
       if (!("page" in form) || form.refused === undefined) return goBack(notice);
@@ -116,28 +130,50 @@ function addForm(app: AnyElysia, deps: FormDeps, form: Form, { handler, hooks }:
   }
 
   async function render(page: ConsolePage, { request }: RequestContext): Promise<string> {
-    const formToken = deps.sessions.formToken(request);
-    const visit = { parameters: {}, query: new URLSearchParams(), formToken, notice: undefined };
-    const shown = await deps.console.render(page, visit);
+    const formToken = context.sessions.formToken(request);
+    const language = readLanguage(request);
+    const caller = context.sessions.tokenOf(request);
+    const visit = {
+      parameters: {},
+      query: new URLSearchParams(),
+      language,
+      caller,
+      formToken,
+      notice: undefined,
+      isAnswer: true,
+    };
+    const shown = await context.console.render(page, visit);
     if (shown === undefined || !("text" in shown)) throw problems.notFound();
     return shown.text;
   }
 }
 
-/** Leaves out empty fields. */
+/** Returns the form's fields that are not empty. */
 export function leaveOutEmpty(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
 }
 
 /**
- * Returns the fields of a form that asks to type the name of what is erased, as the browser checks too. Throws the
- * problem 400 if the typed name differs.
+ * Returns the fields of a form that asks to type a recipient's name to confirm an erasure. Throws the problem 400 if
+ * the typed name differs; the browser checks it too.
  */
 export function readConfirmed({ name, confirm, ...fields }: Fields): Fields {
   if (name === undefined || confirm?.trim() !== name) {
     throw problems.malformed(`Nothing was erased: type ${name ?? "the recipient's name"} to confirm.`);
   }
   return leaveOutEmpty(fields);
+}
+
+/**
+ * Collects the fields of a form with an answer for each row: `row-43=arrived` becomes an entry 43 of the list
+ * `arrived`. Rows without an answer are absent.
+ */
+export function readAnswers(fields: Fields): object {
+  const rows = Object.entries(fields).filter(([name]) => name.startsWith("row-"));
+  const answers = Object.groupBy(rows, ([, answer]) => answer);
+  const others = Object.entries(leaveOutEmpty(fields)).filter(([name]) => !name.startsWith("row-"));
+  const lists = Object.entries(answers).map(([answer, own = []]) => [answer, own.map(([name]) => name.slice(4))]);
+  return Object.fromEntries([...others, ...lists]) as object;
 }
 
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {
@@ -160,12 +196,12 @@ function repliesTo(form: Form) {
   return { ...shown, 422: textReply("The form again, with what is wrong.", { mediaType: "text/html" }) };
 }
 
-/** Throws 403 for a form that is not ours, or of another session. */
-export function checkFormToken({ sessions }: Pick<FormDeps, "sessions">, request: Request, given: string): void {
+/** Throws 403 if the form's CSRF token is not one that this browser's session was given. */
+export function checkFormToken(sessions: Sessions, request: Request, given: string): void {
   if (!sessions.isFormToken(request, given)) throw problems.foreignSite();
 }
 
-/** Converts a refusal to a notice with a next step. Throws a fault of ours. */
+/** Converts a refusal to a notice with a next step. Throws any other fault again. */
 function faultNotice(fault: unknown): Notice {
   const problem = toProblem(fault);
   if (problem === undefined) throw fault;

@@ -1,40 +1,42 @@
 import { hash } from "node:crypto";
 import { StoreClosed, type IdempotencyKey } from "eventstore-lite";
-import type { MakeId } from "../../platform/clock.ts";
 import { errorFields, requestFields } from "../../platform/logger.ts";
-import { STREAMS, type EventMetadata, eventAt } from "../../log/event-log.ts";
-import { takeLease, type HeldLease, type LeaseDeps } from "../../log/lease.ts";
+import { STREAMS, type EventMetadata, eventAt, type LogContext } from "../../log/event-log.ts";
+import { takeLease, type HeldLease } from "../../log/lease.ts";
 import { toHttpResponse, whole, type HttpResponse } from "./answer.ts";
 import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
-/** A key is the IETF draft's String (quoted), or the bare key that most clients send, of printable ASCII. */
+/**
+ * Most characters of an idempotency key: the IETF draft's String (quoted), or the bare key that most clients send, of
+ * printable ASCII.
+ */
 export const KEY_CHARACTERS_MAX = 255;
 const KEY = new RegExp(
   String.raw`^(?:"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,${KEY_CHARACTERS_MAX}})"|([\x21\x23-\x7e]{1,${KEY_CHARACTERS_MAX}}))$`,
 );
 
-/** Problems after which something was done: they count as the first answer. All others leave nothing behind. */
+/**
+ * Problems that are stored as the answer to an idempotency key, because something was done. After all others, a repeat
+ * runs the request again.
+ */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
 
 interface OnceOptions {
-  /** True if the stored response is stale because its run failed; the request is then executed again. */
+  /** True if the answer stored for a key is stale because its run failed; a repeat is then executed again. */
   readonly isOver?: (kept: HttpResponse) => Promise<boolean>;
-  /** True if a repeat at another instance waits for the first one's answer instead of running at the same time. */
+  /** True if a repeat at another instance waits for the first request's answer instead of running at the same time. */
   readonly isExclusive?: boolean;
 }
 
 /**
- * Returns the key under which a request's event is appended; undefined without a header. It is enough if that event
- * gives the whole answer: a repeat finds the first one's id by it, and no answer is stored.
+ * Returns the key under which a request's only event is appended; undefined without an `Idempotency-Key`. No answer is
+ * stored: a repeat finds the first request's event by this key.
  */
-export function readAppendKey(call: Call, body: unknown): IdempotencyKey | undefined {
+export function readAppendKey(call: RequestContext, body: unknown): IdempotencyKey | undefined {
   const header = call.request.headers.get("idempotency-key");
   return header === null ? undefined : toAppendKey(toScoped(call, header, body));
 }
-
-/** The parts of a request that its key applies to. */
-type Call = Pick<RequestContext, "request" | "endpoint" | "metadata">;
 
 type Perform = (appendKey: IdempotencyKey) => Promise<HttpResponse>;
 
@@ -42,38 +44,32 @@ interface KeptAnswer extends HttpResponse {
   readonly digest: string;
 }
 
-/** A request with a key, as the log knows it. */
+/** A request with an idempotency key. Only hashes of the key go into the log. */
 interface Scoped {
-  /** The key's hash, with its route and caller. */
+  /** Hash of route, caller and key, which identifies the request. */
   readonly scope: string;
-  /** The hash of key and body. */
+  /** Hash of key and body, by which a reused key with another body is noticed. */
   readonly digest: string;
   readonly metadata: EventMetadata;
-}
-
-export interface IdempotencyDeps extends LeaseDeps {
-  readonly makeId: MakeId;
-  /** Aborts when the service begins to stop. Then no request waits for another instance. */
-  readonly stopping: AbortSignal;
 }
 
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /**
- * Makes POSTs with an `Idempotency-Key` safe to repeat at any instance. An answer is kept for two days, and the key for
- * ever.
+ * Makes POST requests with an `Idempotency-Key` safe to repeat at any instance. An answer is kept for two days, and the
+ * key for ever. Once `stopping` aborts, no request waits for another instance.
  */
-export function createIdempotency(deps: IdempotencyDeps) {
+export function createIdempotency(context: LogContext, stopping: AbortSignal) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
     /**
-     * Runs `perform` for the first request with this key, and gives its answer to all repeats; of two instances, the
-     * first stored answer counts. `perform` appends under its key (undefined without a header), so a crash repeats
+     * Runs `perform` for the first request with its idempotency key, and gives that answer to all repeats; of two
+     * instances, the first stored answer counts. `perform` appends under the key it gets, so that a crash repeats
      * nothing.
      */
     async once<Returned>(
-      call: Call,
+      call: RequestContext,
       body: unknown,
       perform: (key: IdempotencyKey | undefined) => Promise<Returned>,
       options: OnceOptions = {},
@@ -87,7 +83,10 @@ export function createIdempotency(deps: IdempotencyDeps) {
       const running = inFlight.get(scope);
       if (running !== undefined && running.digest !== digest) throw problems.keyReused();
       if (running !== undefined) return whole(await running.answer) as Returned;
-      const answer = answerOnce(deps, scoped, async (key) => toHttpResponse(await perform(key)), options);
+      const answer = answerOnce(context, scoped, async (key) => toHttpResponse(await perform(key)), {
+        stopping,
+        ...options,
+      });
       inFlight.set(scope, { digest, answer });
       // Swallow here; the caller awaits the same promise.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
@@ -97,23 +96,26 @@ export function createIdempotency(deps: IdempotencyDeps) {
 }
 
 async function answerOnce(
-  deps: IdempotencyDeps,
+  context: LogContext,
   scoped: Scoped,
   perform: Perform,
-  { isOver = async () => false, isExclusive = false }: OnceOptions,
+  { stopping, isOver = async () => false, isExclusive = false }: OnceOptions & { readonly stopping: AbortSignal },
 ): Promise<KeptAnswer> {
-  const known = await findKept(deps, scoped, isOver);
+  const known = await findKept(context, scoped, isOver);
   if ("answer" in known) return known.answer;
-  if (!isExclusive) return answerNow(deps, scoped, perform, known.version);
-  await using _lease = await untilLeased(deps, scoped);
+  if (!isExclusive) return answerNow(context, scoped, perform, known.version);
+  await using _lease = await untilLeased(context, scoped, stopping);
   // The previous holder of the lease may have answered.
-  const found = await findKept(deps, scoped, isOver);
-  return "answer" in found ? found.answer : await answerNow(deps, scoped, perform, found.version);
+  const found = await findKept(context, scoped, isOver);
+  return "answer" in found ? found.answer : await answerNow(context, scoped, perform, found.version);
 }
 
-/** Returns the answer that still counts, or the version after which the next one is appended. */
+/**
+ * Returns the stored answer to an idempotency key if it is still valid, or the stream version after which a new one is
+ * appended.
+ */
 async function findKept(
-  { eventLog }: IdempotencyDeps,
+  { eventLog }: LogContext,
   { scope, digest }: Scoped,
   isOver: NonNullable<OnceOptions["isOver"]>,
 ): Promise<{ readonly answer: KeptAnswer } | { readonly version: number }> {
@@ -127,13 +129,14 @@ async function findKept(
 }
 
 async function answerNow(
-  { eventLog, logger }: IdempotencyDeps,
-  { scope, digest, metadata }: Scoped,
+  { eventLog, logger }: LogContext,
+  scoped: Scoped,
   perform: Perform,
   version: number,
 ): Promise<KeptAnswer> {
+  const { scope, digest, metadata } = scoped;
   const stream = STREAMS.answer(scope);
-  const { status, headers, body } = await performed(perform, toAppendKey({ scope, digest }), metadata);
+  const { status, headers, body } = await performed(perform, toAppendKey(scoped), metadata);
   const kept = Object.entries(headers).filter(([name]) => KEPT_HEADERS.has(name));
   const answer = { digest, status, headers: Object.fromEntries(kept), body };
   try {
@@ -149,28 +152,31 @@ async function answerNow(
   return answer;
 }
 
-/** How long a repeat waits at most after the instance that runs the first request has died. */
+/** Time after which the lease of an instance that died is free, so that a waiting repeat runs the request itself. */
 const LEASE_TTL_MS = 15_000;
 const LEASE_RENEW_MS = 5_000;
 
-/** How often a waiting repeat checks whether the first request is answered. */
+/** Time between two attempts of a waiting repeat to take the lease of the first request. */
 const LEASE_POLL_MS = 250;
 
 /**
- * Hex digits of a key's hash that name its lease. A lease's row stays in the log's database, so keys share 256 of them:
- * of two requests that share one by chance, the second waits for the first.
+ * Hex digits of an idempotency key's hash that name its lease. Leases are rows that stay in the database, so keys share
+ * 256 of them: of two requests that share one by chance, the second waits for the first.
  */
 const LEASE_DIGITS = 2;
 
-/** Resolves with the lease once no other instance runs a request with this key. */
-async function untilLeased(deps: IdempotencyDeps, { scope }: Scoped): Promise<HeldLease> {
+/**
+ * Waits until no other instance runs a request with this idempotency key, and returns the lease. Throws if the service
+ * stops.
+ */
+async function untilLeased(context: LogContext, { scope }: Scoped, stopping: AbortSignal): Promise<HeldLease> {
   const name = STREAMS.answer(scope.slice(0, LEASE_DIGITS));
-  const terms = { name, holder: deps.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
+  const terms = { name, holder: context.makeId(), ttlMs: LEASE_TTL_MS, renewMs: LEASE_RENEW_MS };
   for (;;) {
-    const lease = await takeLease(deps, terms);
+    const lease = await takeLease(context, terms);
     if (lease !== undefined) return lease;
-    await deps.sleep(LEASE_POLL_MS, deps.stopping);
-    if (deps.stopping.aborted) throw new StoreClosed();
+    await context.sleep(LEASE_POLL_MS, stopping);
+    if (stopping.aborted) throw new StoreClosed();
   }
 }
 
@@ -185,12 +191,15 @@ async function performed(perform: Perform, appendKey: IdempotencyKey, metadata: 
   }
 }
 
-function toAppendKey({ scope, digest }: Pick<Scoped, "scope" | "digest">): IdempotencyKey {
+function toAppendKey({ scope, digest }: Scoped): IdempotencyKey {
   return { key: `request/${scope}`, digest };
 }
 
-/** Combines a key with its route and caller. Throws the problem 400 for an invalid key. */
-function toScoped({ endpoint, metadata }: Call, header: string, body: unknown): Scoped {
+/**
+ * Hashes an idempotency key with the request's route and caller, and with its body. Throws the problem 400 for an
+ * invalid key.
+ */
+function toScoped({ endpoint, metadata }: RequestContext, header: string, body: unknown): Scoped {
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
@@ -206,5 +215,8 @@ function describeFault(header: string): string {
   return `needs 1 to ${KEY_CHARACTERS_MAX} printable ASCII characters. Send it bare without spaces, or quoted.`;
 }
 
-/** Headers that belong to the answer itself, not to the connection or this request. */
+/**
+ * Response headers that are stored with an answer for its repeats. Others belong to the connection or to a single
+ * request.
+ */
 const KEPT_HEADERS: ReadonlySet<string> = new Set(["content-type", "cache-control"]);

@@ -6,13 +6,16 @@ import { isBun } from "../../platform/bun-or-node.ts";
 import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
 
-/** In effect no limit. The routes limit bodies and answer with a problem; the server's own refusal would be empty. */
+/**
+ * Body size limit of the server itself, too large to matter. The routes limit bodies and answer with a problem; the
+ * server's refusal would be empty.
+ */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
 
 /** Seconds without a byte after which a connection is closed. Requests that wait for a run or for X are exempt. */
 const IDLE_TIMEOUT_S = 20;
 
-/** Time for callers that are sending a request when the service stops. */
+/** Time that a stopping service gives callers that are still sending a request. */
 const GRACE_MS = 1_000;
 
 /** How often a stopping server checks whether requests are still in flight. */
@@ -24,7 +27,7 @@ const LOOK_MS = 50;
  */
 export async function listen(
   app: App,
-  { host, port }: Pick<HttpConfig, "host" | "port">,
+  { host, port }: { readonly host: string; readonly port: number },
   load: LoadShedding,
   idleTimeout: number = IDLE_TIMEOUT_S,
 ): Promise<AsyncDisposable> {

@@ -12,13 +12,13 @@ const REQUEST_MS_MAX = 30_000;
 /** Ms for the rest of an unread body after the answer: a caller that is cut off at once may miss the answer. */
 const REST_MS_MAX = 10_000;
 
-/** How often connections are checked for slow clients. */
+/** How often connections are checked for clients that send too slowly. */
 const LOOK_MS = 1_000;
 
-/** Bytes of all headers together. */
+/** Most bytes of all request headers together. */
 export const HEADER_BYTES_MAX = 16 * 1024;
 
-/** Headers of a request. `node:http` would silently drop those beyond its own limit. */
+/** Most headers of a request. `node:http` would silently drop those beyond its own limit. */
 const HEADERS_MAX = 200;
 
 type Fetch = (request: Request) => Response | Promise<Response>;
@@ -60,7 +60,7 @@ export async function serveByNode(
     get pendingRequests() {
       return pendingRequests;
     },
-    /** The other end of the connection; null once it is closed. */
+    /** Returns the remote IP address of a request's connection; null once it is closed. */
     requestIP(request: Request): { readonly address: string } | null {
       const address = incomingOf.get(request)?.socket.remoteAddress;
       return address === undefined ? null : { address };
@@ -78,7 +78,7 @@ export async function serveByNode(
   };
 }
 
-/** Returns the request, or the status that refuses an invalid one. */
+/** Converts a request of `node:http` to a `Request`, or returns the status that refuses an invalid one. */
 function toRequest(incoming: IncomingMessage): Request | number {
   const { method = "", url = "", httpVersion, rawHeaders } = incoming;
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return 505;
@@ -104,7 +104,7 @@ function hasBody(method: string, headers: Headers): boolean {
   return headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0;
 }
 
-/** Discards the rest of a body, so that the connection can be used again. */
+/** Discards the rest of a request body, so that the connection can be used again. */
 function discardRest(incoming: IncomingMessage): void {
   incoming.resume();
   if (incoming.complete || incoming.destroyed) return;
@@ -112,7 +112,7 @@ function discardRest(incoming: IncomingMessage): void {
   incoming.once("close", () => clearTimeout(tooLate));
 }
 
-/** Sends the answer at the reader's pace. When the reader leaves, the answer's source ends. */
+/** Sends a response at the reader's pace. When the reader leaves, the response's stream is cancelled. */
 async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse): Promise<void> {
   try {
     const { status, headers, body } = await fetch(request);
@@ -126,5 +126,5 @@ async function answer(fetch: Fetch, request: Request, outgoing: ServerResponse):
   }
 }
 
-/** The part of its server that the service uses; Bun's server has it as well. */
+/** The part of an HTTP server that the service uses; Bun's server has it as well. */
 export type Server = Awaited<ReturnType<typeof serveByNode>>;

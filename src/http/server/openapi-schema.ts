@@ -7,14 +7,14 @@ const ADDRESSES: readonly Json[] = [
   { type: "string", format: "ipv6" },
 ];
 
-/** Formats that JSON Schema defines, in place of those by which the service checks. */
+/** JSON Schema formats by the names of TypeBox formats that the service checks with. */
 const FORMATS: Readonly<Record<string, Json>> = {
   "http-url": { type: "string", format: "uri" },
   "ip-address": { anyOf: ADDRESSES },
   "ip-address-or-blank": { anyOf: [...ADDRESSES, { type: "string", pattern: "^\\s*$", examples: [""] }] },
 };
 
-/** Returns a schema without TypeBox's additions, and with formats that others know. */
+/** Converts a TypeBox schema to JSON Schema, without TypeBox's additions and with formats that other tools know. */
 export function toJsonSchema(schema: TSchema): Json {
   return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
 }

@@ -24,17 +24,17 @@ const ABOUT = `Every error is application/problem+json (RFC 9457), and names its
 A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
 GET endpoints also answer HEAD. Any other method gets 405 with \`Allow\`, and any other path 404.
 Lengths are counted in UTF-16 units. A body must not repeat a member, or hold NUL or half of a surrogate pair.
-\`RateLimit\` and \`RateLimit-Policy\` show the rest of the limits that apply to the caller.
+\`RateLimit\` and \`RateLimit-Policy\` show the remaining quota of the limits that apply to the caller.
 A request that is not HTTP/1.1, or has more than about ${HEADER_BYTES_MAX / 1_024} KiB of headers, gets an empty refusal, and the connection closes.`;
 
-/** The headers of every answer. */
+/** Names of the headers that every answer has. */
 const ALWAYS = ["x-request-id", "traceparent", "x-content-type-options"];
 
 const HEADERS: Readonly<Record<string, string>> = {
   "x-request-id": "The caller's, or a generated one.",
-  traceparent: "W3C Trace Context: the caller's, or one that was made.",
+  traceparent: "W3C Trace Context: the caller's, or a generated one.",
   "x-content-type-options": "nosniff",
-  ratelimit: "The rest of each limit that applies (IETF draft).",
+  ratelimit: "The remaining quota of each limit that applies (IETF draft).",
   "ratelimit-policy": "Each limit that applies (IETF draft).",
   "retry-after": "Seconds.",
   "www-authenticate": "The required credentials: a bearer token, or an authorization by X.",
@@ -47,12 +47,15 @@ type Json = Readonly<Record<string, unknown>>;
 
 const STRING = { type: "string" };
 
-/** Only answers to requests that asked for it have this header. */
+/** Header that an answer has only if the request asked for it with `Prefer`. */
 const APPLIED = "preference-applied";
 
 const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
-/** Headers that only some answers of a status have. They are components a second time, under another name. */
+/**
+ * Headers that may be absent from some answers of a status. The API document has each a second time, marked as
+ * optional.
+ */
 const SOMETIMES = [...LIMIT_HEADERS, "retry-after", "www-authenticate"];
 
 const optional = (name: string): string => `${name}-optional`;
@@ -64,21 +67,24 @@ const PROBLEM_TYPE = "application/problem+json";
 const REQUEST_HEADERS: Readonly<Record<RequestHeader, string>> = {
   "Idempotency-Key": `1 to ${KEY_CHARACTERS_MAX} printable ASCII characters, bare or quoted: makes a retry safe.`,
   Prefer: "`wait=N` waits up to N seconds, at most 300, for the end of the run (RFC 7240).",
-  Accept: "`application/json` gets JSON in place of a redirect, `text/csv` gets CSV in place of JSON.",
+  Accept: "`application/json` gets JSON instead of a redirect, `text/csv` gets CSV instead of JSON.",
 };
 
-/** Returns the endpoints that programs call. The console's pages and forms do the same for people. */
+/** Returns the endpoints that programs call. Pages and forms of the console, which are for people, are left out. */
 export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   return endpoints.filter(({ tag }) => tag !== "console");
 }
-
-type Guards = Pick<Authentication, "guards" | "guardsConsole">;
 
 /**
  * Describes the endpoints in OpenAPI 3.1. `guards` tells whether this deployment requires a token for an endpoint.
  * `cookie` is the name of the session cookie.
  */
-export function createDocument(endpoints: readonly Endpoint[], version: string, guards: Guards, cookie: string) {
+export function createDocument(
+  endpoints: readonly Endpoint[],
+  version: string,
+  guards: Authentication,
+  cookie: string,
+) {
   const paths: Record<string, Json> = {};
   const refusals = createRefusals();
   for (const endpoint of endpoints) {
@@ -139,11 +145,11 @@ function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown 
   return { $ref: `#/components/schemas/${title}` };
 }
 
-/** Refusals that several operations have. */
+/** Collects the refusals of all operations, so that equal ones are in the API document only once. */
 interface Refusals {
-  /** Answers by name: the slugs of their problems, with a number if their headers or media types differ. */
+  /** Refusals by component name: the slugs of their problems, with a number if their headers or media types differ. */
   readonly components: Readonly<Record<string, Json>>;
-  /** Adds a refusal unless an equal one is there, and returns a reference to it. */
+  /** Adds a refusal unless an equal one is there, and returns a reference to its component. */
   refer(listed: readonly Listed[], refusal: Json): Json;
 }
 
@@ -167,7 +173,7 @@ function createRefusals(): Refusals {
   };
 }
 
-function toOperation(endpoint: Endpoint, guards: Guards, refusals: Refusals): Json {
+function toOperation(endpoint: Endpoint, guards: Authentication, refusals: Refusals): Json {
   const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint;
   return {
     operationId: id,
@@ -186,8 +192,8 @@ function toOperation(endpoint: Endpoint, guards: Guards, refusals: Refusals): Js
 }
 
 /**
- * True if people open the endpoint in a browser: its answers are pages, or lead to one. For all others, the document
- * does not mention error pages.
+ * True if people open the endpoint in a browser: its answers are pages, or lead to one. Only for such endpoints, the
+ * API document mentions error pages.
  */
 function isVisited(answers: Answers): boolean {
   const successes: readonly Success[] = Object.values(answers);
@@ -217,7 +223,7 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals)
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
 
-/** A problem of an endpoint; one without a name is a refusal of its operation. */
+/** A problem of an endpoint. `name` is undefined if it is a refusal of the endpoint's operation. */
 interface Listed {
   readonly name?: ProblemName;
   readonly problem: Problem;
@@ -230,6 +236,7 @@ function listProblems(endpoint: Endpoint): readonly Listed[] {
     scope,
     exemptFromLoadShedding,
     anyHost,
+    anyOrigin,
     body,
     requestHeaders,
     problems: own,
@@ -241,7 +248,7 @@ function listProblems(endpoint: Endpoint): readonly Listed[] {
     ...(exemptFromLoadShedding === true ? [] : (["overloaded", "logUnavailable", "projectionFolding"] as const)),
     ...(scope === undefined ? [] : (["missingScope"] as const)),
     ...(body === undefined ? [] : OF_BODY),
-    ...(method === "POST" ? (["foreignSite"] as const) : []),
+    ...(method === "POST" && anyOrigin !== true ? (["foreignSite"] as const) : []),
     ...(requestHeaders?.includes("Idempotency-Key") === true ? OF_KEY : []),
     ...own,
   ];
@@ -255,12 +262,12 @@ function listProblems(endpoint: Endpoint): readonly Listed[] {
   ];
 }
 
-/** Returns an example of this problem. Its real words depend on the case. */
+/** Returns an example of this problem; the wording of a real one depends on the case. */
 function sample(name: ProblemName): Problem {
   return (problems[name] as (...words: readonly unknown[]) => Problem)();
 }
 
-/** Problems that are answered before it is known whether the caller has a limit. */
+/** Problems that are answered before the caller is known, so without the headers of a rate limit by address. */
 const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "misdirected",
   "overloaded",
@@ -270,7 +277,7 @@ const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "foreignSite",
 ]);
 
-/** Problems that are answered before the handler is called, and before the day's quota is shown. */
+/** Problems that are answered before the handler is called, so without the headers of the day's message quota. */
 const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   ...BEFORE_CALLER,
   "tooMany",
@@ -280,8 +287,8 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
 ]);
 
 /**
- * Returns the headers that all or some of these problems have. `limitsAddress`: callers without a token are admitted,
- * and limited unless on this machine. `limitsDay`: the day's quota of messages is shown.
+ * Returns the response headers that all or some of these problems have. `limitsAddress`: callers without a token are
+ * admitted, and limited unless on this machine. `limitsDay`: the day's quota of messages is shown.
  */
 function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, limitsDay: boolean): Json {
   const isIn = (names: ReadonlySet<ProblemName>, { name }: Listed): boolean => name !== undefined && names.has(name);
@@ -294,7 +301,7 @@ function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, lim
   return toHeaders([...sure], [...all.difference(sure)]);
 }
 
-/** The members of every problem (RFC 9457). */
+/** Schema of the members that every problem has (RFC 9457). */
 const PROBLEM = Type.Object({
   type: Type.String({ format: "uri" }),
   title: Type.String(),
@@ -310,7 +317,7 @@ const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
-/** Returns the schema of these problems' type, status, and the members that they add. */
+/** Returns a schema for problems with one status: their types, and the members that they add. */
 function toProblemSchema(status: number, listed: readonly Listed[]): TSchema {
   const more = new Set(listed.flatMap(({ problem }) => Object.keys(problem.more)));
   return Type.Object({
@@ -320,7 +327,7 @@ function toProblemSchema(status: number, listed: readonly Listed[]): TSchema {
   });
 }
 
-function toSecurity(endpoint: Endpoint, guards: Guards): Json[] {
+function toSecurity(endpoint: Endpoint, guards: Authentication): Json[] {
   const scopes = endpoint.scope === undefined ? [] : [endpoint.scope];
   if (guards.guards(endpoint)) return [{ token: scopes }];
   if (endpoint.protection === "session" || endpoint.protection === "form") {
@@ -349,7 +356,7 @@ function toContent({ schema, mediaType, otherMediaTypes = [] }: Success): Json {
   return { [JSON_TYPE]: contentAs(JSON_TYPE, schema), ...Object.fromEntries(others) };
 }
 
-/** Describes content of this type, with an example if it is JSON and its schema yields one. */
+/** Describes a response body of this media type, with an example if it is JSON and its schema yields one. */
 function contentAs(type: string, schema: TSchema): Json {
   const known = toJsonSchema(schema);
   const example = type === JSON_TYPE ? createExample(known) : undefined;

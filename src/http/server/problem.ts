@@ -10,9 +10,9 @@ import { type HttpResponse, html } from "./answer.ts";
 import { renderPage } from "../../console/document.tsx";
 import { errorPage } from "../../console/pages/error-page.tsx";
 
-/** The text of a problem's page, apart from its title. */
+/** Text and next step of a problem's page, which a person sees in place of the JSON for programs. */
 interface ForPeople {
-  /** Says what happened, and what helps. Default: the problem's detail. Repeats nothing of the request. */
+  /** Text that says what happened, and what helps. Default: the problem's detail. Repeats nothing of the request. */
   readonly words?: string;
   readonly nextStep?: NextStep;
 }
@@ -22,7 +22,7 @@ interface Extra extends ForPeople {
   readonly more?: Readonly<Record<string, unknown>>;
 }
 
-/** A refusal as callers see it (RFC 9457). `detail` is for people and reveals no internals. */
+/** A refusal of a request, as callers see it (RFC 9457). `detail` is for people and reveals no internals. */
 export class Problem extends Error {
   override readonly name = "Problem";
   readonly slug: string;
@@ -30,7 +30,7 @@ export class Problem extends Error {
   readonly title: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly more: Readonly<Record<string, unknown>>;
-  /** For a browser, in place of what programs get. */
+  /** Text and next step that a browser shows in place of the JSON that programs get. */
   readonly people: ForPeople;
   constructor(status: number, slug: string, detail: string, { headers = {}, more = {}, ...people }: Extra = {}) {
     super(detail);
@@ -41,7 +41,7 @@ export class Problem extends Error {
     this.more = more;
     this.people = people;
   }
-  /** Returns the same problem with more headers and, where given, other words for people. */
+  /** Returns this problem with more headers and, where given, other words for people. */
   with(headers: Readonly<Record<string, string>>, people: ForPeople = {}): Problem {
     const { status, slug, message, more } = this;
     return new Problem(status, slug, message, {
@@ -59,15 +59,15 @@ const SET_UP: NextStep = { href: "/setup", label: "What to set up" };
 const SIGN_IN: NextStep = { href: "/", label: "Sign in" };
 const TO_OVERVIEW: NextStep = { href: "/", label: "To the overview" };
 
-/** Invites a retry: a busy or full log is worth another try after these seconds. */
+/** Headers that invite a retry after these seconds, when the log is busy or full. */
 export const RETRY_LATER = { "retry-after": "5" };
 const SOON: Extra = { headers: RETRY_LATER };
 const retryAfter = (seconds: number): Extra => ({ headers: { "retry-after": String(seconds) } });
 
-/** Names an error at one place of the request. */
+/** Adds one error to a problem: the place in the request, and what is wrong there. */
 const misfit = (path: string, message: string): Extra => ({ more: { errors: [{ path, message }] } });
 
-/** Says that a bearer token is wrong, malformed or expired (RFC 6750, section 3). */
+/** Headers of a 401 that says that a bearer token is wrong, malformed or expired (RFC 6750, section 3). */
 export const INVALID_TOKEN = { "www-authenticate": 'Bearer realm="reachlog", error="invalid_token"' };
 
 export const problems = {
@@ -116,6 +116,8 @@ export const problems = {
   unreadableFile: (why: string) => new Problem(422, "unreadable-file", `Nothing imported: ${why}.`),
   unusableSelection: (path: string, why: string) =>
     new Problem(422, "unusable-selection", `No run was started. ${why}`, misfit(path, why)),
+  unusableConversion: (path: string, why: string) =>
+    new Problem(422, "unusable-conversion", `Nothing was recorded. ${why}.`, misfit(path, why)),
   unusableRules: (names: readonly string[] = []) =>
     new Problem(422, "unusable-rules", "Nothing was compared: a rule is invalid.", {
       more: {
@@ -137,6 +139,9 @@ export const problems = {
   invalid: (errors: readonly { path: string; message: string }[]) =>
     new Problem(422, "invalid-request", "The request does not match its schema.", { more: { errors } }),
   keyReused: () => new Problem(422, "idempotency-key-reused", "Use a new key: this one had another body."),
+  externalIdReused: () =>
+    new Problem(409, "external-id-reused", "This external_id had another body before; nothing was recorded now."),
+  unknownClick: () => new Problem(404, "unknown-click", "The log has no click with this id."),
   keyExpired: () =>
     new Problem(
       422,
@@ -211,27 +216,30 @@ const STATUS_OF_REFUSAL: Readonly<Record<RefusalKind, number>> = {
   configuration: 503,
 };
 
-/** Returns the problem of a refusal that an operation declares. */
+/** Converts a refusal that an operation declares to a problem. */
 export function declaredProblem({ name, kind, sentence, more }: ShownRefusal): Problem {
   return new Problem(STATUS_OF_REFUSAL[kind], name.replaceAll("_", "-"), sentence, { more });
 }
 
-/** The log, or the key store that personal data needs, refused an append. */
+/** Kinds of failure by which the log, or the key store, refuses an append without recording it. */
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
 
-/** Translates the fault of an append that is the first thing a request does: if it was refused, nothing was done. */
+/**
+ * Converts the fault of an append that is the first thing a request does: if the log refused it, the problem says that
+ * nothing was done.
+ */
 export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
 
 /**
- * Like {@link appendFault}, for an append under a key: an earlier request may have been recorded, and a repeat finds
- * it.
+ * Converts the fault of an append under an idempotency key: an earlier request with this key may have been recorded, so
+ * the problem invites a repeat, which finds that record.
  */
 export const keyedAppendFault = (fault: unknown): unknown => {
   const told = appendFault(fault);
   return told === fault ? fault : problems.logUnavailable(false).with(RETRY_LATER);
 };
 
-/** Returns a function that replaces the fault of its work. */
+/** Creates a function that waits for work and converts its fault. */
 const refaulted =
   (toFault: (fault: unknown) => unknown) =>
   <T>(work: Promise<T>): Promise<T> =>
@@ -239,13 +247,22 @@ const refaulted =
       throw toFault(fault);
     });
 
-/** For an append that is the first thing a request does: if the log refuses it, nothing was done. */
+/**
+ * Waits for an append that is the first thing a request does. If the log refuses it, the problem says that nothing was
+ * done.
+ */
 export const appendedOrNothing = refaulted(appendFault);
 
-/** For work that records before it does anything, but may find the log closed later. */
+/**
+ * Waits for work that records before it does anything. A closed log does not prove that nothing was done, because it
+ * may have closed afterwards.
+ */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
-/** For work that a repeat completes: the caller may retry, however much of it is done. */
+/**
+ * Waits for work that a repeat completes. If it fails with a 503, the problem invites a retry, however much of the work
+ * is done.
+ */
 export const repeatable = refaulted((fault) => {
   const problem = toProblem(fault);
   return problem?.status === 503 ? problem.with(RETRY_LATER) : fault;
@@ -258,7 +275,9 @@ function nothingDoneIf(kinds: readonly (ErrorKind | undefined)[], fault: unknown
 const logUnavailable = (_fault: Error, isRead: boolean): Problem => problems.logUnavailable(isRead);
 const networkFailed = ({ message }: Error): Problem => problems.networkFailed(message);
 
-/** The problem of each kind of failure; undefined for a fault of ours, which is logged and shown as a 500. */
+/**
+ * The problem for each kind of failure. Undefined for a fault of ours, which is logged and answered with a bare 500.
+ */
 const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolean) => Problem) | undefined>> = {
   usage: undefined,
   configuration: undefined,
@@ -290,7 +309,7 @@ export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   return kind === undefined ? undefined : PROBLEM_OF_KIND[kind]?.(fault as Error, isRead);
 }
 
-/** `instance` is the request id. */
+/** Converts a problem to a response for programs. `instance` is the request id. */
 export function problemAnswer(problem: Problem, instance: string): HttpResponse {
   const body = {
     type: `urn:reachlog:problem:${problem.slug}`,
@@ -307,13 +326,15 @@ export function problemAnswer(problem: Problem, instance: string): HttpResponse 
   };
 }
 
-/** True if a person reads the answer: browsers ask for HTML by name, programs for JSON or for anything. */
+/**
+ * True if the caller wants a page rather than JSON: browsers ask for HTML by name, programs for JSON or for anything.
+ */
 export function wantsPage({ headers }: Request): boolean {
   const accepted = headers.get("accept") ?? "";
   return accepted.includes("text/html") && !accepted.includes("json");
 }
 
-/** Shows a refusal as a page with a next step, with the status and headers that programs get. */
+/** Converts a problem to a page with a next step, with the status and headers that programs get. */
 export function problemPage({ status, title, message, headers, people }: Problem, requestId: string): HttpResponse {
   const page = errorPage({ title, words: people.words ?? message, nextStep: people.nextStep, requestId });
   return html(status, renderPage(page), headers);

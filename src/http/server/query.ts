@@ -3,8 +3,8 @@ import { EITHER } from "../../platform/counts-and-lists.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /**
- * Returns the result of `parse`. An error about the caller's own input (usage) is thrown as the problem that `refuse`
- * makes.
+ * Returns the result of `parse`. If it throws an error about the caller's input (usage), throws the problem that
+ * `refuse` makes of its message.
  */
 export function parseGiven<Result>(parse: () => Result, refuse: (message: string) => Problem): Result {
   const rethrow = (fault: unknown): never => {
@@ -21,7 +21,7 @@ export function parseGiven<Result>(parse: () => Result, refuse: (message: string
 /** Returns the problem of an invalid query, for {@link parseGiven}. */
 export const refuseQuery = (message: string): Problem => problems.invalid([{ path: "?", message }]);
 
-/** Returns the query's member `name`, which must be one of `values`. Throws the problem 422. */
+/** Returns the member `name` of a query, which must be one of `values`. Throws the problem 422 if it is not. */
 export function choiceIn<Value extends string>(
   query: URLSearchParams,
   name: string,

@@ -17,17 +17,16 @@ import { leaveOutEmpty } from "./form-routes.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
-/** A request of an operation that reads. */
+/** A request to an operation that reads, as its handler gets it. */
 interface ReadRequest {
-  /** The query holds the members of the input. */
+  /** The HTTP request; its query holds the members of the input. */
   readonly request: Request;
   readonly call: RequestContext;
 }
 
 /**
- * Returns handler and declaration of an operation that reads, for a GET route of Elysia's chain: its input is the
- * query. The handler throws the problem 422 for an invalid input, and the problem of a refusal that the operation
- * returns.
+ * Creates handler and declaration of a GET route for an operation that reads; the query is its input. The handler
+ * throws the problem 422 for an invalid input, and the problem of a refusal that the operation returns.
  */
 export function serveRead<
   Context,
@@ -36,9 +35,12 @@ export function serveRead<
   Refusals extends DeclaredRefusals,
 >(
   described: Operation<Context, Input, Output, Refusals>,
-  /** Called for each request, so that a table of endpoints can be made without one. */
+  /**
+   * Returns what the operation runs on. Called for each request only, so that endpoints can be listed without a
+   * service.
+   */
   context: () => Context,
-  /** Runs the work, or refuses it while other work is in progress. */
+  /** Runs the operation. Some callers pass a function that refuses it while another one is in progress. */
   take = <T>(work: () => Promise<T>): Promise<T> => work(),
 ) {
   const { name, input, csv } = described;
@@ -66,40 +68,41 @@ export function serveRead<
 const CSV_MEMBER = { format: "`json` or `csv`. Default: by `Accept`." };
 const CSV_HEADERS = { requestHeaders: ["Accept"] } as const;
 
-/** Throws the problem 422 for an unknown format. */
+/** True if the caller asks for CSV, by `format` or `Accept`. Throws the problem 422 for an unknown format. */
 function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
   const accepted = headers.get("accept")?.includes("text/csv") === true ? "csv" : "json";
   return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
 }
 
-/** A request of an operation that writes. */
+/** A request to an operation that writes, as its handler gets it. */
 interface WriteRequest<Input extends TProperties> {
   readonly body: Static<TObject<Input>>;
   readonly call: RequestContext;
 }
 
 interface WriteOptions<Status extends 200 | 202> {
-  /** The status of the answer: 200 (default), or 202 if the work only begins. */
+  /** Status of a successful answer: 200 (default), or 202 if the work only begins. */
   readonly status?: Status;
-  /** Gives the console a form for it. */
+  /** Adds a console form that performs the operation. */
   readonly form?: {
-    /** Default: `/console/`, followed by the words of the operation's name. */
+    /** Path of the form. Default: `/console/`, followed by the words of the operation's name. */
     readonly path?: `/console/${string}`;
     /**
-     * Converts the fields to the input. Default: those that are not empty, each as its member's schema requires. Throws
-     * problems.
+     * Converts the form's fields to the operation's input. Default: those that are not empty, each as its member's
+     * schema requires. Throws problems.
      */
     readonly body?: (fields: Fields) => unknown;
   };
   /**
-   * Turns the faults of the log into problems. Default: for an operation whose append is the first thing that it does.
+   * Waits for the operation and converts faults of the log to problems. Default: for an operation whose first act is an
+   * append.
    */
   readonly guard?: typeof appendedOrNothing;
 }
 
 /**
- * Returns handler and declaration of an operation that writes, for a POST route of Elysia's chain: its input is the
- * body. The events name the request's caller. A stopping service gives up work that waits for its signal.
+ * Creates handler and declaration of a POST route for an operation that writes; the body is its input. Its events name
+ * the request's caller. A stopping service aborts work that listens to the signal.
  */
 export function serveWrite<
   Context,
@@ -137,7 +140,7 @@ export function serveWrite<
 
 const refuseBody = (message: string) => problems.invalid([{ path: "", message }]);
 
-/** Throws the problem of `found` if it is a refusal. */
+/** Throws the problem that reports an operation's result if that result is a refusal. */
 function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, found: string | object): void {
   const refused = readRefusal(refusals, found);
   if (refused !== undefined) throw declaredProblem(refused);
@@ -145,7 +148,13 @@ function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, fo
 
 type Declared = Omit<Parameters<typeof route>[3], "response" | "summary" | "description" | "body">;
 
-function declareOperation<Output extends TProperties, Status extends 200 | 202>(
+function declareOperation<
+  Context,
+  Input extends TProperties,
+  Output extends TProperties,
+  Refusals extends DeclaredRefusals,
+  Status extends 200 | 202,
+>(
   {
     id,
     tag,
@@ -157,10 +166,7 @@ function declareOperation<Output extends TProperties, Status extends 200 | 202>(
     refusals,
     csv,
     isSlow,
-  }: Pick<
-    Operation<never, TProperties, Output>,
-    "id" | "tag" | "access" | "summary" | "description" | "personalRead" | "output" | "refusals" | "csv" | "isSlow"
-  >,
+  }: Operation<Context, Input, Output, Refusals>,
   more: Declared,
   status: Status,
 ) {
@@ -179,18 +185,24 @@ function declareOperation<Output extends TProperties, Status extends 200 | 202>(
   });
 }
 
-/** Converts the fields of a form to members of the input. Unknown ones stay, and are refused. */
+/**
+ * Converts the fields of a form to members of the operation's input. A list is a field with spaces between its entries.
+ * Unknown fields stay, and are refused later.
+ */
 function readFields(input: TProperties, fields: Fields): object {
   const members = Object.entries(fields).map(([name, text]) => {
     const schema = input[name];
     const item = schema && itemSchema(schema);
     if (schema === undefined) return [name, text];
-    return [name, item === undefined ? readMember(schema, text) : [readMember(item, text)]];
+    return [name, item === undefined ? readMember(schema, text) : text.split(" ").map((one) => readMember(item, one))];
   });
   return Object.fromEntries(members) as object;
 }
 
-/** Reads the members that a query gives. Empty ones count as absent; unknown ones are ignored, as on all paths. */
+/**
+ * Reads the members of the operation's input from a query. Empty ones count as absent; unknown ones are ignored, as on
+ * all paths.
+ */
 function readMembers(input: TProperties, query: URLSearchParams): Record<string, unknown> {
   const members = Object.entries(input).flatMap(([name, schema]) => {
     const texts = query.getAll(name).filter((text) => text !== "");

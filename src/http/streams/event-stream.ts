@@ -1,5 +1,5 @@
 import type { EventType, Recorded, LogStore } from "../../../events/catalog.ts";
-import { hideCodes } from "../../networks/hide-codes.ts";
+import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { hasScope } from "../../config/tokens.ts";
 import { createIntakePriority } from "../../delivery/rate-limiter.ts";
 import { type Clock, systemTimer, type Timer } from "../../platform/clock.ts";
@@ -8,31 +8,31 @@ import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import type { Sessions } from "../access/session.ts";
 
-/** How often a comment is sent, so that proxies do not close an idle stream. */
+/** How often a stream sends an empty comment, so that proxies do not close an idle connection. */
 const HEARTBEAT_MS = 15_000;
 
-/** How long a client waits before it connects again. */
+/** How long a client waits before it connects to a broken stream again. */
 const RETRY_MS = 2_000;
 
-/** How often a page is notified, at most, that the log has grown. */
+/** Shortest time between two notices to a page that the log has grown. */
 const LOOK_MS = 1_000;
 
 export type EventStream = ReadableStream<Uint8Array<ArrayBuffer>>;
 
 export interface EventStreamQuery {
-  /** First position, inclusive. */
+  /** Position of the first event to send, inclusive. */
   readonly from: number;
   readonly types?: readonly EventType[];
   readonly stream?: string;
 }
 
 export interface EventStreamOptions {
-  /** True if the reader may still read; called before anything is sent. Default: always true. */
+  /** True if the stream's reader may still read; called before anything is sent. Default: always true. */
   readonly isKnown?: () => boolean;
-  /** Called when the reader leaves, or the stream ends. */
+  /** Called when the stream's reader leaves, or the stream ends. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
-  /** Default: the stream does not give way to requests. */
+  /** Limits the stream while requests wait. Default: the stream has no limit. */
   readonly pace?: StreamPace;
 }
 
@@ -41,9 +41,12 @@ export interface EventStreamOptions {
  * `id` is the event's position, for resuming; its data is the event as JSON, as in a JSON Lines export.
  */
 export function openEventStream(
-  store: Pick<LogStore, "subscribeBatches">,
+  store: { readonly subscribeBatches: LogStore["subscribeBatches"] },
   query: EventStreamQuery,
-  /** Ends the stream, as does a reader that leaves or, by the next heartbeat, a revoked token. */
+  /**
+   * Ends the stream when aborted. It also ends if its reader leaves or, by the next heartbeat, if the reader's token
+   * was revoked.
+   */
   signal: AbortSignal,
   options: EventStreamOptions = {},
 ): EventStream {
@@ -93,7 +96,10 @@ function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** `messages` begins when the first one is wanted, and must end on the signal that it gets. */
+/**
+ * Creates a stream of server-sent messages. The generator `messages` begins when the first message is read, and must
+ * end when its signal aborts.
+ */
 function createStream(
   signal: AbortSignal,
   { isKnown = () => true, onGone, timer = systemTimer }: EventStreamOptions,
@@ -149,20 +155,23 @@ function formatMessage(event: Recorded): string {
   return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
 }
 
-/** Events per second that all streams together may send while requests wait for each other. */
+/** Most events per second that all streams together send while requests wait. */
 const EVENTS_PER_SECOND = 2_000;
 
-/** Events that a turn is expected to send until the number is known: about what one read of the log returns. */
+/**
+ * Number of events that a stream is assumed to send in a turn until it reports it: about what one read of the log
+ * returns.
+ */
 const EXPECTED_EVENTS = 128;
 
-/** How often a waiting stream checks whether requests still wait. */
+/** How often a stream that waits for its turn checks whether requests still wait. */
 const PACE_LOOK_MS = 1_000;
 
 export type StreamPace = ReturnType<typeof createStreamPace>;
 
 /**
- * Makes event streams give way to requests; readers catch up from the log later. `requests` returns how many have
- * arrived.
+ * Limits all event streams together while requests wait; readers catch up from the log later. `requests` returns how
+ * many requests have arrived so far.
  */
 export function createStreamPace(
   requests: () => number,
@@ -170,13 +179,13 @@ export function createStreamPace(
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,
 ) {
   const intake = createIntakePriority(requests);
-  /** When the time of all granted turns is over, in ms since the epoch. */
+  /** Time at which the turns granted so far are over, in ms since the epoch. */
   let freeAt = 0;
 
   return {
     /**
-     * Resolves when the next events may be sent, or `signal` aborts; streams get turns in the order in which they ask.
-     * The stream with the turn calls the result with the number of events that it sent.
+     * Resolves when the stream may send its next events, or when `signal` aborts; turns follow the order of the calls.
+     * The stream then calls the returned function with the number of events that it sent.
      */
     async turn(signal: AbortSignal): Promise<(events: number) => void> {
       let now = clock();
@@ -203,8 +212,8 @@ function toMs(events: number): number {
 }
 
 /**
- * Identifies a stream's reader. Streams are counted by `name`, one for a token and for the sessions opened with it.
- * `isKnown` is true while the reader may read: the stream may outlast token and session.
+ * Identifies the reader of an event stream. `name` is the same for a token and the sessions opened with it, for
+ * counting streams. `isKnown` is true while the reader may read, since the stream may outlast token and session.
  */
 export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },

@@ -1,26 +1,26 @@
 import type { ExportChunk } from "../../log/export-formats/format.ts";
 import { errorFields, requestFields } from "../../platform/logger.ts";
-import type { AppDeps } from "../deps.ts";
+import type { HttpContext } from "../context.ts";
 import { attachment, whole, type HttpResponse } from "../server/answer.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import { identifyReader } from "./event-stream.ts";
 
 export interface Download {
-  /** Media type. */
+  /** Media type of the file. */
   readonly type: string;
   readonly name: string;
-  /** Makes the text, chunk by chunk. */
+  /** Opens the file's text as chunks. */
   readonly open: () => AsyncGenerator<ExportChunk, void, void>;
 }
 
 /**
- * Answers with a file, reading each chunk when its reader takes it. A fault cuts the answer off: half an export must
- * not pass for a whole one. Throws the problem 429 if the reader has too many streams open.
+ * Answers with a file, and makes each chunk when the caller reads it. A fault breaks the answer off, because half an
+ * export must not pass for a whole one. Throws the problem 429 if the caller has too many streams open.
  */
-export async function sendFile(deps: AppDeps, call: RequestContext, { type, name, open }: Download) {
-  const { load, stopping, streamPace, encryptedLog, logger } = deps;
+export async function sendFile(context: HttpContext, call: RequestContext, { type, name, open }: Download) {
+  const { load, stopping, streamPace, encryptedLog, logger } = context;
   const { request, metadata } = call;
-  const { name: reader, isKnown } = identifyReader(deps, call);
+  const { name: reader, isKnown } = identifyReader(context, call);
   const headers = attachment(type, name);
   if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
   // Checked first, because an export that has begun can only be cut off.

@@ -6,16 +6,17 @@ const SOURCE = "reachlog";
 const TYPE_PREFIX = "reachlog.";
 
 /**
- * Characters that attributes may not contain and that JSON.stringify leaves as they are (CloudEvents 1.0, 3.1: String).
+ * Matches characters that CloudEvents attributes may not contain and that JSON.stringify leaves as they are
+ * (CloudEvents 1.0, 3.1: String).
  */
 const NOT_IN_ATTRIBUTES = /[\u007f-\u009f]|\p{Noncharacter_Code_Point}/gu;
 
-/** Largest value of a CloudEvents Integer. */
+/** Largest value of a CloudEvents Integer attribute. */
 const INTEGER_MAX = 2 ** 31 - 1;
 
 /**
- * CloudEvents 1.0 in its JSON format. Fields without an attribute are extension attributes, named with lower-case
- * letters and digits only. `meta` and `stored` are JSON text, since attributes have no structure.
+ * CloudEvents 1.0 in its JSON format. Fields of an event without an attribute are extension attributes, whose names are
+ * lower-case letters and digits. `meta` and `stored` are JSON text, since attributes have no structure.
  */
 export const cloudevents: ExportFormat = {
   head: "",
@@ -41,7 +42,7 @@ function toCloudEvent({ position, id, stream, version, type, time, data, meta, h
   };
 }
 
-/** Attributes for readers that do not parse `meta`. */
+/** Returns the members of an event's `meta` that have a CloudEvents attribute, for readers that do not parse `meta`. */
 function toAttributes(meta: unknown) {
   const { schema, traceparent } = (meta ?? {}) as { schema?: unknown; traceparent?: unknown };
   const isInteger = typeof schema === "number" && Number.isSafeInteger(schema) && Math.abs(schema) <= INTEGER_MAX;

@@ -3,26 +3,32 @@ import type { ExportFormat } from "./format.ts";
 
 const COLUMNS = ["position", "id", "stream", "version", "type", "time", "data", "meta", "hash", "stored"] as const;
 
-/** Makes a spreadsheet read the file as UTF-8. */
+/** Byte order mark, which makes a spreadsheet read the file as UTF-8. */
 const BYTE_ORDER_MARK = "\ufeff";
 
-/** Characters that begin a formula in a spreadsheet, and the apostrophe that prevents one. */
+/** Pattern of the characters that begin a formula in a spreadsheet, and of the apostrophe that prevents one. */
 const SIGNS = String.raw`[=+\-@'\uff1d\uff0b\uff0d\uff20]`;
 
-/** Matches cells to be guarded, and those that look as if they were guarded already. */
+/**
+ * Matches CSV cells that must be guarded, because a spreadsheet would take them for a formula, and those that look
+ * guarded already.
+ */
 const FORMULA = new RegExp(String.raw`^(?:\s*${SIGNS}|[\t\r])`);
 
-/** The same within a text: if a semicolon or a tab divides cells, another cell begins after each of them. */
+/**
+ * Matches the beginning of a formula within a text: if a semicolon or a tab divides cells, another cell begins after
+ * each of them.
+ */
 const NEXT_FORMULA = new RegExp(String.raw`([;\t])(?=\s*${SIGNS})`, "g");
 const NEXT_GUARDED = new RegExp(String.raw`([;\t])'(?=\s*${SIGNS})`, "g");
 const NEXT_SIGN = new RegExp(String.raw`([;\t]\s*)(${SIGNS})`, "g");
 
-/** A spreadsheet takes a cell that begins with it as text. */
+/** Apostrophe that guards a cell: a spreadsheet takes a cell that begins with it as text. */
 const GUARD = "'";
 
 /**
- * RFC 4180; data, meta and stored are JSON, the last one empty if nothing is encrypted. No field of an event contains a
- * line break, so each record is one line.
+ * CSV format for events (RFC 4180). `data`, `meta` and `stored` are JSON, the last one empty if nothing is encrypted.
+ * No field of an event contains a line break, so each record is one line.
  */
 export const csv: ExportFormat = {
   head: `${BYTE_ORDER_MARK}${COLUMNS.join(",")}\r\n`,
@@ -33,12 +39,12 @@ export const csv: ExportFormat = {
   },
 };
 
-/** Formats a value as JSON in which no further cell is a formula; it parses to the same value. */
+/** Formats a value as JSON in which no part looks like a formula to a spreadsheet; it parses to the same value. */
 function formatJson(value: unknown): string {
   return escapeNextSigns(JSON.stringify(value));
 }
 
-/** Escapes as in JSON all that would steer a terminal or begin a formula in a name. */
+/** Escapes, as in JSON, the parts of a name that would steer a terminal or begin a formula. */
 function escaped(name: string): string {
   return escapeNextSigns(escapeControls(name.replaceAll("\\u", "\\u005cu")));
 }
@@ -47,12 +53,12 @@ function escapeNextSigns(text: string): string {
   return text.replace(NEXT_SIGN, (_, divider: string, sign: string) => divider + escapeUnits(sign));
 }
 
-/** The first line of a file for people. */
+/** Returns the first line of a CSV file for people. */
 export function csvHead(columns: readonly string[]): string {
   return BYTE_ORDER_MARK + csvRecord(columns);
 }
 
-/** A line of a file for people, in which no cell is a formula to a spreadsheet. */
+/** Returns a line of a CSV file for people, in which no cell is a formula to a spreadsheet. */
 export function csvRecord(cells: readonly string[]): string {
   return `${cells.map(cell).join(",")}\r\n`;
 }
@@ -62,7 +68,7 @@ function cell(text: string): string {
   return `"${(FORMULA.test(text) ? GUARD + guarded : guarded).replaceAll('"', '""')}"`;
 }
 
-/** A cell of {@link csvRecord} without the apostrophes that keep a spreadsheet from running it. */
+/** Reads a cell of {@link csvRecord}, without the apostrophes that keep a spreadsheet from running it. */
 export function readGuarded(text: string): string {
   const isGuarded = text.startsWith(GUARD) && FORMULA.test(text.slice(GUARD.length));
   return (isGuarded ? text.slice(GUARD.length) : text).replace(NEXT_GUARDED, "$1");

@@ -3,28 +3,34 @@ import type { NewEvent, Recorded, Awaitable } from "eventstore-lite";
 /** An event as the log holds it, neither upcast nor checked. */
 export type StoredEvent = Recorded<NewEvent>;
 
-/** An event with its personal data decrypted. `stored`: its data as the log holds it, if some of it is encrypted. */
+/**
+ * An event with its personal data decrypted, for an export. `stored`: its data as the log holds it, if some of it is
+ * encrypted.
+ */
 export type ShownEvent = StoredEvent & { readonly stored?: unknown };
 
-/** Returns the stored form of an event that a line shows decrypted; the hashes cover only that form. */
+/** Returns the stored form of an event that an export shows decrypted. The log's hashes cover only the stored form. */
 export function toStored({ stored, ...event }: ShownEvent): StoredEvent {
   return stored === undefined ? event : { ...event, data: stored };
 }
 
-/** Writes a log to a file: one event a line, and no field of an event is lost or changed. */
+/** Format of an export file: one event a line, with every field of the event unchanged. */
 export interface ExportFormat {
-  /** The text before the first event. */
+  /** Text of the file before the first event. */
   readonly head: string;
-  /** One event, including its line break. */
+  /** Formats one event as a line, including its line break. */
   line(event: ShownEvent): string;
 }
 
-/** Characters of one chunk: larger ones are not faster, and a slow reader holds back the next read. */
+/**
+ * Size, in characters, at which the collected text of an export is passed on as one chunk. Larger chunks would not make
+ * an export faster.
+ */
 const CHUNK_CHARS = 64 * 1024;
 
 export interface ExportChunk {
   readonly text: string;
-  /** Position of the last event in it; 0 if there is none. */
+  /** Position of the last event in the chunk; 0 if there is none. */
   readonly position: number;
   readonly events: number;
 }
@@ -32,7 +38,7 @@ export interface ExportChunk {
 /** Yields events as the text of a file, in chunks. The next events are read once the previous chunk was taken. */
 export async function* exportText(
   shown: AsyncIterable<ShownEvent>,
-  { head, line }: Pick<ExportFormat, "head" | "line">,
+  { head, line }: ExportFormat,
 ): AsyncGenerator<ExportChunk, void, void> {
   let text = head;
   let events = 0;
@@ -49,10 +55,10 @@ export async function* exportText(
   if (text.length > 0) yield { text, position, events };
 }
 
-/** Converts stored events to shown ones, in the same order. */
+/** Function that converts stored events to the form in which an export shows them, in the same order. */
 export type Show = (events: readonly StoredEvent[]) => Awaitable<readonly ShownEvent[]>;
 
-/** Shows events as they were written, together with the stored data if some of it is encrypted. */
+/** Creates the function that shows events decrypted, together with the stored data if some of it is encrypted. */
 export function shownBy(
   open: (events: readonly StoredEvent[]) => Awaitable<readonly { readonly data: unknown }[]>,
 ): Show {

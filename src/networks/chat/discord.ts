@@ -6,21 +6,22 @@ import { ELLIPSIS, excerpt } from "../plain-text.ts";
 import { USER_AGENT } from "../safe-fetch.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-/** `SUPPRESS_EMBEDS`: Discord then visits no link of the message. */
+/** Message flag with which Discord visits no link of the message, and shows no preview. */
 const SUPPRESS_EMBEDS = 1 << 2;
 
 /**
- * Discord requires this form, to which more may be appended: https://docs.discord.com/developers/reference#user-agent
+ * User agent in the form that Discord requires, to which more may be appended:
+ * https://docs.discord.com/developers/reference#user-agent
  */
 const DISCORD_USER_AGENT = `DiscordBot (reachlog, ${VERSION}) ${USER_AGENT}`;
 
 /**
- * The version that we use, regardless of the configured address. The address that Discord shows names none, which means
- * the sixth: its pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
+ * API version that we call, regardless of the configured address. The address that Discord shows names none, which
+ * means the sixth: its pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
  */
 const WEBHOOKS = "/api/v10/webhooks/";
 
-/** A Discord webhook as the chat channel. Its address may name a thread in its query. */
+/** Creates the chat channel for a Discord webhook. The webhook's address may name a thread in its query. */
 export function createDiscordChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "discord",
@@ -46,25 +47,25 @@ function versioned(webhookUrl: string): URL {
   return url;
 }
 
-/** A message's id is a number of 64 bits, written as text. */
+/** Schema of Discord's answer to a sent message, whose id is a number of 64 bits, written as text. */
 const SENT = Type.Object({ id: Type.String({ pattern: "^[0-9]{1,20}$" }) });
 
 const REFUSED = Type.Object({ code: Type.Integer(), message: Type.String() });
 
-/** Seconds, with fractions. */
+/** Schema of Discord's rate-limit answer; `retry_after` is in seconds, with fractions. */
 const LIMITED = Type.Object({ retry_after: Type.Number() });
 
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
 /**
- * Codes of 400s that every message would get: a locked or archived thread, or a forum that requires a thread. No text
- * of a webhook changes that; https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
+ * Discord's codes in a 400 that every message of the channel would get, whatever its text: a locked or archived thread,
+ * or a forum that requires a thread; https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
  */
 const CHANNEL_CODES: ReadonlySet<number> = new Set([10_003, 10_015, 50_027, 50_083, 160_005, 220_001]);
 
 /**
- * Discord does not recognise a repeat, and only the message itself (`wait=true`) proves that it was saved.
- * https://docs.discord.com/developers/topics/rate-limits
+ * How Discord's answers are read. Discord does not recognise a repeat, and only the message in the answer (`wait=true`)
+ * proves that it was saved. https://docs.discord.com/developers/topics/rate-limits
  */
 export const DISCORD_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {
@@ -83,33 +84,41 @@ export const DISCORD_ANSWERS: AnswerRules = {
     retryAfterMs(parseAnswer(LIMITED, text)?.retry_after) ?? parseRetryAfter(headers),
 };
 
-/** Returns the wait until the next window opens if this was the last message for which the current one has room. */
+/**
+ * Returns the wait until Discord's next rate-limit window, if this message was the last for which the present one has
+ * room.
+ */
 function pauseAfter(headers: Headers): number | undefined {
   const isLast = headers.get("x-ratelimit-remaining") === "0";
   return isLast ? retryAfterMs(headers.get("x-ratelimit-reset-after")) : undefined;
 }
 
 /**
- * Characters of a message, counted in UTF-16 units, which are never fewer;
+ * Most characters of a Discord message, counted in UTF-16 units, which are never fewer;
  * https://docs.discord.com/developers/resources/webhook#execute-webhook
  */
 const CONTENT_UNITS_MAX = 2_000;
 
 /**
- * An address that Discord links as a whole and shows unchanged: only characters of RFC 3986 with which no syntax of
- * Discord's begins inside an address. A word with any other character is no address, and all of it is escaped.
+ * Matches an address that Discord links as a whole and shows unchanged: only characters of RFC 3986 with which no
+ * syntax of Discord's begins inside an address. A word with any other character is escaped instead.
  */
 const LINK = /^https?:\/\/[\w\-.~:/?#@!$&()*+,;=%]*[\w\-~/#@$&*+=%]$/i;
 
-/** Characters that begin formatting, mentions, emoji, masked links and bare addresses at any place. */
+/**
+ * Matches characters that begin Discord's formatting, mentions, emoji, masked links and bare addresses at any place.
+ */
 const MARKERS = /[\\*_~|`<>[\]()#@:]/g;
 
-/** The beginning of a line that turns it into a list item or small print. Its last character is escaped. */
+/**
+ * Matches the beginning of a line that Discord turns into a list item or small print. The last character of the match
+ * is escaped.
+ */
 const LINE_MARKER = /^(\d+(?=\.)|(?=[-+]))([-+.])/;
 
 /**
- * Returns foreign text as content that shows as it was written: a backslash escapes each mark. A text that is too long
- * ends in an ellipsis. Neither characters nor escapes are cut, and no part of an address becomes a link.
+ * Returns text from outside as Discord content that shows as it was written: a backslash escapes each mark. A text that
+ * is too long ends in an ellipsis. Neither characters nor escapes are cut, and no part of an address becomes a link.
  */
 export function discordText(text: string): string {
   const words = text.split(/(\s+)/);
@@ -126,7 +135,7 @@ export function discordText(text: string): string {
   return shown;
 }
 
-/** Appends as much of an escaped word as there is room for, and an ellipsis. */
+/** Appends as much of an escaped word to a Discord message as there is room for, and an ellipsis. */
 function cut(shown: string, escaped: string): string {
   for (const [character] of escaped.matchAll(/\\?[^]/gu)) {
     if (shown.length + character.length > CONTENT_UNITS_MAX - ELLIPSIS.length) break;
@@ -135,7 +144,7 @@ function cut(shown: string, escaped: string): string {
   return shown + ELLIPSIS;
 }
 
-/** True if the word begins a line. Words and the white space between them alternate. */
+/** True if the word begins a line. `words` alternates between words and the white space between them. */
 function isFirst(words: readonly string[], at: number): boolean {
   return at === 0 || (words[at - 1] ?? "").includes("\n") || (at === 2 && words[0] === "");
 }

@@ -19,14 +19,15 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
 }
 
 /**
- * A message may have 32,000 bytes in all, and a UTF-16 unit takes three at most, in UTF-8 as in JSON;
- * https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
+ * Most UTF-16 units of a text. A Google Chat message may have 32,000 bytes, and a unit takes three at most, in UTF-8 as
+ * in JSON; https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
  */
 const TEXT_UNITS_MAX = 10_000;
 
 /**
- * Returns foreign text that shows as it was written. Angle brackets, which Google turns into mentions, links and emoji,
- * become look-alikes if they could be a pair; https://developers.google.com/workspace/chat/format-messages
+ * Returns text from outside that Google Chat shows as it was written. Angle brackets, which Google turns into mentions,
+ * links and emoji, become look-alikes if they could be a pair;
+ * https://developers.google.com/workspace/chat/format-messages
  */
 export function googleChatText(text: string): string {
   const short = truncate(text, TEXT_UNITS_MAX);
@@ -36,7 +37,7 @@ export function googleChatText(text: string): string {
   return withLookAlikes(flat);
 }
 
-/** The answer to a post: the name is all that a webhook learns of its message. */
+/** Schema of Google Chat's answer to a post: the name is all that a webhook learns of its message. */
 const CREATED = Type.Object({ name: Type.String({ pattern: "^spaces/[^/]+/messages/[^/]+$", maxLength: 200 }) });
 
 const REFUSED = Type.Object({
@@ -47,15 +48,18 @@ const REFUSED = Type.Object({
   }),
 });
 
-/** Statuses of a refused key or token, a removed webhook, and a space that is gone. */
+/**
+ * Statuses by which Google Chat refuses every message of the channel: a wrong key or token, a removed webhook, or a
+ * space that is gone.
+ */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 
-/** A 400 with this reason blames the address's key rather than the message. */
+/** Matches the reasons in a 400 of Google Chat that blame the address's API key rather than the message. */
 const KEY_REASON = /^API_KEY_/;
 
 /**
- * A webhook is not known to recognise a repeat. Google promises no `Retry-After`, but a proxy may add it.
- * https://developers.google.com/workspace/chat/limits
+ * How Google Chat's answers are read. A webhook is not known to recognise a repeat. Google promises no `Retry-After`,
+ * but a proxy may add it. https://developers.google.com/workspace/chat/limits
  */
 export const GOOGLE_CHAT_ANSWERS: AnswerRules = {
   accepted({ status, text }) {

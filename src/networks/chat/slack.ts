@@ -16,10 +16,10 @@ export function createSlackChannel(options: WebhookOptions): Channel {
   });
 }
 
-/** Errors with which a living webhook answers a payload without a message. */
+/** Error codes by which a living Slack webhook answers a payload without a message, as a check sends it. */
 const EMPTY_PAYLOAD_ERRORS: ReadonlySet<string> = new Set(["no_text", "invalid_payload"]);
 
-/** Errors that every other message would get too, with any status. */
+/** Error codes of Slack that every other message of the channel would get too, with any status. */
 const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
   "action_prohibited",
   "channel_is_archived",
@@ -37,8 +37,9 @@ const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 410]);
 
 /**
- * Slack recognises no repeat, so anything that may have arrived is in doubt. A 200 whose body is not `ok` comes from a
- * machine between Slack and us. https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
+ * How Slack's answers are read. Slack recognises no repeat, so anything that may have arrived is in doubt; a 200 whose
+ * body is not `ok` comes from a proxy.
+ * https://api.slack.com/changelog/2016-05-17-changes-to-errors-for-incoming-webhooks
  */
 export const SLACK_ANSWERS: AnswerRules = {
   accepted: ({ status, text, truncated }) => (status === 200 && !truncated && text.trim() === "ok" ? {} : undefined),
@@ -46,25 +47,34 @@ export const SLACK_ANSWERS: AnswerRules = {
   refusesChannel: (answer) => CHANNEL_STATUSES.has(answer.status) || CHANNEL_ERRORS.has(errorIn(answer)),
 };
 
-/** Returns Slack's error code if the body is one, else an empty text: any other text is not repeated. */
+/**
+ * Returns Slack's error code if the body is one, else an empty text, because no other text of an answer may be
+ * repeated.
+ */
 function errorIn({ text }: NetworkAnswer): string {
   return /^\s*([a-z][a-z_]{1,62})\s*$/.exec(text)?.[1] ?? "";
 }
 
-/** Characters of a section: https://docs.slack.dev/reference/block-kit/composition-objects/text-object */
+/**
+ * Most characters of a section of a Slack message:
+ * https://docs.slack.dev/reference/block-kit/composition-objects/text-object
+ */
 const SECTION_CHARS_MAX = 3000;
 
-/** Together with the fallback 11,000 characters: near 13,200 Slack answers `msg_blocks_too_long`. */
+/**
+ * Most sections of a Slack message. Together with the fallback they have 11,000 characters: near 13,200 Slack answers
+ * `msg_blocks_too_long`.
+ */
 const SECTIONS_MAX = 3;
 
-/** The fallback is the text that a notification on a telephone shows. */
+/** Most characters of a Slack message's fallback, the text that a notification on a telephone shows. */
 const FALLBACK_CHARS_MAX = 2000;
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
 /**
- * Returns a webhook's payload that shows `text` unchanged: `plain_text` sections have no formatting, and the escapes
- * leave no `<!channel>` or `<url|text>` in the fallback. Links are not unfurled, because Slack would visit them.
+ * Returns a Slack payload that shows `text` unchanged: `plain_text` sections have no formatting, and the escapes leave
+ * no `<!channel>` or `<url|text>` in the fallback. Links are not unfurled, because Slack would visit them.
  */
 export function slackMessage(text: string): string {
   return JSON.stringify({
@@ -80,8 +90,8 @@ export function slackMessage(text: string): string {
 }
 
 /**
- * Splits the escaped text into at most `parts` pieces of at most `size` UTF-16 units. Neither characters nor escapes
- * are cut.
+ * Escapes a text for Slack and splits it into at most `parts` pieces of at most `size` UTF-16 units. Neither characters
+ * nor escapes are cut.
  */
 function packed(text: string, size: number, parts: number): string[] {
   const whole = text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? character);

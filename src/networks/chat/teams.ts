@@ -5,7 +5,7 @@ import type { NetworkAnswer } from "../safe-fetch.ts";
 import { ELLIPSIS } from "../plain-text.ts";
 import { createWebhookChannel, type WebhookOptions } from "./webhook.ts";
 
-/** A Teams workflow as the chat channel. The credential is `sig` in its address. */
+/** Creates the chat channel for a Teams workflow. The credential is `sig` in the workflow's address. */
 export function createTeamsChannel(options: WebhookOptions): Channel {
   return createWebhookChannel(options, {
     network: "teams",
@@ -21,19 +21,24 @@ export function createTeamsChannel(options: WebhookOptions): Channel {
 
 const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: "^[A-Za-z]{1,80}$" }) }) });
 
-/** Statuses of a refused signature, and of a flow or environment that is gone. */
+/**
+ * Statuses by which Teams refuses every message of the channel: a wrong signature, or a flow or environment that is
+ * gone.
+ */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 410]);
 
-/** Codes with other statuses: the flow is switched off, or its address requires another way of signing in. */
+/**
+ * Error codes by which Teams refuses every message of the channel, with other statuses: the flow is switched off, or
+ * its address requires another way of signing in.
+ */
 const CHANNEL_CODES = /^(?:DirectApi|Workflow\w*(?:Disabled|NotEnabled|NotFound|Suspended))/;
 
-/** Identifies a run in the flow's history. */
+/** Matches the id of a run in a Teams flow's history. */
 const RUN = /^\w{1,100}$/;
 
 /**
- * A 202 means that the workflow accepted the message. Only the run history, where `networkId` names the run, shows
- * whether it posted it. A 200 counts if the flow answers itself, which its header shows; a workflow does not recognise
- * a repeat.
+ * How Teams' answers are read. A 202 says only that the workflow took the message; the run history, where `networkId`
+ * names the run, shows whether it posted it. A 200 counts if the flow's own header is there; no repeat is recognised.
  */
 export const TEAMS_ANSWERS: AnswerRules = {
   accepted({ status, headers }) {
@@ -50,16 +55,19 @@ function codeIn({ text }: NetworkAnswer): string {
 }
 
 /**
- * Teams accepts messages of "about 28 KB", and documents no exact number of bytes.
+ * Most bytes of a Teams message. Teams accepts "about 28 KB", and documents no exact number.
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
  */
 const MESSAGE_BYTES_MAX = 28_000;
 
-/** The opening of `{{DATE(…)}}`, which a TextRun would replace too. Split between two runs, it opens nothing. */
+/**
+ * Opening of a macro such as `{{DATE(…)}}`, which a TextRun would replace too. Split between two runs, it opens
+ * nothing.
+ */
 const MACRO_OPENING = /(?<=\{)(?=\{)/;
 
 /**
- * Returns a workflow's input that posts `text` unchanged: a card with a block per line. A TextRun has no markdown
+ * Returns a Teams workflow's input that posts `text` unchanged: a card with a block per line. A TextRun has no markdown
  * (https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run), and mentions need entities, so nothing is
  * escaped.
  */
@@ -79,7 +87,7 @@ export function teamsMessage(text: string): string {
   return formatCard(blocks);
 }
 
-/** Returns as much of a line as fits together with an ellipsis, never half a character. */
+/** Shortens a line to what fits together with an ellipsis, and never cuts a character in half. */
 function cut(line: string, bytes: number): string {
   // Bisects, because a line's size in JSON grows with its length.
   let fits = 0;
@@ -92,7 +100,7 @@ function cut(line: string, bytes: number): string {
   return line.slice(0, fits).replace(/[\ud800-\udbff]$/, "");
 }
 
-/** Counts the bytes of a line's block in the list, with its comma. */
+/** Counts the JSON bytes of the block that shows a line, with the comma after it. */
 function countBytes(line: string): number {
   return Buffer.byteLength(JSON.stringify(toBlock(line))) + 1;
 }

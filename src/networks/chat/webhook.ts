@@ -1,29 +1,35 @@
 import type { Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
 import type { Channel } from "../network.ts";
-import { JSON_BODY, type NetworkAnswer, type SafeFetch, type SafeRequest } from "../safe-fetch.ts";
+import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch } from "../plain-text.ts";
 
 export interface WebhookOptions {
-  /** The address holds the credential. */
+  /** Address of the webhook, which holds the credential. */
   readonly webhookUrl: Secret;
   readonly safeFetch: SafeFetch;
 }
 
-/** How one network's webhook is called, and how its answers are read. */
+/** A request that asks, without posting, whether a webhook is alive. */
+interface Probe {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  readonly body?: string;
+}
+
+/** A chat network's webhook: how it is called, and how its answers are read. */
 interface Webhook {
   readonly network: string;
   readonly answers: AnswerRules;
-  /** Returns the JSON that posts a text unchanged. */
+  /** Returns the JSON body that posts a text unchanged. */
   formatMessage(text: string): string;
-  /** Returns the URL to which messages are posted. Default: the webhook's address. */
+  /** Returns the URL to which messages are posted. Default: the configured address of the webhook. */
   toPostUrl?(webhookUrl: string): string;
-  /** Headers of messages and probes. Default: those of JSON. */
+  /** Request headers of messages and probes. Default: those of JSON. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Returns a request that asks, without posting, whether the webhook is alive. */
-  probe(webhookUrl: string): { readonly url: string } & Pick<SafeRequest, "method" | "body">;
+  probe(webhookUrl: string): Probe;
   isAlive(answer: NetworkAnswer): boolean;
-  /** The result of a check that found the webhook alive, in words. */
+  /** Words for the operator after a check that found the webhook alive. */
   readonly alive: string;
 }
 

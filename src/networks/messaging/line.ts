@@ -5,19 +5,26 @@ import type { Channel } from "../network.ts";
 import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
-/** UTF-16 units, as LINE counts: https://developers.line.biz/en/docs/messaging-api/text-character-count/ */
+/**
+ * Most UTF-16 units of a LINE text, as LINE counts:
+ * https://developers.line.biz/en/docs/messaging-api/text-character-count/
+ */
 const TEXT_UNITS_MAX = 5_000;
 
-/** A retry key is valid for 24 hours; an hour less here, for clocks that differ and requests under way. */
+/**
+ * How long LINE recognises a repeat. Its retry keys are valid for 24 hours; an hour less here, for clocks that differ
+ * and requests under way.
+ */
 const RECOGNISES_MS = 23 * 3_600_000;
 
 /**
- * LINE's push messages as the messaging channel. The dispatch's id is the retry key, so LINE accepts each message once
- * within 24 hours. A digest gets a new id for each attempt, so after an unclear answer its delivery stays unknown.
+ * Creates the messaging channel for LINE's push messages. The dispatch's id is the retry key, so LINE accepts each
+ * message once within 24 hours. A digest gets a new id for each attempt, so after an unclear answer its delivery stays
+ * unknown.
  */
 export function createLineChannel(options: {
   readonly accessToken: Secret;
-  /** Id of a user, group or room. */
+  /** Id of the LINE user, group or room that gets the messages. */
   readonly to: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
@@ -59,19 +66,19 @@ const REFUSED = Type.Object({
 });
 
 /**
- * Statuses of a refused token, a missing right to push, an unknown method at the configured address, and a month's
- * messages that are used up.
+ * Statuses by which LINE refuses every message of the channel: a wrong token, a missing right to push, an unknown
+ * method at the configured address, and a month's messages that are used up.
  */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 429]);
 
-/** Marks a 429 that lasts until the month, or the plan, changes. */
+/** Matches LINE's words in a 429 that lasts until the month, or the plan, changes. */
 const QUOTA_USED_UP = /monthly limit/i;
 
-/** Marks a refusal because LINE does not know the recipient, or not by this id. */
+/** Matches LINE's words in a refusal because it does not know the recipient, or not by this id. */
 const RECIPIENT_AT_FAULT = /failed to send messages|'to'/i;
 
 /**
- * A 409 means that a push with the same retry key was accepted before.
+ * How LINE's answers are read. A 409 means that a push with the same retry key was accepted before.
  * https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
  */
 export const LINE_ANSWERS: AnswerRules = {

@@ -13,7 +13,10 @@ import type { Channel } from "../network.ts";
 import { JSON_BODY, type NetworkAnswer, type SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
-/** The Telegram Bot API as the messaging channel. Texts go out plain: no parse mode, so nothing in them is markup. */
+/**
+ * Creates the messaging channel for the Telegram Bot API. Texts go out plain: no parse mode, so nothing in them is
+ * markup.
+ */
 export function createTelegramChannel(options: {
   readonly botToken: Secret;
   readonly chatId: string;
@@ -64,16 +67,22 @@ export function createTelegramChannel(options: {
   };
 }
 
-/** Characters as Telegram counts them, which is in UTF-16 units; https://core.telegram.org/bots/api#sendmessage */
+/**
+ * Most characters of a Telegram message. Telegram counts them in UTF-16 units;
+ * https://core.telegram.org/bots/api#sendmessage
+ */
 const TEXT_UNITS_MAX = 4096;
 
-/** Takes no room and is not part of a name, so Telegram does not join the text after it with the text before it. */
+/**
+ * Invisible character that takes no room and is not part of a name. Telegram does not join the text after it with the
+ * text before it.
+ */
 const WORD_JOINER = "\u2060";
 
 const LINK = /(https?:\/\/\S+)/iu;
 
 /**
- * Telegram makes these a mention, whose owner is notified, or a command, which a tap sends, in any text:
+ * Matches what Telegram makes a mention, whose owner is notified, or a command, which a tap sends:
  * https://core.telegram.org/bots/api#messageentity. An ASCII letter before it prevents both; for other letters this is
  * not known.
  */
@@ -81,8 +90,8 @@ const MENTION = /(?<![A-Za-z0-9_])@(?=[A-Za-z0-9_])/g;
 const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
 
 /**
- * Returns foreign text without mentions that shows as it was written. In an address the @ is percent-encoded: this
- * leads to the same page, and is no mention either if Telegram sees no address.
+ * Returns text from outside that Telegram shows as it was written, without mentions. In an address the @ is
+ * percent-encoded, which leads to the same page, and is no mention even if Telegram sees no address.
  */
 export function telegramText(text: string): string {
   // The group in the expression makes every second piece a link.
@@ -100,14 +109,19 @@ const REFUSED = Type.Object({ ok: Type.Literal(false), description: Type.String(
 const RETRY = Type.Object({ parameters: Type.Object({ retry_after: Type.Number() }) });
 const MIGRATED = Type.Object({ parameters: Type.Object({ migrate_to_chat_id: Type.Integer() }) });
 
-/** Statuses of a revoked token, a bot that the user blocked, kicked or never started, and an unknown bot. */
+/**
+ * Statuses by which Telegram refuses every message of the channel: a revoked token, a bot that the user blocked, kicked
+ * or never started, and an unknown bot.
+ */
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404]);
 
-/** Descriptions of 400s that blame the chat rather than the message. Nothing else tells them apart. */
+/**
+ * Matches Telegram's descriptions of 400s that blame the chat rather than the message. Nothing else tells them apart.
+ */
 const CHAT_AT_FAULT = /chat not found|chat_id|peer_id_invalid|chat was (upgraded|deleted)|rights|chat_write_forbidden/i;
 
 /**
- * How answers to `sendMessage` are read. Telegram does not recognise a repeat.
+ * How Telegram's answers to `sendMessage` are read. Telegram does not recognise a repeat.
  * https://core.telegram.org/bots/api#making-requests
  */
 export const TELEGRAM_ANSWERS: AnswerRules = {
@@ -123,13 +137,15 @@ export const TELEGRAM_ANSWERS: AnswerRules = {
     retryAfterMs(parseAnswer(RETRY, text)?.parameters.retry_after) ?? parseRetryAfter(headers),
 };
 
-/** Returns the chat's new id if the answer says that the group became a supergroup. Nothing was sent then. */
+/**
+ * Returns the new id of a Telegram chat if the answer says that the group became a supergroup. Nothing was sent then.
+ */
 function migratedTo({ status, text }: NetworkAnswer): string | undefined {
   const id = status === 400 ? parseAnswer(MIGRATED, text)?.parameters.migrate_to_chat_id : undefined;
   return id === undefined ? undefined : String(id);
 }
 
-/** Returns the result of a call of any method; undefined if it was not carried out. */
+/** Returns the body of an answer to a Telegram call that was carried out; undefined if it was not. */
 function doneIn({ status, text }: NetworkAnswer) {
   return status === 200 ? parseAnswer(DONE, text) : undefined;
 }

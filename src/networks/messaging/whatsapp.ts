@@ -7,14 +7,15 @@ import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, truncate, withLookAlikes } from "../plain-text.ts";
 
 /**
- * The WhatsApp Cloud API as the messaging channel. It accepts free text only within 24 hours of the recipient's last
- * message to the number. After that it refuses, and the channel is suspended until they write again.
+ * Creates the messaging channel for the WhatsApp Cloud API, with `to` as its only recipient. Free text is refused 24
+ * hours after the recipient's last message. That suspends the channel: they must write again, and an operator must
+ * resume it.
  */
 export function createWhatsappChannel(options: {
-  /** Id of the sending number, which is not the number itself. */
+  /** WhatsApp's id of the sending number, which is not the number itself. */
   readonly phoneNumberId: string;
   readonly accessToken: Secret;
-  /** The recipient's number with its country code, or their business-scoped id. */
+  /** The recipient's telephone number with its country code, or their business-scoped id. */
   readonly to: string;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
@@ -55,10 +56,10 @@ export function createWhatsappChannel(options: {
   };
 }
 
-/** Characters of a text's body, counted in UTF-16 units, which are never fewer. */
+/** Most characters of a WhatsApp text, counted in UTF-16 units, which are never fewer. */
 const TEXT_UNITS_MAX = 4_096;
 
-/** Returns foreign text as a body that shows as it was written. */
+/** Returns text from outside as a WhatsApp body that shows as it was written. */
 export function whatsappText(text: string): string {
   return withLookAlikes(truncate(text, TEXT_UNITS_MAX));
 }
@@ -66,8 +67,8 @@ export function whatsappText(text: string): string {
 const ACCEPTED = Type.Object({ messages: Type.Array(Type.Object({ id: Type.String() }), { minItems: 1 }) });
 
 /**
- * Rate limits of the number (80 messages a second) and of number and recipient (one in 6 seconds), with the pause after
- * which there is room again; https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
+ * Pauses after WhatsApp's rate limits, by error code: of the number (80 messages a second), and of number and recipient
+ * (one in 6 seconds); https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
  */
 const PAUSES_MS: ReadonlyMap<number, number> = new Map([
   [130_429, 1_000],
@@ -75,8 +76,9 @@ const PAUSES_MS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * Faults of the account, the number or the recipient. Each message of the channel would meet them, because it has only
- * one recipient. https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
+ * Error codes of faults of the WhatsApp account, the number or the recipient. Each message of the channel would meet
+ * them, as it has one recipient.
+ * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
 const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
   [0, "the access token is refused"],
@@ -96,8 +98,8 @@ const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Meta recognises no repeat: only a rate limit and a refusal with a code prove that nothing was sent. Delivered means
- * accepted, as only a webhook would tell more. The message's id is not kept: it holds the recipient's telephone number.
+ * How WhatsApp's answers are read. Meta recognises no repeat: only a rate limit and a refusal with a code prove that
+ * nothing was sent. The message's id is not kept, because it holds the recipient's telephone number.
  */
 export const WHATSAPP_ANSWERS: AnswerRules = {
   accepted({ status, text, headers }) {

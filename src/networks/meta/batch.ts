@@ -2,46 +2,46 @@ import type { DispatchResult } from "../network.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /**
- * Events that one request of the Conversions API accepts;
+ * Most events that one request of Meta's Conversions API accepts;
  * https://developers.facebook.com/docs/marketing-api/conversions-api/using-the-api
  */
 export const EVENTS_MAX = 1_000;
 
 /**
- * Bytes of events in one request. Meta names no limit. A usual event has about 500 bytes, so this holds a thousand of
- * them; with the longest addresses they would be 5 MB, which a slow line does not carry within the time-out.
+ * Most bytes of events in one request to Meta, which names no limit. This holds a thousand usual events; a thousand
+ * with the longest addresses would be 5 MB, too much for a slow line within the time-out.
  */
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /**
- * Requests for one batch. One bad event among a thousand takes at most 21. If all are bad, each request after the first
- * ten settles half an event, so that eight attempts of a dispatch settle a thousand of them.
+ * Most requests for one batch. One bad event among a thousand takes at most 21. If all are bad, each request after the
+ * first ten settles half an event, so that eight attempts of a dispatch settle a thousand of them.
  */
 export const REQUESTS_MAX = 300;
 
-/** The whole batch may take as long as this many requests that run into their time-out. */
+/** Time limit of a whole batch, as a multiple of the time-out of one request. */
 const DEADLINE_REQUESTS = 10;
 
 const UNASKED: Extract<DispatchResult, { outcome: "retryable" }> = {
   outcome: "retryable",
-  detail: "Meta was not asked: the batch took too long",
+  detail: "the network was not asked: the batch took too long",
   unasked: true,
 };
 
 export interface BatchOptions {
-  /** The time-out of one request. The whole batch takes at most ten times that. */
+  /** Time-out of one request in ms. The whole batch takes at most ten times that. */
   readonly timeoutMs: number;
-  /** Sends serialized events in one request, whose result applies to all of them. */
+  /** Sends serialized events in one request. The result applies to all of them. */
   readonly post: (events: readonly string[], timeoutMs: number) => Promise<DispatchResult>;
-  /** Called before each request; false ends the batch. */
+  /** Called before each request of the batch; false ends the batch. */
   readonly goesOn?: (() => boolean) | undefined;
-  /** A monotonic clock, in ms. */
+  /** Returns the time of a monotonic clock, in ms. */
   readonly elapsedMs?: () => number;
 }
 
 /**
- * Delivers serialized events, and returns the outcome of each, in order. One bad event makes Meta refuse the whole
- * request, so a refused one is halved: `b` bad events in one request of `n` take at most `1 + 2 b ⌈log2 n⌉` requests.
+ * Delivers serialized events to Meta, and returns the outcome of each, in order. One bad event makes Meta refuse the
+ * whole request, so a refused one is halved: `b` bad events of `n` take at most `1 + 2 b ⌈log2 n⌉` requests.
  */
 export async function deliverBatch(events: readonly string[], options: BatchOptions): Promise<DispatchResult[]> {
   const { timeoutMs, post, goesOn = () => true, elapsedMs = () => performance.now() } = options;
@@ -70,7 +70,7 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
     if (result.outcome === "retryable" || (result.outcome === "refused" && result.channel)) {
       // Events without a request wait as long as the one before them.
       const pause = result.outcome === "retryable" ? result.retryAfterMs : undefined;
-      const detail = "Meta was not asked: the request before it failed";
+      const detail = "the network was not asked: the request before it failed";
       rest = { ...UNASKED, detail, ...omitUndefined({ retryAfterMs: pause }) };
       break;
     }
@@ -79,7 +79,22 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
   return results;
 }
 
-/** Splits the events into runs that each fit into one request. An event that is too large by itself goes alone. */
+export type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
+
+/** Delivers events as {@link deliverBatch} does, and puts the results of skipped dispatches in their places. */
+export async function deliverAmongSkipped(prepared: readonly (string | Skipped)[], options: BatchOptions) {
+  const results = await deliverBatch(
+    prepared.filter((event) => typeof event === "string"),
+    options,
+  );
+  let next = 0;
+  return prepared.flatMap((one) => (typeof one === "string" ? results.slice(next, ++next) : [one]));
+}
+
+/**
+ * Splits the serialized events into runs that each fit into one request. An event that is too large by itself goes
+ * alone.
+ */
 function splitIntoRequests(events: readonly string[]): string[][] {
   const runs: string[][] = [];
   let bytes = Infinity;

@@ -1,32 +1,48 @@
 import { Type } from "@sinclair/typebox";
+import { rawNumber } from "../../platform/money.ts";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
 import * as graph from "../graph-api-answers.ts";
-import { deliverBatch, EVENTS_MAX } from "./batch.ts";
-import type { Channel, Click, DispatchResult, Dispatch } from "../network.ts";
+import { deliverAmongSkipped, EVENTS_MAX, type Skipped } from "./batch.ts";
+import type { Channel, Click, Conversion, DispatchResult, Dispatch } from "../network.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
 
-/** Meta refuses a request that holds an event older than this. */
+/** Greatest age of an event, in ms: Meta refuses a whole request that holds an older one. */
 const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
 
-/** Meta knows an event by its id for 48 hours; an hour less here, for clocks that differ and requests under way. */
+/**
+ * How long Meta recognises a repeated event by its id. Meta says 48 hours; an hour less here, for clocks that differ
+ * and requests under way.
+ */
 const RECOGNISES_MS = 47 * 60 * 60_000;
 
-type Skipped = Extract<DispatchResult, { outcome: "skipped" }>;
+/**
+ * Asks Meta to limit the use of an event where the visitor's state has such a law. Zeros let Meta find the state, since
+ * its own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
+ */
+const LIMITED_DATA_USE = {
+  data_processing_options: ["LDU"],
+  data_processing_options_country: 0,
+  data_processing_options_state: 0,
+};
 
 /**
- * The Meta Conversions API as the ads channel. It throws if it is asked to send anything but clicks and tests, which is
- * a defect.
+ * Creates the ads channel for the Meta Conversions API. It throws if it is asked to send anything but clicks, conversions
+ * and tests, which is a defect.
  */
 export function createMetaChannel(options: {
   readonly pixelId: string;
   readonly accessToken: Secret;
-  /** Shows all events under "Test events" instead of counting them. */
+  /** Code with which Meta shows all events under "Test events" instead of counting them. */
   readonly testEventCode?: string | undefined;
+  /** True to ask Meta for Limited Data Use, which it applies to visitors in states of the US with such a law. */
+  readonly limitsDataUse?: boolean;
   readonly baseUrl: string;
   readonly safeFetch: SafeFetch;
 }): Channel {
   const { accessToken, testEventCode, safeFetch } = options;
+  const processing = options.limitsDataUse === true ? LIMITED_DATA_USE : {};
+  const serialize = (event: MetaEvent): string => JSON.stringify({ ...event, ...processing });
   const pixelUrl = `${options.baseUrl}/${graph.API_VERSION}/${encodeURIComponent(options.pixelId)}`;
 
   async function post(events: readonly string[], timeoutMs: number): Promise<DispatchResult> {
@@ -45,19 +61,20 @@ export function createMetaChannel(options: {
     recognisesMs: RECOGNISES_MS,
     batch: {
       max: EVENTS_MAX,
-      async send(clicks, { timeoutMs, now, goesOn }) {
-        const wanted = clicks.map((click) => toMetaEvent(click, now));
-        const events = wanted.flatMap((event) => ("outcome" in event ? [] : [JSON.stringify(event)]));
-        const results = await deliverBatch(events, { timeoutMs, post, goesOn });
-        let next = 0;
-        return wanted.flatMap((event) => ("outcome" in event ? [event] : results.slice(next, ++next)));
+      async send(dispatches, { timeoutMs, now, goesOn }) {
+        const prepared = dispatches.map((dispatch) => {
+          const event = toMetaEvent(dispatch, now);
+          return "outcome" in event ? event : serialize(event);
+        });
+        return deliverAmongSkipped(prepared, { timeoutMs, post, goesOn });
       },
     },
     async send(dispatch, { timeoutMs, now }) {
       const { kind } = dispatch;
-      if (kind !== "click" && kind !== "test") throw new TypeError(`the ads channel delivers no ${kind}`);
+      if (kind !== "click" && kind !== "conversion" && kind !== "test")
+        throw new TypeError(`the ads channel delivers no ${kind}`);
       const event = kind === "test" ? testEvent(dispatch, testEventCode) : toMetaEvent(dispatch, now);
-      return "outcome" in event ? event : post([JSON.stringify(event)], timeoutMs);
+      return "outcome" in event ? event : post([serialize(event)], timeoutMs);
     },
     check: (timeoutMs) =>
       checked(async () => {
@@ -69,13 +86,22 @@ export function createMetaChannel(options: {
   };
 }
 
-/** Converts a click to an event, or skips it if Meta would refuse it. */
-function toMetaEvent(click: Click, now: number): MetaEvent | Skipped {
+/** Converts a dispatch to an event of the Conversions API, or to the result `skipped` if Meta would refuse it. */
+function toMetaEvent(dispatch: Click | Conversion, now: number): MetaEvent | Skipped {
+  const click = dispatch.kind === "click" ? dispatch : dispatch.click;
   if (click.userAgent === undefined || click.userAgent.trim() === "") {
     return { outcome: "skipped", reason: "no_user_agent" };
   }
-  if (now - Date.parse(click.time) > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
-  return pageView(click, click.userAgent, now);
+  if (now - Date.parse(dispatch.time) > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
+  const view = pageView(click, click.userAgent, now);
+  return dispatch.kind === "click" ? view : { ...view, ...conversionMembers(dispatch, now) };
+}
+
+/** Returns the members of a conversion's event that differ from those of its click: the visitor is the same. */
+function conversionMembers({ name, id, time, value, currency }: Conversion, now: number) {
+  const at = Math.floor(Math.min(now, Date.parse(time)) / 1000);
+  const custom_data = value === undefined ? undefined : { value: rawNumber(value), currency };
+  return { event_name: name, event_time: at, event_id: id, custom_data };
 }
 
 const RECEIVED = Type.Object({
@@ -84,9 +110,8 @@ const RECEIVED = Type.Object({
 });
 
 /**
- * How an answer of the Conversions API is read, for all `events` of its request: Meta accepts all or none. It knows a
- * repeat by `event_id`, so passing faults are retried.
- * https://developers.facebook.com/docs/graph-api/guides/error-handling
+ * Rules that read an answer of the Conversions API, which applies to all `events` of its request. Meta knows a repeat
+ * by `event_id`, so passing faults are retried. https://developers.facebook.com/docs/graph-api/guides/error-handling
  */
 export function metaAnswers(events = 1): AnswerRules {
   return {
@@ -107,32 +132,45 @@ export function metaAnswers(events = 1): AnswerRules {
 }
 
 /**
- * The click id as the address holds it: Meta requires it neither decoded nor lower-cased. For any other character, or a
- * whole `_fbc` cookie instead, Meta refuses the event and all others of the request (code 100, 2804001).
+ * Matches a click id as an address holds it; Meta requires it neither decoded nor lower-cased. For any other character,
+ * or a whole `_fbc` cookie instead, Meta refuses all events of the request (code 100, 2804001).
  */
 const CLICK_ID = /^[^#?]*\?(?:[^#]*&)?fbclid=([A-Za-z0-9_-]+)(?=[&#]|$)/;
 
+/** How far ahead of the click's time, in ms, a cookie may have been made: Meta refuses one from the future. */
+const COOKIE_AHEAD_MS_MAX = 60_000;
+
+/** Returns a cookie of Meta's pixel, byte for byte. Undefined if the visitor's clock was wrong when it was made. */
+function keepCookie(cookie: string | undefined, clickedAt: number): string | undefined {
+  return Number(cookie?.split(".")[2]) <= clickedAt + COOKIE_AHEAD_MS_MAX ? cookie : undefined;
+}
+
 /**
- * Converts a click to a PageView; `now` is in ms since the epoch. It has no `external_id`, because tying the visitor to
- * a person of another network needs that person's consent.
+ * Converts a click to Meta's PageView; `now` is in ms since the epoch. It has no `external_id`, because tying the
+ * visitor to a person of another network needs that person's consent.
  */
 export function pageView(click: Click, userAgent: string, now: number): MetaEvent {
   // Meta attributes by the time of the click, not of the sending. If the clock was set back since, it may lie after
   // `now`: a future time makes Meta refuse the whole request.
   const clickedAt = Math.min(now, Date.parse(click.time));
-  const fbclid = CLICK_ID.exec(click.normalizedUrl)?.[1];
+  const { ids = {} } = click;
+  const fbclid = ids.fbclid ?? CLICK_ID.exec(click.normalizedUrl)?.[1];
+  const fbc = keepCookie(ids.fbc, clickedAt);
+  // A click on a newer ad than the cookie's replaces it.
+  const isCurrent = fbclid === undefined || fbc?.split(".")[3] === fbclid;
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
     // 1: made by a server without a cookie,
     // https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
-    fbc: fbclid === undefined ? undefined : `fb.1.${clickedAt}.${fbclid}`,
+    fbc: isCurrent ? fbc : `fb.1.${clickedAt}.${fbclid}`,
+    fbp: keepCookie(ids.fbp, clickedAt),
   });
 }
 
 /**
- * Converts a test to an event. With a test code Meta shows it under "Test events" only, so it is a PageView. Without
- * one it counts for real, so it has a separate name that no campaign optimises for and no report takes for a visit.
+ * Returns the Meta event of a channel test. With a test event code Meta does not count it, so it is a PageView. Without
+ * a code Meta counts it, so a separate name keeps it out of campaigns and of reports on visits.
  */
 export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   const name = testEventCode === undefined ? "ReachlogTest" : "PageView";
@@ -143,13 +181,16 @@ export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCo
   });
 }
 
-/** Returns one server event, https://developers.facebook.com/docs/marketing-api/conversions-api/parameters */
+/**
+ * Creates a server event of the Conversions API,
+ * https://developers.facebook.com/docs/marketing-api/conversions-api/parameters
+ */
 function serverEvent(name: string, id: string, at: number, url: string, user: Readonly<Record<string, unknown>>) {
   return {
     event_name: name,
-    /** Unix seconds. */
+    /** Time of the event, in Unix seconds. */
     event_time: Math.floor(at / 1000),
-    /** Together with the name, identifies a repeat to Meta for 48 hours. */
+    /** Id of the event. Together with the event's name, Meta recognises a repeat by it for 48 hours. */
     event_id: id,
     event_source_url: url,
     action_source: "website",
@@ -158,4 +199,4 @@ function serverEvent(name: string, id: string, at: number, url: string, user: Re
   };
 }
 
-export type MetaEvent = ReturnType<typeof serverEvent>;
+export type MetaEvent = ReturnType<typeof serverEvent> & { readonly custom_data?: object | undefined };

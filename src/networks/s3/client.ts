@@ -6,7 +6,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { NetworkFault, type NetworkFaultKind, type ObjectAnswer, type ObjectFetch } from "../safe-fetch.ts";
 
 export interface S3Access {
-  /** The base URL, without a slash at its end; the bucket follows in the path. */
+  /** Base URL of the object store, without a slash at its end; the bucket follows in the path. */
   readonly endpoint: string;
   readonly region: string;
   readonly accessKeyId: string;
@@ -17,44 +17,49 @@ export interface S3Deps {
   readonly objectFetch: ObjectFetch;
   readonly clock: Clock;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Returns a number from 0 to 1. */
+  /** Returns a random number from 0 to 1, for the waits between attempts. */
   readonly random: () => number;
 }
 
 export interface S3Request {
   readonly method: "GET" | "PUT" | "DELETE";
   readonly bucket: string;
-  /** Empty for the bucket itself. */
+  /** Key of the object; empty for the bucket itself. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
 }
 
-/** Files are held in memory whole: a sealed segment, or the keys of a million and a half recipients. */
+/**
+ * Most bytes of an object. Files are held in memory whole: a sealed segment, or the keys of a million and a half
+ * recipients.
+ */
 export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Enough for the largest file at 2 MB a second. */
+/** Time-out of one request to the object store, enough for the largest file at 2 MB a second. */
 const TIMEOUT_MS = 120_000;
 
-/** Waits between attempts take up to 22 seconds in all: a store that asks to slow down does so for moments. */
+/**
+ * Most attempts of one request to the object store. Waits between them take up to 22 seconds in all: a store that asks
+ * to slow down does so for moments.
+ */
 export const REQUEST_ATTEMPTS_MAX = 5;
 const BACKOFF = { baseMs: 500, factor: 3 };
 
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
 
-/** Another request for the same key was in progress. */
+/** Object store's error code for a conflict: another request for the same key was in progress. */
 const CONFLICT = "ConditionalRequestConflict";
 
-/** Faults that do not pass by themselves. */
+/** Network faults that do not pass by themselves, so the request is not repeated. */
 const FINAL_FAULTS: ReadonlySet<NetworkFaultKind> = new Set(["forbidden", "certificate", "redirect"]);
 
 export type S3Client = ReturnType<typeof createS3Client>;
 
 /**
- * Sends requests to an S3-compatible store, signed (AWS Signature Version 4) with the body's hash, so that it refuses
- * altered ones. Throws a ServiceError (unavailable, configuration, rejected), which names bucket and key, never the
- * access.
+ * Creates a client of an S3-compatible store. Requests are signed with the body's hash (AWS Signature Version 4). It
+ * throws a ServiceError (unavailable, configuration, rejected), which names bucket and key, never the access.
  */
 export function createS3Client(access: S3Access, { objectFetch, clock, sleep, random }: S3Deps) {
   const attempt = async (request: S3Request): Promise<ObjectAnswer | NetworkFault> => {
@@ -107,8 +112,8 @@ function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
 }
 
 /**
- * Returns the code in the body of an error, such as `SlowDown`; empty if there is no error or no code. The rest of the
- * body may repeat the request's headers.
+ * Returns the code in the body of an object store's error, such as `SlowDown`; empty if there is no error or no code.
+ * The rest of the body may repeat the request's headers.
  */
 export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   if (status < 300) return "";

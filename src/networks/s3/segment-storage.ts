@@ -1,4 +1,4 @@
-import { createSegmentFolder, type SegmentStorage } from "eventstore-lite";
+import { createSegmentFolder, type SegmentStorage } from "eventstore-lite/segments";
 import { createObjectFetch } from "../safe-fetch.ts";
 import { isS3Address, parseS3Address } from "./address.ts";
 import { createS3Client, type S3Access, type S3Deps } from "./client.ts";
@@ -6,7 +6,7 @@ import { createS3Storage } from "./storage.ts";
 import { sleep, systemClock } from "../../platform/clock.ts";
 import { ServiceError, usageError } from "../../platform/service-error.ts";
 
-/** The access to a store, if the settings give one. */
+/** Access to an object store, if the settings give one. */
 export interface StoreSettings {
   readonly objectStore: S3Access | undefined;
 }

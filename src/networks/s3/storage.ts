@@ -1,19 +1,18 @@
 import { hash } from "node:crypto";
-import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite/segments";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { S3Address } from "./address.ts";
 import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, type S3Client, type S3Request } from "./client.ts";
 
-/** The hash of the file as it was written, which the store keeps with the file. */
+/** Header with the hash of a file as it was written, which the object store keeps with the file. */
 const HASH_HEADER = "x-amz-meta-sha256";
 
-/** Pages of a list, of mostly 1,000 names. A store that never ends a list is at fault. */
+/** Most pages of a list of files, of mostly 1,000 names each. A store that never ends a list is at fault. */
 const PAGES_MAX = 10_000;
 
 /**
- * Keeps files in an S3-compatible store, below one address. Names may have slashes. `read` throws {@link
- * SegmentDamaged} if a file is not as it was written; all methods also throw a ServiceError (unavailable,
- * configuration, rejected).
+ * Creates a storage of files in an S3-compatible store, below one address. Names may have slashes. `read` throws {@link
+ * SegmentDamaged} for an altered file; all methods throw a ServiceError (unavailable, configuration, rejected).
  */
 export function createS3Storage(ask: S3Client, { bucket, prefix }: S3Address): SegmentStorage {
   const createRequest = (method: S3Request["method"], name: string): S3Request => ({

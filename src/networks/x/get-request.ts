@@ -3,16 +3,18 @@ import { SocialError, type PageRequest } from "../network.ts";
 import { type SafeFetch, NetworkFault } from "../safe-fetch.ts";
 import { readFailure } from "./interpret-answer.ts";
 
-/** Most answers of X arrive within a second. */
+/** Time-out of a read from X; most of X's answers arrive within a second. */
 const READ_TIMEOUT_MS = 10_000;
 
-/** A page of the longest messages is 12 MB, which a slow line must be able to carry. */
+/**
+ * Time-out of a large read from X. A page of the longest messages is 12 MB, which a slow line must be able to carry.
+ */
 const LARGE_READ_TIMEOUT_MS = 30_000;
 
-/** Answers that may be larger than this get the longer deadline. */
+/** Bytes of X's answer above which a read has the longer time-out. */
 const LARGE_BYTES = 1024 * 1024;
 
-/** Bytes of an answer around its entries, including X's errors. */
+/** Most bytes of X's answer in addition to its entries, including X's errors. */
 export const FRAME_BYTES = 64 * 1024;
 
 export interface XOptions {
@@ -21,12 +23,12 @@ export interface XOptions {
   readonly clock: Clock;
 }
 
-/** Sends a GET. Returns the body of a 200, and throws a {@link SocialError} for everything else. */
+/** Function that sends a GET to X. Returns the body of a 200, and throws a {@link SocialError} for everything else. */
 export type XRead = (question: {
   readonly path: string;
-  /** Undefined members are left out. */
+  /** Query of the request; undefined members are left out. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  /** The size of the largest good answer, if it is larger than usual. */
+  /** Most bytes of a valid answer, if it may be larger than usual. */
   readonly answerBytesMax?: number;
 }) => Promise<string>;
 
@@ -47,7 +49,7 @@ export function createReads({ apiUrl, safeFetch, clock }: XOptions): (token: str
     };
 }
 
-/** The range of `max_results`. */
+/** Smallest and largest `max_results` that an endpoint of X accepts. */
 export interface PageSize {
   readonly least: number;
   readonly most: number;

@@ -8,18 +8,18 @@ import { Value } from "@sinclair/typebox/value";
 export const ID = Type.String({ pattern: "^[0-9]{1,19}$" });
 export const USERNAME = Type.String({ pattern: "^[A-Za-z0-9_]{1,15}$" });
 
-/** True if X could have made the id: ids are put into paths, so nothing else may pass. */
+/** True if X could have made this id. Ids are put into paths, so nothing else may pass. */
 export const isXId = (text: string): boolean => Value.Check(ID, text);
 
 export const isXUsername = (text: string): boolean => Value.Check(USERNAME, text);
 
 export const META = Type.Object({
   result_count: Type.Optional(Type.Integer()),
-  /** X documents no greatest length; the answer as a whole is bounded. */
+  /** Cursor of the next page. X documents no greatest length; the size of the whole answer is limited. */
   next_token: Type.Optional(Type.String()),
 });
 
-/** Returns where the list continues, as a member of a page. */
+/** Returns the cursor of the next page as the member `next`; no member on the last page. */
 export function parseNext(meta: Static<typeof META> | undefined): { readonly next?: string } {
   return meta?.next_token === undefined || meta.next_token === "" ? {} : { next: meta.next_token };
 }
@@ -36,7 +36,7 @@ export function unreadable(): SocialError {
 
 const SENT = Type.Object({ data: Type.Object({ dm_event_id: ID }) });
 
-/** Interprets the answer to a send. `now` is when the answer came, in ms since the epoch. */
+/** Returns the outcome of sending a message by X's answer. `now` is when the answer came, in ms since the epoch. */
 export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
   const rate = parseRate(answer.headers, now);
   if (answer.status >= 200 && answer.status < 300) {
@@ -55,7 +55,7 @@ export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
   return { outcome, detail, rate };
 }
 
-/** Returns the error for an answer to a read with a status other than 200. */
+/** Returns the error for X's answer to a read with a status other than 200. */
 export function readFailure(answer: NetworkAnswer, now: number): SocialError {
   const refusal = classifyXRefusal(answer);
   if (refusal.kind === "rate_limited") {
@@ -67,7 +67,10 @@ export function readFailure(answer: NetworkAnswer, now: number): SocialError {
   return new SocialError(kind === "unavailable" ? kind : "rejected", detail);
 }
 
-/** RFC 9457 as X writes it, `{code, message}`, and the list of codes of API v1.1: all three still occur. */
+/**
+ * Schema of X's errors: RFC 9457 as X writes it, `{code, message}`, and the list of codes of API v1.1; all three still
+ * occur.
+ */
 const PROBLEM = Type.Object({
   type: Type.Optional(Type.String()),
   title: Type.Optional(Type.String()),
@@ -80,7 +83,7 @@ const CODE = Type.Object({ code: Type.Integer() });
 const CODED = Type.Object({ errors: Type.Array(CODE) });
 const SPOKEN = Type.Object({ errors: Type.Array(Type.Object({ message: Type.String() })) });
 
-/** The meaning of a refusal of X. `duplicate`: X has the same text already. `unavailable`: the outcome is unknown. */
+/** The meaning of X's refusal. `duplicate`: X has the same text already. `unavailable`: the outcome is unknown. */
 type Meaning =
   | { readonly kind: "stopped"; readonly reason: StopReason }
   | {
@@ -96,24 +99,27 @@ type Meaning =
 
 interface Problem {
   readonly status: number;
-  /** Last path segment of `type`: its host is x.com in some answers and twitter.com in others. */
+  /** Last path segment of a problem's `type`, whose host is x.com in some of X's answers and twitter.com in others. */
   readonly slug: string;
   readonly title: string;
   readonly detail: string;
   readonly codes: readonly number[];
 }
 
-/** Signs of a meaning. Any of them is enough. */
+/** Signs by which a meaning of X's refusal is recognised. Any of them is enough. */
 interface Signs {
   readonly status?: number;
   readonly slugs?: readonly string[];
   readonly title?: string;
-  /** Codes of API v1.1. */
+  /** Error codes of X's API v1.1. */
   readonly codes?: readonly number[];
   readonly words?: RegExp;
 }
 
-/** The first that fits counts. https://docs.x.com/x-api/fundamentals/response-codes-and-errors */
+/**
+ * Meanings of X's refusals with their signs; the first that fits counts.
+ * https://docs.x.com/x-api/fundamentals/response-codes-and-errors
+ */
 const MEANINGS: readonly (Meaning & Signs)[] = [
   // Could not authenticate; invalid or expired token; bad authentication data.
   { kind: "unauthorized", status: 401, codes: [32, 89, 215] },
@@ -133,7 +139,7 @@ const MEANINGS: readonly (Meaning & Signs)[] = [
   { kind: "stopped", reason: "sender_restricted", codes: [64, 226, 326] },
 ];
 
-/** The other 403s, which differ by their words alone. */
+/** Meanings of X's 403s that {@link MEANINGS} does not cover, which differ mostly by their words. */
 const FORBIDDEN: readonly (Meaning & Signs)[] = [
   { kind: "recipient_closed", words: /permission to dm|cannot send messages to this user|not following you/i },
   { kind: "duplicate", words: /duplicate/i },
@@ -184,22 +190,25 @@ function describe({ status, title, detail, codes }: Problem): string {
   return excerpt([`X answered ${status}`, ...parts].filter((part) => part !== "").join(" "));
 }
 
-/** The prefixes of X's windows: of the endpoint in 15 minutes; of the user and of the app in 24 hours. */
+/**
+ * Prefixes of X's rate-limit headers: for the endpoint's window of 15 minutes, and for the user's and the app's of 24
+ * hours.
+ */
 const ENDPOINT_PREFIX = "x-rate-limit";
 const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 
-/** Keeps a reset that has just passed from causing a busy loop. */
+/** Shortest time until a window resets, so that a reset that has just passed causes no busy loop. */
 const RESET_IN_MS_MIN = 1000;
 
-/** X's longest window. A header that gives more is broken. */
+/** Longest time until a window of X resets. A header that gives more is broken. */
 const RESET_IN_MS_MAX = 24 * 60 * 60_000;
 
-/** X's usual window, for a 429 that does not say until when. */
+/** Length of X's usual window, for a 429 that does not say until when. */
 const UNKNOWN_WINDOW_MS = 15 * 60_000;
 
 /**
- * Returns the window to respect: of the exhausted ones the one that resets last, else the endpoint's, else the tighter
- * one of the day. Undefined if no window is complete. `now` is in ms since the epoch.
+ * Returns X's rate-limit window to respect: of the exhausted ones the one that resets last, else the endpoint's, else
+ * the tighter one of the day. Undefined if no window is complete. `now` is in ms since the epoch.
  */
 export function parseRate(headers: Headers, now: number): RateWindow | undefined {
   const endpoint = parseWindow(headers, ENDPOINT_PREFIX, now);
@@ -211,8 +220,8 @@ export function parseRate(headers: Headers, now: number): RateWindow | undefined
 }
 
 /**
- * Returns when a request refused with 429 may be repeated: once the exhausted window and `Retry-After` have passed. If
- * X says that something is left, `Retry-After` decides, else the window's reset or X's usual window, whichever is
+ * Returns when a request that X refused with 429 may be repeated: once the exhausted window and `Retry-After` have
+ * passed. If X says that something is left, `Retry-After` decides, else the reset or the usual window, whichever is
  * sooner.
  */
 export function calculateRetryAt(headers: Headers, now: number): number {

@@ -4,16 +4,22 @@ import type { PageRequest, SentDm } from "../network.ts";
 import { ID, META, parseNext, required, unreadable, USERNAME } from "./interpret-answer.ts";
 import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
 
-/** The range of `max_results`: https://docs.x.com/x-api/direct-messages/get-dm-events */
+/** Range of `max_results` of X's reads of messages: https://docs.x.com/x-api/direct-messages/get-dm-events */
 const MESSAGES = { least: 1, most: 100 };
 
-/** 10,000 characters outside of the first plane, each escaped as two of `\uXXXX` (12 bytes), and the other fields. */
+/**
+ * Most bytes of a message in X's JSON: 10,000 characters outside of the first plane, each escaped as two of `\uXXXX`
+ * (12 bytes), and the other fields.
+ */
 const MESSAGE_BYTES_MAX = 125_000;
 
-/** Pages that one read of a conversation may take, because X may filter by type after it has cut the page. */
+/**
+ * Most pages that one read of a conversation takes: X may filter by type after it has cut the page, so a page may have
+ * few messages.
+ */
 const PAGES_MAX = 3;
 
-/** Fields that both versions of X's specification know. `sender_id` comes with the expansion only. */
+/** Fields of a message that both versions of X's specification know. `sender_id` comes with the expansion only. */
 const FIELDS = "id,event_type,text,created_at,dm_conversation_id";
 
 const DM_EVENT = Type.Object({
@@ -33,7 +39,7 @@ const DM_EVENT = Type.Object({
 
 type DmEvent = Static<typeof DM_EVENT>;
 
-/** An empty page has no `data`. */
+/** Schema of a page of messages from X. An empty page has no `data`. */
 const EVENTS = Type.Object({
   data: Type.Optional(Type.Array(DM_EVENT)),
   errors: Type.Optional(Type.Array(Type.Unknown())),
@@ -43,12 +49,15 @@ const EVENTS = Type.Object({
 
 const SENDER = Type.Object({ id: ID, username: USERNAME });
 
-/** The id of a conversation of two consists of their ids. A conversation without such an id may have several people. */
+/**
+ * Matches the id of a conversation of two, which consists of their ids. A conversation with another id may have several
+ * people.
+ */
 const ONE_TO_ONE = /^\d+-\d+$/;
 
 /**
- * Returns the newest messages of one conversation. Reads on if X returns fewer than requested and says that there are
- * more: a missed message would count as absent.
+ * Returns the newest messages of one conversation. Reads further pages if X returns fewer messages than requested and
+ * says that there are more, because a missed message would count as absent.
  */
 export async function fetchConversation(read: XRead, recipientId: string, limit: number): Promise<SentDm[]> {
   const path = `/2/dm_conversations/with/${recipientId}/dm_events`;
@@ -68,8 +77,8 @@ export async function fetchConversation(read: XRead, recipientId: string, limit:
 }
 
 /**
- * Returns a page of all conversations. It omits `entities`, because the links of a stranger's message may be ten times
- * its text.
+ * Returns a page of the messages of all conversations. It omits `entities`, because the links of a stranger's message
+ * may be ten times its text.
  */
 export async function fetchInbox(read: XRead, page: PageRequest) {
   const size = clampPageSize(page, MESSAGES);
@@ -85,8 +94,8 @@ export async function fetchInbox(read: XRead, page: PageRequest) {
 }
 
 /**
- * Reads one page. What cannot be read for certain is an error and not an absence: an absent message would count as not
- * delivered, and a missed reply may have been a wish to be left alone.
+ * Reads one page of messages. A message that cannot be read for certain is an error: an absent message would count as
+ * not delivered, and a missed reply may have been a wish to be left alone.
  */
 async function readEvents(read: XRead, path: string, fields: string, size: number, cursor: string | undefined) {
   const query = {
@@ -111,10 +120,16 @@ function toMessage(event: DmEvent, senderId: string | undefined): SentDm {
 }
 
 /**
- * Undoes X's shortening of links and its three HTML escapes. Takes one pass, because thousands of links fit into a
- * message.
+ * Returns a message's text as it was written: expands X's shortened links and its three HTML escapes. Takes one pass,
+ * because thousands of links fit into a message.
  */
-function asWritten({ text = "", entities }: DmEvent): string {
+export function asWritten({
+  text = "",
+  entities,
+}: {
+  readonly text?: string;
+  readonly entities?: DmEvent["entities"];
+}): string {
   const originals = new Map((entities?.urls ?? []).map(({ url, expanded_url }) => [url, expanded_url ?? url]));
   return text
     .replace(/https?:\/\/t\.co\/[a-z\d]+/gi, (url) => originals.get(url) ?? url)

@@ -14,7 +14,10 @@ const USER = Type.Object({
 
 const ONE_USER = Type.Object({ data: USER });
 
-/** Users that were not found are listed under `errors`; if none was found, or a page is empty, there is no `data`. */
+/**
+ * Schema of X's answers with a list of users. Users that were not found are listed under `errors`; if none was found,
+ * or a page is empty, there is no `data`.
+ */
 const USERS = Type.Object({
   data: Type.Optional(Type.Array(Type.Unknown())),
   errors: Type.Optional(Type.Array(Type.Unknown())),
@@ -27,7 +30,7 @@ const FOUND = Type.Object({
   meta: META,
 });
 
-/** An error of X about the whole, such as a list that does not exist. */
+/** Schema of X's error about the whole request, such as a list that does not exist. */
 const NOT_FOUND = Type.Object({ detail: Type.String() });
 
 export function readUser(text: string): SocialUser {
@@ -47,7 +50,7 @@ export function readUserPage(text: string): UserPage {
   return { users: usersIn(data), ...parseNext(meta) };
 }
 
-/** Reads the authors of a page of posts, in the order of their newest one. */
+/** Reads the authors of a page of posts from X, in the order of their newest post. */
 export function readAuthors(text: string): UserPage & { readonly newest?: string; readonly posts: number } {
   const { data: posts = [], includes, meta } = required(FOUND, text);
   if (posts.length === 0 && meta.result_count !== 0) throw unreadable();
@@ -64,7 +67,7 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
   };
 }
 
-/** Leaves out an entry that is not a user, so that it does not spoil the page. */
+/** Returns the users among the entries. Another entry is left out, so that it does not spoil the page. */
 function usersIn(entries: readonly unknown[] = []): SocialUser[] {
   return entries.filter((entry) => Value.Check(USER, entry)).map(toSocialUser);
 }

@@ -7,20 +7,25 @@ import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts"
 
 const BATCH_MAX = 100;
 
-/** The ranges of `max_results`: https://docs.x.com/x-api, the reference of each endpoint. */
+/**
+ * Range of `max_results` for followers, as for members and posts below: https://docs.x.com/x-api, the reference of each
+ * endpoint.
+ */
 const FOLLOWERS = { least: 1, most: 1_000 };
 const MEMBERS = { least: 1, most: 100 };
 const POSTS = { least: 10, most: 100 };
 
-/** A name of 50 characters, each escaped as two of `\uXXXX`, and the other fields. */
+/** Most bytes of a user in X's JSON: a name of 50 characters, each escaped as two of `\uXXXX`, and the other fields. */
 const USER_BYTES_MAX = 1024;
 
-/** A post of 25,000 characters, which is rare. One of 280 has 3,400 bytes if all is escaped. */
+/**
+ * Most bytes of a post in X's JSON: 25,000 characters, which are rare. A post of 280 has 3,400 bytes if all is escaped.
+ */
 const POST_BYTES_MAX = 32 * 1024;
 
 const USER_FIELDS = { "user.fields": "receives_your_dm,protected" };
 
-/** X API v2, limited to what the service needs. */
+/** Creates the client of X API v2, limited to what the service needs. */
 export function createX(options: XOptions): SocialNetwork {
   const reads = createReads(options);
   const { apiUrl, safeFetch, clock } = options;
@@ -80,7 +85,10 @@ export function createX(options: XOptions): SocialNetwork {
   };
 }
 
-/** Looks up users. A value that X cannot have makes it refuse them all, so only `possible` ones may be passed. */
+/**
+ * Looks up users by names or ids. A value that X cannot have makes it refuse them all, so only `possible` ones may be
+ * passed.
+ */
 async function lookUp(read: XRead, path: string, key: string, possible: readonly string[]) {
   if (possible.length > BATCH_MAX) throw new RangeError(`X looks up at most ${BATCH_MAX} users at once`);
   if (possible.length === 0) return [];
@@ -104,12 +112,15 @@ function checkedId(id: string): string {
 }
 
 /**
- * Longer than for a read, because giving up early costs a message in doubt. It has to stay below
- * IN_DOUBT_SETTLE_SECONDS.
+ * Time-out of sending a message, longer than that of a read, because giving up early costs a message in doubt. It has
+ * to stay below IN_DOUBT_SETTLE_SECONDS.
  */
 const SEND_TIMEOUT_MS = 15_000;
 
-/** X's older reference says 10,000 characters. They are counted in UTF-16 units, which are never fewer. */
+/**
+ * Most characters of a direct message on X, by its older reference. They are counted in UTF-16 units, which are never
+ * fewer.
+ */
 const DM_UNITS_MAX = 10_000;
 
 function refuseBeforehand(recipientId: string, text: string): string | undefined {
@@ -126,7 +137,7 @@ function refuseBeforehand(recipientId: string, text: string): string | undefined
  */
 export const X_PRICES: Prices = {
   send: 15_000,
-  /** The price of a user who is looked up, is a member of a list, or follows another account. */
+  /** Price of a user who is looked up, is a member of a list, or follows another account. */
   user: 10_000,
   follower: 10_000,
   post: 5_000,
@@ -134,14 +145,14 @@ export const X_PRICES: Prices = {
 };
 
 /**
- * The price of an "owned read", by the same page: what belongs to the account that owns the developer app, such as its
- * followers.
+ * Price of an "owned read", by the same page of X: something that belongs to the account which owns the developer app,
+ * such as its followers.
  */
 const OWNED_READ = 1_000;
 
 /**
- * `accountOwnsApp` is true if the authorized account owns the developer app. X does not say so, thus only the operator
- * can.
+ * Returns X's prices. `accountOwnsApp` is true if the authorized account owns the developer app, which only the
+ * operator can know.
  */
 export function xPrices({ accountOwnsApp }: { readonly accountOwnsApp: boolean }): Prices {
   return accountOwnsApp ? { ...X_PRICES, follower: OWNED_READ } : X_PRICES;

@@ -8,18 +8,18 @@ type PageRead = UserPage & { readonly newest?: string };
 
 export interface PagedOptions {
   readonly name: PagedSource;
-  /** The query, list or account. The cursor is kept for each. */
+  /** Query, list or account that the source reads. The log keeps one cursor for each. */
   readonly scope: (run: RunContext) => string;
   /**
-   * Reads a page, with `since` only newer entries if the network can do that. `newest` is the newest entry of the page,
-   * if that is not its first recipient. Throws SocialError.
+   * Reads a page of the network's list; with `since`, only newer entries if the network can. `newest`: the page's
+   * newest entry, if that is not its first recipient. Throws SocialError.
    */
   readonly read: (run: RunContext, token: string, page: PageRequest & { readonly since?: string }) => Promise<PageRead>;
 }
 
 /**
- * A list of the network, newest first, read page by page. A run resumes the pass that an earlier run left unfinished.
- * After a complete pass, a later one reads only newer entries.
+ * Creates a source of recipients from a list of the network, read page by page, newest first. A run resumes the pass
+ * that an earlier run left unfinished; after a complete pass, a later one reads only newer entries.
  */
 export function pagedSource(options: PagedOptions): Source {
   return {
@@ -46,21 +46,26 @@ export function pagedSource(options: PagedOptions): Source {
 
 type Pass = ReturnType<typeof beginPass>;
 
-/** The progress of a pass. `next` is undefined at its first page. */
+/**
+ * Creates the progress of a pass through a network's list. `next`: the cursor of the next page; undefined at the first.
+ */
 function beginPass(next: string | undefined, since: readonly string[]) {
   return {
     next,
-    /** Newest entries of earlier passes, those of the last pass first. */
+    /**
+     * Newest entries of earlier passes through the list, those of the last pass first. The pass ends where it meets
+     * one.
+     */
     since,
     follow: guardCursors(next),
-    /** Restarted from the newest page, because the network refused the cursor. */
+    /** True if the network refused the stored cursor, so that the pass began again at the newest page. */
     isRestarted: false,
   };
 }
 
 /**
- * Returns undefined if the network refused the cursor because it is old. A restarted pass has a new cursor, so age is
- * not the reason; restarting each time would cost money forever.
+ * Reads the next page of a pass; undefined if the network refused an old cursor. After one restart the cursor is fresh,
+ * so a refusal has another cause and is thrown: each restart costs money.
  */
 async function readPage(
   { read }: PagedOptions,
@@ -78,9 +83,8 @@ async function readPage(
 }
 
 /**
- * True if the page reaches the start of an earlier pass or of its pages; recipients leave the list. A known contact
- * proves nothing: an imported one may have followed us since. A network that reads only newer entries ends the list
- * itself.
+ * True if the page meets an entry at which an earlier pass through the list, or one of its pages, began. Known contacts
+ * prove nothing: an imported one may follow us only since. Searches end by themselves.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));
@@ -95,20 +99,20 @@ function toBatch(source: PagedSource, scope: string, pass: Pass, page: PageRead,
 }
 
 /**
- * Returns the entry at which a later pass ends: a recipient of this page, or for a search the first page's newest post.
+ * Returns the entry at which a later pass through the list ends: a recipient of this page; for a search, the newest
+ * post of the first page.
  */
 function findNewest({ users, newest }: PageRead, { next }: Pass): string | undefined {
   if (newest === undefined) return users[0]?.id;
   return next === undefined ? newest : undefined;
 }
 
-/** Empty pages in a row that end a read. X may filter a page after it has cut it. */
+/** Number of empty pages in a row after which the read of a list ends. X may filter a page after it has cut it. */
 export const EMPTY_PAGES_MAX = 5;
 
 /**
- * Guards the read of a long list, because a network may repeat cursors, each page for money. `from` is the first
- * cursor, undefined at the top. Returns a function from a page's entries and cursor to the next cursor; undefined ends
- * the read.
+ * Creates a function from a page's entries and cursor to the next cursor, undefined at the end. Stops if the network
+ * repeats a cursor, since each page costs money. `from`: the first cursor, undefined at the newest page.
  */
 export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);

@@ -1,49 +1,65 @@
-import { isTriedLast, toRecipient, type Contact } from "../../../projections/contacts.ts";
-import type { PagedSource, RecipientSource } from "../../../events/outreach.ts";
+import { isTriedLast, toRecipient, type Contact } from "../../../projections/contact.ts";
+import type { PagedSource, Recipient, RecipientSource } from "../../../events/outreach.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
-import { LOOKUP_BATCH, type Batch, type Source } from "../context.ts";
+import { LOOKUP_BATCH, type Batch, type BatchEntry, type RunContext, type Source } from "../context.ts";
 import { openOlderMessages } from "../inbox.ts";
 import { pagedSource, type PagedOptions } from "./paged.ts";
 
-/** The settings by which the network's lists are read. */
+/** Settings that choose which lists of the network are read. */
 type ListSettings = { readonly [Setting in "searchQuery" | "listId"]?: string | undefined };
 
 interface SourceKind {
-  /** True if reading costs money. Nothing is then read that the day has no place for. */
+  /**
+   * True if reading the source costs money. A run then reads no more recipients than the day's quota has places for.
+   */
   readonly isPaid: boolean;
-  /** True if a contact is one of its recipients; absent if only the network knows them. */
+  /** True if a known contact belongs to the source. Absent if only the network knows the source's recipients. */
   readonly isKnown?: (contact: Contact) => boolean;
 }
 
-/** Facts about each source, other than its recipients. */
+/** Kind of each source of recipients: if it costs money, and which contacts belong to it. */
 export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
-  /** Recipients that an earlier run could not write to yet. Their first source is not read for them again. */
+  /**
+   * Source `again`: recipients that an earlier run could not write to yet. They are found here, without reading their
+   * first source again.
+   */
   again: { isPaid: false, isKnown: (contact) => contact.again && !isTriedLast(contact) },
-  /** The imported recipients, in the order of their first import. */
+  /** Source `list`: the imported recipients, in the order of their first import. */
   list: { isPaid: false, isKnown: ({ listed }) => listed },
   inbound: { isPaid: true, isKnown: ({ inbound, id }) => inbound && id !== undefined },
   followers: { isPaid: true },
   search: { isPaid: true },
   list_members: { isPaid: true },
-  /** Recipients of `again` that the network refused. They come after all others, regardless of their source. */
+  /**
+   * Source `last`: recipients that an earlier run tried and the network refused. They come after all others, wherever
+   * they were found.
+   */
   last: { isPaid: false, isKnown: isTriedLast },
 };
 
-/** Returns where a source finds recipients; undefined if it retries recipients that another source had found. */
-export function namedSource(name: Source["name"]): RecipientSource | undefined {
-  return name === "again" || name === "last" ? undefined : name;
+/** Source of a recipient's turn: a source of the run, or `requested` if a caller named the recipient. */
+export interface TurnSource {
+  readonly name: Source["name"] | "requested";
 }
 
-/** Lists of the network. A configuration without the setting that a source needs is refused. */
+/** Returns the source's name as events record it; undefined if its recipients come from other sources. */
+export function namedSource(name: TurnSource["name"]): RecipientSource | undefined {
+  return name === "again" || name === "last" || name === "requested" ? undefined : name;
+}
+
+/**
+ * Sources that read a list of the network page by page. A configuration that lacks the setting for its source is
+ * refused at start.
+ */
 const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOptions, "name">>> = {
-  /** Followers of the run's account. */
+  /** Source `followers`: followers of the account that makes the run. */
   followers: () => ({ scope: ownId, read: (run, token, page) => run.network.followers(token, ownId(run), page) }),
-  /** Authors of recent posts that match a query. */
+  /** Source `search`: authors of recent posts that match the configured query. */
   search: ({ searchQuery: query = "" }) => ({
     scope: () => query,
     read: ({ network }, token, page) => network.searchAuthors(token, query, page),
   }),
-  /** The members of one of the network's own lists. */
+  /** Source `list_members`: members of one of the network's own lists. */
   list_members: ({ listId = "" }) => ({
     scope: () => listId,
     read: ({ network }, token, page) => network.listMembers(token, listId, page),
@@ -51,7 +67,7 @@ const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOp
 };
 
 /** Opens the configured sources in their order, between the two sources of retried recipients. */
-export function openSources(config: Pick<OutreachConfig, "sources" | keyof ListSettings>): readonly Source[] {
+export function openSources(config: OutreachConfig): readonly Source[] {
   return (["again", ...config.sources, "last"] as const).map((name) => openSource(name, config));
 }
 
@@ -62,8 +78,8 @@ export function openSource(name: Source["name"], config: ListSettings = {}): Sou
 }
 
 /**
- * Recipients who wrote to us before we did to them: first the known ones, in the order in which they were read, then
- * older ones.
+ * Creates the source of recipients who wrote to us first: those in the log, in the order in which their messages were
+ * read, then those of older inbox messages.
  */
 function inboundSource(): Source {
   return {
@@ -88,7 +104,7 @@ function ownId({ accountId = "" }: { readonly accountId: string | undefined }): 
   return accountId;
 }
 
-/** Known recipients, in the order in which they were met. */
+/** Creates a source of recipients that the log knows, in the order in which the log first mentions them. */
 function contactsSource(name: "again" | "list" | "last"): Source {
   return {
     name,
@@ -104,4 +120,29 @@ function contactsSource(name: "again" | "list" | "last"): Source {
 
 function toBatch(people: readonly Contact[]): Batch {
   return { entries: people.map((contact) => ({ recipient: toRecipient(contact) })) };
+}
+
+export function toHandleKey({ username = "" }: Recipient): string {
+  return username.toLowerCase();
+}
+
+/**
+ * Looks up recipients whose source did not give a profile, with at most one request by id and one by handle. `user` is
+ * undefined if the network does not know the recipient. Throws the network's SocialError.
+ */
+export async function lookUpUsers({ network, credentials }: RunContext, entries: readonly BatchEntry[]) {
+  const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);
+  const ids = asked.flatMap(({ id }) => id ?? []);
+  const handles = asked.flatMap(({ id, username }) => (id === undefined ? (username ?? []) : []));
+  const found = [
+    ...(ids.length === 0 ? [] : await credentials.use((token) => network.usersById(token, ids))),
+    ...(handles.length === 0 ? [] : await credentials.use((token) => network.usersByUsername(token, handles))),
+  ];
+  const byId = new Map(found.map((user) => [user.id, user]));
+  const byHandle = new Map(found.map((user) => [user.username.toLowerCase(), user]));
+  return entries.map((entry) => {
+    const { id, username = "" } = entry.recipient;
+    const match = id === undefined ? byHandle.get(username.toLowerCase()) : byId.get(id);
+    return { entry, user: entry.user ?? match };
+  });
 }

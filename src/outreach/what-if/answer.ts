@@ -6,35 +6,35 @@ import { createEventLog, STREAMS, type EventMetadata, type NewEvent } from "../.
 import { makeId } from "../../platform/clock.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
-import type { HashesOf } from "../../recipients/suppress.ts";
+import type { HashesOf } from "../../privacy/suppression-hashes.ts";
 import { parseTemplate } from "../../template/template.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import type { BotRule } from "./count-clicks.ts";
 import { toReport, type WhatIfReport } from "./report.ts";
 import { createWhatIf, WHAT_IF_TYPES, type WhatIfQuestion } from "./what-if.ts";
 
-/** Recipients named in each list: as many as fit a screen. */
+/** Recipients named in each list of a what-if answer: as many as fit a screen. */
 const RECIPIENTS_SHOWN = 20;
 
 export interface WhatIfDeps {
   readonly log: EncryptedLog;
   readonly hashesOf: HashesOf;
-  /** The current settings. */
+  /** Configured outreach settings of now; a what-if question changes some of them. */
   readonly today: OutreachConfig;
-  /** In ms since 1970. */
+  /** Returns the present time, in ms since 1970. */
   readonly clock: () => number;
   readonly metadata: EventMetadata;
-  /** Aborts the work. */
+  /** Signal that ends a what-if calculation early. */
   readonly signal: AbortSignal;
-  /** Called now and then with the position of `to` that is folded. */
+  /** Callback for progress: called now and then with the position that was decided again, of `to` positions. */
   readonly onProgress?: (position: number, to: number) => void;
-  /** Called once the answer is ready, before the question is recorded. */
+  /** Callback once the what-if answer is ready, before the question is recorded in the log. */
   readonly beforeRecord?: () => Promise<void>;
 }
 
 /**
  * Answers what other rules would have done, and records the question. Folds the log in slices of some milliseconds.
- * Returns undefined without recording anything if it was aborted.
+ * Returns undefined and records nothing if the signal aborts.
  */
 export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise<WhatIfReport | undefined> {
   const { log, hashesOf, today, clock, metadata, signal, onProgress, beforeRecord } = deps;
@@ -58,7 +58,10 @@ export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise
   return toReport(rules, found, { position: to, recordedAt: last });
 }
 
-/** User agents of clicks are encrypted, and are decrypted only for a rule that needs them. */
+/**
+ * Reads the events of the log up to a position. `opensClicks` also decrypts the user agents of clicks, for a rule that
+ * needs them.
+ */
 async function* readEvents(store: EncryptedLog, to: number, opensClicks: boolean): AsyncIterable<readonly Folded[]> {
   const query = { types: WHAT_IF_TYPES, to, alongLog: true };
   if (!opensClicks) return yield* store.readFolded(query);
@@ -108,7 +111,10 @@ function createBotRule({ lists, words }: NonNullable<OtherRules["bots"]>): BotRu
   };
 }
 
-/** Undefined if both are the same. */
+/**
+ * Compares today's stop words with others. Undefined if they are the same; `keepsAll` if all of today's are among the
+ * others.
+ */
 function compareWords(today: readonly string[], other: readonly string[]): WhatIfQuestion["stopWords"] {
   const keepsAll = today.every((word) => other.includes(word));
   return keepsAll && other.length === today.length ? undefined : { keepsAll };

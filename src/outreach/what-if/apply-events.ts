@@ -1,6 +1,7 @@
 import type { EventType, Folded } from "../../../events/catalog.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
-import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
+import { isTriedLast, type Contact } from "../../../projections/contact.ts";
+import { isRequested } from "../../../projections/run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
@@ -11,7 +12,7 @@ import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type W
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
-/** Ends caused by a rule. Under other rules the run may continue with the remaining recipients. */
+/** Ends of runs that a rule causes. Under other rules such a run may continue with the remaining recipients. */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "completed",
   "daily_limit_reached",
@@ -22,7 +23,10 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
 
 type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
 
-/** Applies events to the world of the other rules. Events of all other types change both worlds alike. */
+/**
+ * Functions that apply an event of the log to the world of the other rules. An event of another type changes both
+ * worlds alike.
+ */
 const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   LinkClicked() {},
   RunStarted: takeStart,
@@ -35,6 +39,7 @@ const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   DirectMessageSent: takeOutcome,
   DirectMessageFailed: takeOutcome,
   DirectMessageInDoubt: takeOutcome,
+  DirectMessageLeft: takeOutcome,
   DirectMessageReceived: takeReaction,
   RecipientSuppressed: takeReaction,
   RecipientHeld: takeReaction,
@@ -53,7 +58,7 @@ export function takeEvent(comparison: Comparison, event: Folded): void {
 function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
   const { was, would, today, changes, runs } = comparison;
   const { rules, run_id, dry_run } = event.data;
-  was.rules = rules === undefined ? today : fromRunRules(rules, today);
+  was.rules = rules === undefined ? today : fromRunRules(rules, today.template);
   would.rules = { ...was.rules, ...changes };
   if (dry_run) {
     if (comparison.run === undefined) would.fold(event);
@@ -71,14 +76,16 @@ function decideStartIn(world: World, { identities, ms }: Comparison) {
   return decideStart(world.state, toRules(world, identities), toMoment(world, ms), false);
 }
 
-function toSelection({ limit, variant, basis, source }: RunSelection): RunSelection {
-  return omitUndefined({ limit, variant, basis, source });
+function toSelection({ limit, variant, basis, source, recipients }: RunSelection & { readonly recipients?: number }) {
+  return omitUndefined({ limit, variant, basis, source, recipients });
 }
 
-/** Starts a run that the rules of then refused, if the other rules allow it. */
+/** Starts a run that the rules of that time refused, if the other rules allow it. */
 function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
   const { was, would } = comparison;
   if (comparison.run !== undefined || data.reason === "clock_skewed") return;
+  // The log does not hold the names of a refused request.
+  if (data.recipients !== undefined) return;
   if (decideStartIn(would, comparison) !== "start" || decideStartIn(was, comparison) === "start") return;
   const run = beginRun(comparison, `refused at ${position}`, toSelection(data));
   comparison.run = run;
@@ -102,7 +109,7 @@ function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAband
   if (run.resumeAt === undefined) finishRun(comparison, run);
 }
 
-/** Before a run waits for its window, all recipients whose window is open have had their turn. */
+/** Gives all recipients with an open sending window their turn, because the run now waits for closed ones to open. */
 function takePause(comparison: Comparison, { data }: Folded<"RunPaused">): void {
   const { run } = comparison;
   if (data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
@@ -116,12 +123,17 @@ function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempt
   if (!isSame) for (const link of links) lostLinks.add(link);
 }
 
-/** Decides a message again, and folds the result. True if it is sent as it was. */
+/**
+ * Decides a message of the log again under the other rules, and folds the result. True if the same message would be
+ * sent.
+ */
 function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageAttempted">): boolean {
   const { was, would } = comparison;
   const { recipient, source, basis } = event.data;
   const met = { recipient, source, basis };
-  advance(comparison, run, toTarget(contactIn(would, recipient), source));
+  // A requested recipient had their turn before those of the sources.
+  const { current } = was.state.run;
+  if (!isRequested(current, recipient)) advance(comparison, run, toTarget(contactIn(would, recipient), source));
   if (run.ended !== undefined) return false;
   const decided = decideIn(would, comparison, met);
   const before = decideIn(was, comparison, met);
@@ -140,7 +152,10 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
   return false;
 }
 
-/** Folds the message of the log, or one with another text. True if the text is the same. */
+/**
+ * Folds a message of the log into the world of the other rules: as it was, or with the text of another variant. True if
+ * the text is the same.
+ */
 function attempt(
   comparison: Comparison,
   { id: run_id }: HypotheticalRun,
@@ -160,7 +175,10 @@ function attempt(
   return true;
 }
 
-/** Returns where a run found a recipient. For a retried one, the intent names no source, or the list. */
+/**
+ * Returns the recipient as the target of a walk, with the source in which the run found them. For a retried recipient,
+ * the intent's event names no source, or the list.
+ */
 function toTarget(contact: Contact | undefined, source: RecipientSource | undefined): WalkTarget {
   if (contact !== undefined && isTriedLast(contact)) return { contact, source: "last" };
   return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
@@ -177,10 +195,12 @@ function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">)
     would.fold({ ...event, data: { ...event.data, run_id: run.id } });
   } else if (decided.kind === "skip") {
     if (!decided.isRecorded) skip(comparison, run, recipient, decided.reason);
-  } else if (contactIn(would, recipient)?.listed !== true) run.deferred.push({ recipient });
+  } else if (contactIn(would, recipient)?.listed !== true || isRequested(was.state.run.current, recipient)) {
+    run.deferred.push({ recipient });
+  }
 }
 
-type OutcomeType = "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt";
+type OutcomeType = "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" | "DirectMessageLeft";
 
 function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
   const { was, would } = comparison;
@@ -195,7 +215,10 @@ function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
 
 type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "RecipientHeld" | "ConsentRecorded";
 
-/** A recipient's reaction to a message that they would not have got is unknown. */
+/**
+ * Folds a recipient's reaction into the world of the other rules; or counts it as unknown, if it answers a message that
+ * they would not have got there.
+ */
 function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
   const { was, would, unknown } = comparison;
   const { recipient } = event.data;
@@ -205,7 +228,7 @@ function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void
   else would.fold(event);
 }
 
-/** True if the event answers a message of ours. */
+/** True if the event is a recipient's answer to a message of ours. */
 function isAnswer(world: World, { type, data }: Folded<ReactionType>): boolean {
   const { recipient, message_id } = data;
   if (recipient === undefined || message_id === undefined) return false;

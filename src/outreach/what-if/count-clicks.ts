@@ -5,14 +5,14 @@ import { msOf } from "../../../projections/time.ts";
 import { countsOn, dayAt, type Comparison } from "./two-worlds.ts";
 
 /**
- * A rule that recognises bots by their user agent; null if that is no longer known or was never recorded. Returns
- * undefined if the rule cannot tell.
+ * Function that tells from a click's user agent if a bot made it; undefined if it cannot tell. The user agent is null
+ * if it was erased or never recorded.
  */
 export type BotRule = (userAgent: string | null | undefined) => boolean | undefined;
 
 /**
- * Counts clicks together with the event after each, which tells whose link it was. Takes every event, and undefined at
- * the end of the log. If `isBot` is undefined, bots stay as recorded.
+ * Counts clicks in both worlds. Takes each event in order, since the one after a click tells whose link it was on, and
+ * undefined at the end. If `isBot` is undefined, bots count as recorded.
  */
 export function createClickCounter(comparison: Comparison, isBot: BotRule | undefined) {
   let waiting: Folded<"LinkClicked"> | undefined;

@@ -1,5 +1,5 @@
 import type { Recipient, RunEnd } from "../../../events/outreach.ts";
-import { isTriedLast, type Contact } from "../../../projections/contacts.ts";
+import { isTriedLast, type Contact } from "../../../projections/contact.ts";
 import { reasonToEnd, type RunSelection } from "../run-limits.ts";
 import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";
@@ -8,11 +8,16 @@ import { createWalk, type WalkedBatch, type WalkTarget } from "./recipient-walk.
 import { contactIn, decideIn, isSameDecision, toMoment, toRules, type Met, type Redecided } from "./redecide.ts";
 import { namedSource, SOURCE_KINDS } from "../sources/sources.ts";
 
-export function beginRun(comparison: Comparison, id: string, selection: RunSelection): HypotheticalRun {
+export function beginRun(
+  comparison: Comparison,
+  id: string,
+  selection: RunSelection & { readonly recipients?: number },
+): HypotheticalRun {
   const { would, sources, ms } = comparison;
   comparison.runs.would++;
   invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection });
-  const begun = { walk: createWalk(would.state.contacts, sources), open: [], source: "again" } as const;
+  const walked = selection.recipients === undefined ? sources : undefined;
+  const begun = { walk: createWalk(would.state.contacts, walked), open: [], source: "again" } as const;
   const state = { ...begun, open: [], seen: new Set<Contact>(), deferred: [], zones: new Set<string>() };
   return { id, startedMs: ms, ...state, resumeAt: undefined, waitsByItself: false, ended: undefined, isAlone: false };
 }
@@ -23,7 +28,10 @@ export function finishRun(comparison: Comparison, { id, ended }: HypotheticalRun
   comparison.run = undefined;
 }
 
-/** Gives a turn to all recipients before the target; without a target, to all that are left. */
+/**
+ * Advances a hypothetical run: gives a turn to all recipients before the target, or to all that remain if there is no
+ * target.
+ */
 export function advance(comparison: Comparison, run: HypotheticalRun, target?: WalkTarget): void {
   const isOnWay = target === undefined || run.walk.leadsTo(target, run.open);
   if (isOnWay && !walkOn(comparison, run, target)) return;
@@ -33,7 +41,9 @@ export function advance(comparison: Comparison, run: HypotheticalRun, target?: W
   }
 }
 
-/** Continues the walk. False if no other recipient has a turn. */
+/**
+ * Continues a hypothetical run's walk through its recipients. False if the run can give no further recipient a turn.
+ */
 function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget | undefined): boolean {
   while (run.ended === undefined) {
     const [next] = run.open;
@@ -52,7 +62,8 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
 }
 
 /**
- * The skips of a page come before its messages. Skipped recipients keep their place, because the walk may stop at them.
+ * Begins a page of recipients in a hypothetical run. Skips come before messages, and skipped recipients keep their
+ * place, because the walk may stop at them.
  */
 function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch): void {
   run.source = source;
@@ -66,7 +77,10 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
   }
 }
 
-/** The turn of a recipient that the log does not mention in this run. False if no other recipient comes after them. */
+/**
+ * Gives a turn to a recipient that the log does not mention in this run. False if the run can give no further recipient
+ * a turn.
+ */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
   const { was, would } = comparison;
   const contact = contactIn(would, met.recipient);
@@ -89,7 +103,10 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
   return true;
 }
 
-/** Postpones the turn of a recipient until their window opens. `before` is the decision by the rules of then. */
+/**
+ * Postpones the turn of a recipient until their sending window opens. `before`: the decision about them by the rules of
+ * that time.
+ */
 export function postpone(
   { was, would, ms }: Comparison,
   run: HypotheticalRun,
@@ -104,8 +121,8 @@ export function postpone(
 }
 
 /**
- * Gives all remaining recipients a turn. If the run waits for closed windows, their recipients get a turn when those
- * open.
+ * Completes a hypothetical run: gives all remaining recipients a turn. If the run waits for closed sending windows,
+ * their recipients get a turn when those open.
  */
 export function completeRun(comparison: Comparison, run: HypotheticalRun): void {
   const { would, sources, ms } = comparison;
@@ -125,7 +142,10 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun): void 
   run.open = [];
 }
 
-/** A run reads a paid source only while its window is open, and ends there if it has no place left. */
+/**
+ * Returns why a hypothetical run ends at a paid source: it has no place left. Undefined if it continues, or does not
+ * read such a source because the sending window is closed.
+ */
 function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): RunEnd | undefined {
   const now = toMoment(would, ms);
   const wanted = would.state.run.current?.source;
@@ -134,7 +154,7 @@ function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): Run
   return reasonToEnd(would.state, toRules(would, identities), now);
 }
 
-/** Resumes a run that waits for its window, each time the window opens up to `until`. */
+/** Resumes a hypothetical run that waits for its sending window, each time the window opens before `until`. */
 export function resumeUntil(comparison: Comparison, until: number): void {
   for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= until; { run } = comparison) {
     const at = run.resumeAt;

@@ -1,15 +1,15 @@
-import type { Contact, Contacts } from "../../../projections/contacts.ts";
+import type { Contact, Contacts } from "../../../projections/contact.ts";
 import type { RecipientSource } from "../../../events/outreach.ts";
 import { LOOKUP_BATCH, type Source } from "../context.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
-/** A page of known recipients, in the order in which a run takes them. */
+/** Page of recipients known to the log, in the order in which a run takes them. */
 export interface WalkedBatch {
   readonly source: Source["name"];
   readonly people: readonly Contact[];
 }
 
-/** A recipient that a run wrote to, and where it found them. */
+/** Recipient at which a walk stops: one that a run of the log wrote to, with the source where it found them. */
 export interface WalkTarget {
   readonly contact: Contact | undefined;
   readonly source: Source["name"];
@@ -18,11 +18,11 @@ export interface WalkTarget {
 export type Walk = ReturnType<typeof createWalk>;
 
 /**
- * Goes through the recipients that the log knows, in the order of a run. Recipients that only the network knows are
- * left out.
+ * Creates a walk through the recipients that the log knows, in the order in which a run takes them. Leaves out those
+ * that only the network knows. `sources`: undefined for a run for requested recipients alone, which has no walk.
  */
-export function createWalk(contacts: Contacts, sources: readonly RecipientSource[]) {
-  const order: readonly Source["name"][] = ["again", ...sources, "last"];
+export function createWalk(contacts: Contacts, sources: readonly RecipientSource[] | undefined) {
+  const order: readonly Source["name"][] = sources === undefined ? [] : ["again", ...sources, "last"];
   let at = -1;
   let people: readonly Contact[] = [];
   let given = 0;
@@ -34,7 +34,7 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
   };
   const isLeft = ({ contact }: WalkTarget): boolean => contact !== undefined && people.includes(contact, given);
   return {
-    /** Returns the next page, up to that of the target; undefined if there is none. */
+    /** Returns the walk's next page of recipients, up to the page with the target; undefined if there is none. */
     next(target: WalkTarget | undefined): WalkedBatch | undefined {
       const last = target === undefined ? order.length - 1 : order.indexOf(target.source);
       while (given >= people.length) {
@@ -47,7 +47,10 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
       given += batch.length;
       return { source: order[at]!, people: batch };
     },
-    /** True if the target is on a later page, or among `left`, the recipients of the last page who had no turn. */
+    /**
+     * True if the walk still comes to the target: it is on a later page, or among `left`, the recipients of the last
+     * page who had no turn.
+     */
     leadsTo(target: WalkTarget, left: readonly Contact[]): boolean {
       const its = order.indexOf(target.source);
       if (at !== its) return at < its;

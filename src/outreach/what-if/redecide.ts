@@ -1,6 +1,7 @@
 import { markOfErased } from "../../../events/encryption.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
-import { findContact, findPerson, type Contact } from "../../../projections/contacts.ts";
+import { findContact, findPerson } from "../../../projections/contact-identity.ts";
+import type { Contact } from "../../../projections/contact.ts";
 import { links } from "../../../projections/links.ts";
 import { createStates } from "../../../projections/states.ts";
 import { chooseVariant } from "../../template/template.ts";
@@ -10,15 +11,18 @@ import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import type { RulesInForce } from "../run-rules.ts";
 
-/** Functions that recognise suppressed and forgotten recipients, the same under all rules. */
-export type Identities = Pick<OutreachRules, "hashes" | "isForgotten">;
+/** Functions that recognise suppressed and forgotten recipients. They are the same under all rules. */
+export interface Identities {
+  readonly hashes: OutreachRules["hashes"];
+  readonly isForgotten: OutreachRules["isForgotten"];
+}
 
-/** No decision here depends on the existing links. */
+/** Empty state of short links: what-if decisions do not depend on the existing links. */
 const NO_LINKS = links.initial();
 
 export type World = ReturnType<typeof createWorld>;
 
-/** The states under some rules: as they were, or as they would be. */
+/** Creates a world of a what-if comparison: states folded under some rules, those of that time or the other ones. */
 export function createWorld(rules: RulesInForce) {
   const states = createStates(["run", "quota", "contacts", "account"]);
   return {
@@ -34,18 +38,21 @@ export function toMoment({ rules }: World, ms: number): TurnMoment {
   return { ...momentIn(rules.timezone, ms), clockMs: ms };
 }
 
-/** A run's decision about a recipient before it asks the network. `none`: no run sends anything at that time. */
+/**
+ * A decision about a recipient, made again before the network is asked. `none`: no run was in progress that sends
+ * anything.
+ */
 export type Redecided =
   | { readonly kind: "write"; readonly variant: string | undefined }
   | { readonly kind: "skip"; readonly reason: SkipReason; readonly isRecorded: boolean }
   | { readonly kind: "end"; readonly reason: RunEnd }
   | { readonly kind: "pass" | "left_out" | "closed" | "none" };
 
-/** A recipient whose turn it is. */
+/** A recipient whose turn it is in a hypothetical run. */
 export interface Met {
   readonly recipient: Recipient;
   readonly source?: RecipientSource | undefined;
-  /** The basis in the intent, for a recipient whose data was erased since. */
+  /** Basis recorded with the intent to write; used if the recipient's data was erased since. */
   readonly basis?: Basis | undefined;
 }
 
@@ -55,11 +62,14 @@ export function toRules(world: World, identities: Identities): OutreachRules {
 
 interface Circumstances {
   readonly identities: Identities;
-  /** The moment of the decision, ms since 1970. */
+  /**
+   * Time as of which a run's decision about a recipient is made again, in ms since 1970. Quota day and sending window
+   * are judged at this time, not now.
+   */
   readonly ms: number;
 }
 
-/** Decides about a recipient in one world, by the functions that decided when the run was made. */
+/** Decides about a recipient in one world, by the same functions that a run uses. */
 export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   const { state } = world;
   const now = toMoment(world, ms);
@@ -87,7 +97,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** True if the run in progress has a place for a recipient that the log does not know. */
+/** True if the run in progress may write to one more recipient, one that the log does not know. */
 export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);

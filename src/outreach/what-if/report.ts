@@ -9,7 +9,7 @@ const difference = Type.Integer({ examples: [-1] });
 const compared = named("ComparedCount", Type.Object({ was: count, would: count, difference }));
 const inPart = named("ComparedInPart", Type.Object({ was: count, would: count, unknown: count, difference }));
 
-/** Counts of one day, or of all days. */
+/** Schema of a what-if report's counts, of one day or of all days. */
 const counts = Type.Object({
   messages: compared,
   sent: inPart,
@@ -19,12 +19,12 @@ const counts = Type.Object({
 
 const place = Type.Object({ position: count });
 
-/** The effect of other rules, as the API shows it. */
+/** Schema of a what-if answer in the API: the effect of other rules. */
 export const whatIfReport = Type.Object({
   rules: Type.Array(oneOf(...WHAT_IF_RULES)),
-  /** The position up to which the log was decided again. */
+  /** Position of the last event that the what-if calculation decided again. */
   as_of: place,
-  /** Position of the event that records the question. */
+  /** Position of the event that records the what-if question. */
   recorded_at: place,
   runs: Type.Object({ was: count, would: count, unrecorded: count }),
   total: counts,
@@ -74,7 +74,32 @@ function withDifference<Counts extends ComparedCount>(counts: Counts): Counts & 
   return { ...counts, difference: counts.would - counts.was };
 }
 
-/** Returns the rows of a table, by day and in total: label, was, would be, difference and, if it can occur, unknown. */
+/** Prepares a what-if report for a page. */
+export function describeReport(report: WhatIfReport) {
+  const { runs, as_of, recorded_at, days, recipients } = report;
+  return {
+    runs,
+    position: as_of.position,
+    recordedAt: recorded_at.position,
+    isSame: days.length === 0,
+    rows: toRows(report),
+    /** Sentences on what the log cannot answer, and on what was assumed to stay as it was. */
+    open: [...describeUnknown(report), ...describeAssumed(report)],
+    lists: LIST_NAMES.map((name) => ({
+      name,
+      title: LISTS[name],
+      count: recipients[name].count,
+      shown: recipients[name].shown.map(({ recipient, was, would }) => {
+        return { recipient, was: describeOutcome(was), would: describeOutcome(would) };
+      }),
+    })),
+  };
+}
+
+/**
+ * Returns the rows of a what-if table, by day and in total: label, was, would be, difference and, where possible,
+ * unknown.
+ */
 export function toRows({ days, total }: WhatIfReport) {
   return [...days, { day: "total", ...total }].flatMap(countRows);
 }
@@ -91,7 +116,7 @@ function countRows({ day, messages, sent, skipped, clicks }: WhatIfReport["days"
   ];
 }
 
-/** Descriptions of the lists of recipients, each shown after its number. */
+/** Descriptions of a what-if report's lists of recipients, each shown after the number of recipients. */
 export const LISTS: Readonly<Record<keyof Changes, string>> = {
   lost: "had a message and would have none",
   gained: "had no message and would have one",
@@ -106,25 +131,28 @@ export function describeOutcome({ day, skipped }: Changes["lost"]["shown"][numbe
   return [...(day === null ? [] : [`message on ${day}`]), ...skips].join("; ") || "nothing";
 }
 
-/** Describes what the answer leaves open, in one sentence each. */
+/** Describes what a what-if answer leaves open, in one sentence each. */
 export function describeUnknown({ unknown }: WhatIfReport): readonly string[] {
   const { sends, clicks, reactions, opt_outs, messages_read, unread_sources } = unknown;
   const sentences: readonly (readonly [number, string])[] = [
-    [sends, "messages never left as these rules have them: no log knows whether X takes them, nor replies and clicks"],
-    [clicks, "clicks count for neither side: their message would not have left, or their user agent is not known"],
-    [reactions, "replies or opt-outs answer messages that would not have left: they are left out"],
-    [opt_outs, "opt-outs were read by other stop words: they stay"],
-    [messages_read, "messages were read whose texts are not kept: other stop words may be in them"],
-    [unread_sources, "runs would have gone on to recipients that only X knows: they are not counted"],
+    [sends, "messages would be new: no log shows if X accepts them, nor replies and clicks"],
+    [clicks, "clicks count for neither side: their message would not have been sent, or their user agent is unknown"],
+    [reactions, "replies or opt-outs answer messages that would not have been sent: they are left out"],
+    [opt_outs, "opt-outs matched other stop words: they are kept"],
+    [messages_read, "messages of the inbox have no stored text: they may contain the other stop words"],
+    [unread_sources, "runs would have continued with recipients that only X knows: these are not counted"],
   ];
   return sentences.filter(([count]) => count > 0).map(([count, sentence]) => `unknown: ${count} ${sentence}`);
 }
 
-/** Describes what is assumed to stay as it was, in one sentence each. */
+/**
+ * Returns a sentence for each assumption behind a what-if answer: rules that a run did not record were today's
+ * settings, and a message that its own rules do not explain is unaffected. Empty if none was needed.
+ */
 export function describeAssumed({ runs, unexplained }: WhatIfReport): readonly string[] {
   const sentences: readonly (readonly [number, string])[] = [
-    [runs.unrecorded, "runs did not record their rules: today's settings are taken for theirs"],
-    [unexplained, "messages do not follow from the rules of then: they stay as they were"],
+    [runs.unrecorded, "runs did not record their rules: today's settings are used instead"],
+    [unexplained, "messages do not match the rules of their time: they stay as they were"],
   ];
   return sentences.filter(([count]) => count > 0).map(([count, sentence]) => `${count} ${sentence}`);
 }

@@ -1,32 +1,38 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { skipReason, type SkipReason } from "../../../events/outreach.ts";
-import { toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import { msOf } from "../../../projections/time.ts";
 import { count, named, orNull, text } from "../../platform/common-schemas.ts";
 import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./redecide.ts";
 
-/** A count as it was, and as it would be under the other rules. */
+/** A count under the rules of that time, and under the other rules. */
 export interface ComparedCount {
   was: number;
   would: number;
 }
 
-/** `unknown` counts what no log can know, for example messages that the network might not have accepted. */
+/**
+ * A compared count, and the part that no log can know. `unknown`: for example messages that the network might not have
+ * accepted.
+ */
 interface ComparedInPart extends ComparedCount {
   unknown: number;
 }
 
 export type DayCounts = ReturnType<typeof noCounts>;
 
-/** Empty counts of one calendar day of the quota. */
+/** Creates empty counts of one calendar day of the quota. */
 export function noCounts() {
   const none = (): ComparedInPart => ({ was: 0, would: 0, unknown: 0 });
   return {
-    /** Messages that were or would be decided. Each uses a place of the quota. */
+    /** Messages that a run decided to send, in each world. Each uses a place of the day's quota. */
     messages: { was: 0, would: 0 },
-    /** Messages that the network accepted. */
+    /**
+     * Number of the day's messages that the network accepted, in a what-if comparison: under the rules of that time,
+     * and under the other rules.
+     */
     sent: none(),
     skipped: new Map<SkipReason, ComparedCount>(),
     /** Clicks without those of bots, but with those suspected to be the network's. */
@@ -65,7 +71,10 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
   return isUnknown || [messages, sent, clicks, ...skipped.values()].some(differs);
 }
 
-/** `day` is that of the newest message, in the quota's time zone; null if there is none. */
+/**
+ * Schema of what a recipient got in one world. `day`: of their newest message, in the quota's time zone; null if they
+ * got none.
+ */
 const outcome = named(
   "RecipientOutcome",
   Type.Object({ day: orNull(text("2026-11-20")), skipped: Type.Array(skipReason) }),
@@ -83,15 +92,15 @@ const changed = named(
 );
 
 /**
- * `lost`: had a message and would have none; `gained`: the reverse; `moved`: on another day; `skips`: for other reasons
- * only.
+ * Schema of the recipients whose outcome the other rules change. `lost`: had a message and would have none; `gained`:
+ * the reverse; `moved`: on another day; `skips`: only other skip reasons.
  */
 export const recipientChanges = Type.Object({ lost: changed, gained: changed, moved: changed, skips: changed });
 export type Changes = Static<typeof recipientChanges>;
 
 /**
- * Compares recipients, one for each step, and returns those whose outcomes differ. An erased recipient has no name and
- * is in none of the lists.
+ * Compares what each recipient got in the two worlds, one recipient a step, and returns those who differ. Lists no
+ * erased recipient, because they have no name.
  */
 export function* compareRecipients(was: World, would: World, limit: number): Generator<void, Changes, void> {
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };

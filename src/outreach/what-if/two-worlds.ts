@@ -1,6 +1,6 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
-import { toRecipient, type Contact } from "../../../projections/contacts.ts";
+import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
@@ -10,69 +10,78 @@ import { contactIn, createWorld, toMoment, type Identities, type Met, type World
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
-  /** Today's rules, for runs that recorded none. */
+  /** Rules of now, for runs of the log that recorded none. */
   readonly today: RulesInForce;
-  /** Today's sources, in the order in which they are merged. */
+  /** Configured sources of recipients, in the order in which a run reads them. */
   readonly sources: readonly RecipientSource[];
   readonly runMaxMs: number;
   readonly identities: Identities;
 }
 
-/** A run as it would be under the other rules. */
+/** A run under the other rules of a what-if question. */
 export interface HypotheticalRun {
   readonly id: string;
   readonly startedMs: number;
   walk: Walk;
-  /** Recipients of the last page who had no turn yet. */
+  /** Recipients of the hypothetical run's last page who had no turn yet. */
   open: Contact[];
   source: WalkTarget["source"];
-  /** Recipients who had their turn. Each has one. */
+  /** Recipients who had their turn in the hypothetical run. Each gets one turn. */
   readonly seen: Set<Contact>;
-  /** Recipients of a network page that the log skipped, but the other rules would not. */
+  /**
+   * Recipients found in the network that the log's run skipped, but that the other rules would not skip. Their turn
+   * comes after the page.
+   */
   readonly deferred: Met[];
-  /** Zones where the window is closed for recipients whose turn comes later. */
+  /** Time zones in which the sending window is closed for recipients whose turn comes later. */
   readonly zones: Set<string>;
-  /** When the run resumes, ms since 1970. */
+  /**
+   * Time at which the hypothetical run resumes after a closed sending window, ms since 1970; undefined if it does not
+   * wait.
+   */
   resumeAt: number | undefined;
-  /** True if the rules of then would not make it wait. */
+  /** True if only the other rules make the run wait for the sending window, not those of that time. */
   waitsByItself: boolean;
   ended: RunEnd | undefined;
-  /** True if the run of the log is over and this one only waits for its window. */
+  /** True if the run of the log has ended, and only the hypothetical one continues, after its sending window opens. */
   isAlone: boolean;
 }
 
 export type Comparison = ReturnType<typeof createComparison>;
 
-/** Two worlds that are folded in parallel: the log as it is, and as it would be under other rules. */
+/** Creates a comparison of two worlds, folded in parallel: the log as it is, and as it would be under other rules. */
 export function createComparison(rules: ComparedRules) {
   return {
     ...rules,
     was: createWorld(rules.today),
     would: createWorld({ ...rules.today, ...rules.changes }),
-    /** Counts by day of the quota. */
+    /** Counts of both worlds for each day of the quota. */
     days: new Map<string, DayCounts>(),
-    /** Counts of what no log can know. */
+    /** Counts of facts that the log cannot tell about the other rules. */
     unknown: {
-      /** Replies and opt-outs that answer messages that would not have been sent. */
+      /** Number of replies and opt-outs that answer messages which the other rules would not have sent. */
       reactions: 0,
-      /** Opt-outs that were recognised by other stop words. They stay. */
+      /** Number of opt-outs that other stop words had recognised. They stay. */
       opt_outs: 0,
-      /** Messages that were read and whose texts are not kept. Other stop words may be in them. */
+      /** Number of messages that recipients sent and whose texts are not kept, so other stop words may be in them. */
       messages_read: 0,
-      /** Runs that would have continued with recipients that only the network knows. */
+      /** Number of runs that would have continued with recipients that only the network knows. */
       unread_sources: 0,
     },
-    /** `unrecorded`: runs of the log that recorded no rules. */
+    /** Number of runs in each world. `unrecorded`: runs of the log that recorded no rules. */
     runs: { was: 0, would: 0, unrecorded: 0 },
-    /** Links of messages that would not have been sent. */
+    /** Links in messages that the other rules would not have sent. */
     lostLinks: new Set<string>(),
-    /** The run in progress under the other rules. */
+    /** The run in progress under the other rules; undefined if there is none. */
     run: undefined as HypotheticalRun | undefined,
-    /** Messages of the log that do not follow from the rules of then. */
+    /** Number of messages in the log that the rules of that time do not explain. */
     unexplained: 0,
-    /** Position of the current event. */
+    /** Position of the log's event that is decided again now. */
     position: 0,
-    /** The moment of the decision, ms since 1970: that of the current event, or when a waiting run resumes. */
+    /**
+     * Moment of the decision that is made again, ms since 1970: the time of the current event, or when a waiting run
+     * resumes.
+     */
     ms: 0,
   };
 }
@@ -81,10 +90,16 @@ export function countsOn({ days }: Comparison, day: string): DayCounts {
   return days.getOrInsertComputed(day, noCounts);
 }
 
-/** Every time zone begins its days at a full quarter of an hour. */
+/**
+ * A quarter of an hour, in ms. Every time zone begins its days at a full quarter, so all moments of a quarter have the
+ * same day.
+ */
 const QUARTER_MS = 15 * 60_000;
 
-/** The last result. Neighbours in the log are mostly of the same quarter of an hour, and the calendar is slow. */
+/**
+ * Cache of the last computed day. Neighbouring events of the log are mostly from the same quarter of an hour, and the
+ * calendar is slow.
+ */
 const last = { timezone: "", quarter: Number.NaN, day: "" };
 
 export function dayAt({ rules: { timezone } }: World, ms: number): string {
@@ -100,7 +115,7 @@ export function countSkip(comparison: Comparison, side: "was" | "would", reason:
 
 type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
 
-/** Folds an event that the log does not hold into the world of the other rules. */
+/** Folds a made-up event, which the log does not hold, into the world of the other rules. */
 export function invent<Type extends Invented>({ would, position, ms }: Comparison, type: Type, data: DataOf<Type>) {
   would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
 }
@@ -110,7 +125,10 @@ export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient:
   invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason });
 }
 
-/** Adds a message whose outcome is unknown. It uses a place of the quota, and its recipient gets no other message. */
+/**
+ * Adds a message that only the other rules would send; its outcome is unknown. It uses a place of the quota, and its
+ * recipient gets no other message.
+ */
 export function write(
   comparison: Comparison,
   attempt: { readonly attempt_id: string; readonly run_id: string; readonly recipient: Recipient },
@@ -126,7 +144,7 @@ export function write(
   invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
 }
 
-/** Returns a recipient's names from both worlds. */
+/** Returns all names of a recipient that the two worlds hold. */
 export function namedRecipient({ was }: Comparison, contact: Contact): Recipient {
   const recipient = toRecipient(contact);
   const known = contactIn(was, recipient);

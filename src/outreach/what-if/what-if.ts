@@ -12,17 +12,20 @@ import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {
-  /** Undefined: clicks count as a bot's if they did then. */
+  /** Rule by which the question recognises bots. Undefined: clicks count as a bot's if they were recorded so. */
   readonly isBot: BotRule | undefined;
-  /** Undefined: the stop words of then. `keepsAll`: they include all of today's. */
+  /** Other stop words of the question; undefined: those of that time. `keepsAll`: all of today's are among them. */
   readonly stopWords: { readonly keepsAll: boolean } | undefined;
-  /** Most recipients named in each list. */
+  /** Most recipients named in each list of the answer. */
   readonly limit: number;
 }
 
 export type WhatIf = Awaited<ReturnType<ReturnType<typeof createWhatIf>["finish"]>>;
 
-/** Types of events that decide or are decided. All other events change neither world. */
+/**
+ * Event types that a what-if calculation reads: the decisions of runs, and what they depend on. An event of another
+ * type changes neither world.
+ */
 export const WHAT_IF_TYPES: readonly EventType[] = [
   ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types]),
   "RunRefused",
@@ -30,16 +33,16 @@ export const WHAT_IF_TYPES: readonly EventType[] = [
 ];
 
 /**
- * Decides all runs of a log again under other rules, by the same functions, in one pass. Folds two worlds: the log as
- * it is, and as it would be. Where both decide alike the log's event holds for both; where they differ, nothing is
- * invented.
+ * Decides all runs of a log again under other rules, by the same functions. Folds two worlds in one pass: the log as it
+ * is, and as it would be. Where both decide alike, the log's event holds for both; where they differ, no outcome is
+ * made up.
  */
 export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuestion) {
   const comparison = createComparison(rules);
   const { was, would, days, unknown, runs } = comparison;
   const takeClick = createClickCounter(comparison, isBot);
   return {
-    /** Takes the events of the log in order. */
+    /** Applies the next event of the log to both worlds. */
     take(event: Folded): void {
       const ms = msOf(event.time);
       takeClick(event);
@@ -49,26 +52,32 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
       if (stopWords !== undefined) countTexts(comparison, stopWords, event);
       takeEvent(comparison, event);
     },
-    /** Returns the answer after all events. Until `now`, in ms since 1970, a run may have waited for its window. */
+    /**
+     * Ends the comparison after all events, and returns the answer. `now`: time up to which a waiting hypothetical run
+     * resumes, in ms since 1970.
+     */
     async finish(now: number) {
       takeClick(undefined);
       resumeUntil(comparison, now);
       const changed = [...days].filter(([, counts]) => isChanged(counts));
       return {
-        /** The days on which something differs, in order. */
+        /** Counts of the quota days that the other rules would have changed, oldest day first. */
         days: new Map(changed.sort(([one], [other]) => (one < other ? -1 : 1))),
         total: addUp(days.values()),
         recipients: await inTimeSlices(compareRecipients(was, would, limit)),
         unknown,
         runs,
-        /** Messages that do not follow from the rules of then by today's code. They stay as they were. */
+        /** Number of messages that today's code would not decide by the rules of that time. They stay as they were. */
         unexplained: comparison.unexplained,
       };
     },
   };
 }
 
-/** Counts texts in which other stop words may match, because texts of messages are not kept. */
+/**
+ * Counts the messages and opt-outs that other stop words might change. Texts of messages are not kept, so none can be
+ * read again.
+ */
 function countTexts({ unknown }: Comparison, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
   if (event.type === "InboxRead") unknown.messages_read += event.data.messages;
   if (event.type !== "RecipientSuppressed" || event.data.message_id === undefined || keepsAll) return;

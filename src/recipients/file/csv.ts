@@ -1,22 +1,25 @@
 import { CsvError, parse } from "csv-parse/sync";
 import { readHeader, type Columns, type Header } from "./header.ts";
 import { COLUMNS_MAX } from "./format.ts";
-import type { CellRemark } from "./cell-notes.ts";
+import type { CellRemark } from "./import-remarks.ts";
 import { isId, type Cells, type FileRow } from "./row.ts";
 import { readGuarded } from "../../log/export-formats/csv.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
-/** The separators of spreadsheets in different languages. */
+/** Separators of cells that spreadsheets of different languages write. */
 const DELIMITERS = [",", ";", "\t"];
 
-/** All line ends are accepted, even mixed: a line appended by hand often ends differently from those before it. */
+/**
+ * Line ends of all systems. A CSV file may mix them: a line appended by hand often ends differently from those before
+ * it.
+ */
 const LINE_ENDS = ["\r\n", "\n", "\r"];
 const LINE_END = /\r\n|\n|\r/;
 
-/** Excel writes (and hides) this line to name the delimiter. */
+/** Matches the line by which Excel names the separator, and which it hides. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
 
-/** The beginning of a JSON object or of a list of objects. No column has such a name. */
+/** Matches the beginning of a JSON object or of a list of objects. No column has such a name. */
 const JSON_START = /^\s*(?:\[\s*)?\{\s*"/;
 
 interface CsvRecord {
@@ -24,11 +27,8 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/**
- * Reads the rows of a CSV file and refuses bad ones. Throws a ServiceError (invalid) for a file without a usable
- * header.
- */
-export function* readCsvRows(text: string, columns: Columns): Generator<FileRow> {
+/** Reads the names and the records of a CSV file. Throws a ServiceError (invalid) for a file without a header. */
+export function readCsvTable(text: string) {
   if (JSON_START.test(text))
     throw new ServiceError("invalid", "this is JSON, whatever its name says: give the file the ending .json or .jsonl");
   const named = SEPARATOR_LINE.exec(text);
@@ -45,8 +45,17 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
       "invalid",
       `the header has ${inApostrophes.trim()} in apostrophes: export with double quotes`,
     );
+  return { delimiter, names, records: rest, unclosedFrom };
+}
+
+/**
+ * Reads the rows of a CSV file and refuses bad ones. Throws a ServiceError (invalid) for a file without a usable
+ * header.
+ */
+export function* readCsvRows(text: string, columns: Columns): Generator<FileRow> {
+  const { names, records, unclosedFrom } = readCsvTable(text);
   const header = readHeader(names, columns);
-  for (const record of rest) yield toRow(record, header, names);
+  for (const record of records) yield toRow(record, header, names);
   if (unclosedFrom !== undefined) {
     yield {
       line: unclosedFrom,
@@ -55,16 +64,20 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
   }
 }
 
-/** Blank cells at a row's end may be missing, or exceed the header, because programs write both. */
+/**
+ * Converts a CSV record to a row. Blank cells at the record's end may be missing or exceed the header, because programs
+ * write both.
+ */
 function toRow({ line, cells }: CsvRecord, header: Header, names: readonly string[]): FileRow {
   const { columns } = header;
   const fault = findRowFault(cells, names);
   if (fault !== undefined) return { line, refused: { value: cells.join(", "), reason: fault } };
   const row: Cells = new Map();
   const remarks: CellRemark[] = [];
-  const missing = cells.length < columns.length ? columns.slice(cells.length).find(Boolean) : undefined;
+  const missing = cells.length < columns.length ? columns.slice(cells.length).find((one) => one != null) : undefined;
   if (missing !== undefined) remarks.push({ note: "cells_missing", column: missing, value: "" });
   for (const [index, column] of columns.entries()) {
+    if (column === null) continue;
     const cell = withoutSpacedQuotes(cells[index] ?? "");
     const text = withoutGuard(cell);
     if (column === undefined && cell.trim() !== "")
@@ -88,8 +101,8 @@ function findRowFault(cells: readonly string[], names: readonly string[]): strin
 }
 
 /**
- * Counts the lines itself, because the parser's own count is wrong after a CRLF inside quotes. Keeps blank lines as
- * records for the same reason.
+ * Reads the records of a CSV file and counts its lines, because the parser's count is wrong after a CRLF inside quotes.
+ * Keeps blank lines as records for the same reason.
  */
 function readRecords(text: string, delimiter: string, firstLine: number) {
   const records: CsvRecord[] = [];
@@ -115,10 +128,10 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
   return { records, unclosedFrom: undefined };
 }
 
-/** One more cell than can be used, so that an excess is still noticed. */
+/** Most cells that are read of a record: one more than can be used, so that an excess is still noticed. */
 const CELLS_MAX = COLUMNS_MAX + 1;
 
-/** Without quotes each line is a record, and need not be scanned character by character. */
+/** Splits a file without quotes into records: each line is one, and need not be scanned character by character. */
 function splitRecords(text: string, delimiter: string, firstLine: number): CsvRecord[] {
   return text.split(LINE_END).map((line, at) => ({ line: firstLine + at, cells: line.split(delimiter, CELLS_MAX) }));
 }
@@ -134,10 +147,10 @@ function detectDelimiter(text: string): string {
   return DELIMITERS.reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-/** A long number behind an apostrophe, which keeps a spreadsheet from rounding it. */
+/** Matches a long number behind an apostrophe, which keeps a spreadsheet from rounding it. */
 const GUARDED_NUMBER = /^\s*'(?=\d{12,}\s*$)/;
 
-/** A formula that is only a text, which keeps spreadsheets from rounding a number. */
+/** Matches a formula that is only a text, such as `="123"`, which keeps spreadsheets from rounding a number. */
 const TEXT_FORMULA = /^\s*="((?:[^"]|"")*)"\s*$/;
 
 /** Returns the cell without the guard that a program added against a spreadsheet. */
@@ -150,7 +163,8 @@ function withoutGuard(cell: string): string {
 }
 
 /**
- * A quoted cell with a space before the quote, as people type it. The parser takes such quotes for a part of the text.
+ * Matches a quoted cell with a space before the quote, as people type it. The parser would take such quotes for a part
+ * of the text.
  */
 const SPACED_QUOTES = /^\s+"((?:[^"]|"")*)"\s*$/;
 

@@ -12,7 +12,7 @@ const BY_ENDING: Readonly<Record<string, RecipientsFormat>> = {
   ndjson: "jsonl",
 };
 
-/** Endings of files that spreadsheet programs save by default. */
+/** Endings of the files that spreadsheet programs save by default. They are refused. */
 const WORKBOOKS: readonly string[] = ["xlsx", "xls", "xlsm", "ods", "numbers"];
 
 /** Returns the format that a file's name indicates; undefined if its ending is unknown. */
@@ -22,25 +22,34 @@ export function formatOfName(name: string): RecipientsFormat | "workbook" | unde
   return Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined;
 }
 
-/** Largest file that is read, in bytes. It is held in memory as a whole. */
+/** Largest file that is read, in bytes. The whole file is held in memory. */
 export const FILE_BYTES_MAX = 50 * 1024 * 1024;
 
 /** Largest file that is accepted over HTTP, in bytes: a hundred thousand recipients with some fields each. */
 export const SENT_BYTES_MAX = 10 * 1024 * 1024;
 
-/** The same for suppressions: a hundred thousand recipients, the id and the handle of each as a hash, in JSON Lines. */
+/**
+ * Largest list of suppressions that is accepted over HTTP, in bytes: a hundred thousand recipients in JSON Lines, the
+ * id and the handle of each as a hash.
+ */
 export const SENT_SUPPRESSIONS_BYTES_MAX = 32 * 1024 * 1024;
 
-/** The widest sheet of a spreadsheet program. Exports of nearly empty sheets have as many columns without a name. */
+/**
+ * Most columns of a file: those of the widest sheet of a spreadsheet program. Exports of nearly empty sheets have as
+ * many columns without a name.
+ */
 export const COLUMNS_MAX = 16_384;
 
 /** Most rows of a file. At 100 messages a day, more would take 27 years. */
 export const ROWS_MAX = 1_000_000;
 
-/** Most remarks of each kind. An operator reads no more at once, and a file of nothing but faults has a million. */
+/**
+ * Most remarks of each kind that are kept of a file. An operator reads no more at once, and a file of nothing but
+ * faults has a million.
+ */
 export const REMARKS_MAX = 1_000;
 
-/** The number of members, and the first of them. */
+/** The first items of a long list, and the number of all. */
 export interface Some<Member> {
   readonly count: number;
   readonly first: readonly Member[];

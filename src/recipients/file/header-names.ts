@@ -2,17 +2,19 @@
 import { fieldName } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 
-/** Comma-separated names for each column. */
+/** Names of file columns, separated by commas, by the column that they mean. */
 type Names = Readonly<Record<string, string>>;
 
-/** Names that can only mean this column. */
+/** Column names of a file that can only mean this column. */
 const CERTAIN: Names = {
   username: "handle, user name, x handle, x username, twitter handle, twitter username, screen name",
   id: "x id, x user id, twitter id, twitter user id",
   timezone: "time zone",
 };
 
-/** Names that mean the column if no other header does; otherwise they are template fields. */
+/**
+ * Column names of a file that mean this column if no other name in the header does; otherwise they are template fields.
+ */
 const LIKELY: Names = {
   username: `
     twitter, twitter url, twitter link, twitter profile, twitter profile url, twitter account, x url, x link,
@@ -22,7 +24,10 @@ const LIKELY: Names = {
   target: "url, long url, original url, destination, destination url, target url",
 };
 
-/** Names that may mean the column or something else. The import asks, because a wrong guess could change a consent. */
+/**
+ * Column names of a file that may mean this column or something else. The import asks, because a wrong guess could
+ * change a consent.
+ */
 const ASKED: Names = {
   name: "first name, full name, display name, given name, contact name, vorname, prénom, nombre, nome",
   basis: `
@@ -46,7 +51,16 @@ const ASKED: Names = {
   reason: "why, note, notes, comment, comments, unsubscribe reason, unsub reason, opt out reason, suppression reason",
 };
 
-/** Names that may mean a column that identifies a row. The import asks if a file has no such column. */
+/** Column names that a preview takes for this column. Without a preview, they become template fields. */
+const GUESSED: Names = {
+  name: "firstname, contact, person, recipient, prenom",
+  consent_at: "date, signup date, sign up date, subscribed at, created at",
+  consent_source: "source, signup source, sign up source, lead source, quelle",
+};
+
+/**
+ * Column names of a file that may mean a column that identifies a row. The import asks if the file has no such column.
+ */
 const MISSED: Names = {
   username: `
     user, account, account name, x, profile, profile url, profile link, x profile link, username (x), handle (x),
@@ -59,13 +73,13 @@ const MISSED: Names = {
     "link, redirect, redirect url, redirect to, website, website url, landing page, address, web address, points to",
 };
 
-/** Columns that say who must not be contacted. */
+/** Column names of a file that say that a recipient opted out. */
 const OPT_OUT = `
   opt out, opted out, has opted out, email opt out, has opted out of email, unsubscribed, dnc,
   unsubscribed from all email, do not contact, do not message, do not email, do not mail, suppressed,
   marketing opt out, blocklisted, blacklisted, opt out status, unsubscribe status, abgemeldet`;
 
-/** Keeps only letters and digits, so that `Opt-in Date`, `opt_in_date` and `OptInDate` are one name. */
+/** Reduces a column name to letters and digits, so that `Opt-in Date`, `opt_in_date` and `OptInDate` are one name. */
 export function compactName(raw: string): string {
   return fieldName(raw).replace(/[^\p{L}\p{N}]+/gu, "");
 }
@@ -77,18 +91,19 @@ function byCompactName(names: Names): ReadonlyMap<string, string> {
 }
 
 /**
- * The columns themselves, which programs write as `consentAt` too. Without `id`, because an `ID#` is often another
- * program's id.
+ * Columns with a fixed meaning. Programs also write their names without separators, such as `consentAt`. Without `id`,
+ * because an `ID#` is often another program's id.
  */
 const COLUMNS = [..."username name timezone hash reason suppressed_at code target".split(" "), ...CONSENT_MEMBERS];
 
 const CERTAIN_BY_NAME = new Map([...COLUMNS.map((one) => [compactName(one), one] as const), ...byCompactName(CERTAIN)]);
 const LIKELY_BY_NAME = byCompactName(LIKELY);
 const ASKED_BY_NAME = byCompactName(ASKED);
+const GUESSED_BY_NAME = byCompactName(GUESSED);
 const MISSED_BY_NAME = byCompactName(MISSED);
 const OPT_OUT_NAMES: ReadonlySet<string> = new Set(compactNames(OPT_OUT));
 
-/** Returns the column of `known` that the header certainly means. */
+/** Returns the column of `known` that a header's name certainly means; undefined if there is none. */
 export function certainColumn(raw: string, known: ReadonlySet<string>): string | undefined {
   const snake = fieldName(raw).replace(/[ _-]+/g, "_");
   if (known.has(snake)) return snake;
@@ -96,17 +111,25 @@ export function certainColumn(raw: string, known: ReadonlySet<string>): string |
   return column !== undefined && known.has(column) ? column : undefined;
 }
 
-/** Returns the column that the header means if no other header does. */
+/** Returns the column that a header's name means if no other name does; undefined if there is none. */
 export function likelyColumn(raw: string): string | undefined {
   return LIKELY_BY_NAME.get(compactName(raw));
 }
 
-/** Returns the column that the header may mean. */
+/** Returns the column that a header's name may mean, so that the import asks; undefined if there is none. */
 export function askedColumn(raw: string): string | undefined {
   return ASKED_BY_NAME.get(compactName(raw));
 }
 
-/** Returns the column that the header may mean in a file in which no other header identifies a row. */
+/** Returns the column that a preview takes a header's name for; undefined if there is none. */
+export function guessedColumn(raw: string): string | undefined {
+  return askedColumn(raw) ?? GUESSED_BY_NAME.get(compactName(raw));
+}
+
+/**
+ * Returns the column that a header's name may mean in a file in which no other name identifies a row; undefined if
+ * there is none.
+ */
 export function missedColumn(raw: string): string | undefined {
   return MISSED_BY_NAME.get(compactName(raw));
 }

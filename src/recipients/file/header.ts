@@ -4,21 +4,24 @@ import { CONSENT_MEMBERS } from "../parse-consent.ts";
 import { COLUMNS_MAX } from "./format.ts";
 import { ALL_OF, EITHER } from "../../platform/counts-and-lists.ts";
 import { askedColumn, certainColumn, isOptOutColumn, likelyColumn, missedColumn } from "./header-names.ts";
-import type { RowRefusal } from "./cell-notes.ts";
+import type { ColumnMap } from "./column-map.ts";
+import type { RowRefusal } from "./import-remarks.ts";
 
 /** Most template fields a recipient may have. */
 export const FIELDS_MAX = 50;
 
-/** The columns that a kind of file may have, and their meaning. */
+/** Columns that a kind of file may have, such as a list of recipients, and how they are read. */
 export interface Columns {
-  /** The member that holds the rows if the JSON is an object. */
+  /** Member of a JSON object that holds the rows, if the file is an object. */
   readonly list: string;
   readonly known: ReadonlySet<string>;
-  /** A row is identified by at least one of these, or by all of them. */
+  /** Columns that identify a row: at least one of them is needed, or all with `needsAll`. */
   readonly identifying: readonly string[];
   readonly needsAll?: true;
-  /** Meaning of all other columns. */
+  /** Treatment of all other columns: template fields, refused or ignored. */
   readonly others: "fields" | "refused" | "ignored";
+  /** Columns that the operator chose for names in the header. */
+  readonly chosen?: ColumnMap | undefined;
 }
 
 export const RECIPIENT_COLUMNS: Columns = {
@@ -43,17 +46,22 @@ export const LINK_COLUMNS: Columns = {
   others: "ignored",
 };
 
-/** Most names that a sentence shows, and characters of each. A file may have thousands, of any length. */
+/** Most column names that a sentence shows. A file may have thousands. */
 const NAMES_SHOWN_MAX = 10;
 const NAME_SHOWN_CHARS_MAX = 64;
 
-/** The meaning of a file's column names, or of an object's member names. */
+/** Meaning of the column names in a file's header, or of the members of a JSON object. */
 export interface Header {
-  /** One entry for each column; undefined for a column without a name. */
-  readonly columns: readonly (string | undefined)[];
-  /** Template fields that say who must not be contacted. */
+  /**
+   * Meaning of each column in the order of the file; undefined for a column without a name, null for one that the
+   * operator left out.
+   */
+  readonly columns: readonly (string | undefined | null)[];
+  /** Columns that the operator chose for names that do not say so. A consent in them may say yes or no. */
+  readonly chosen: ReadonlySet<string | null>;
+  /** Template fields whose name says that a recipient must not be contacted. */
   readonly optOuts: readonly string[];
-  /** A template field that may be the recipient's name, if the file has no column for that. */
+  /** Template field that may be the recipient's name, if the file has no column for that. */
   readonly nameLike?: string;
 }
 
@@ -62,7 +70,7 @@ export function isField(column: string): boolean {
   return !RECIPIENT_COLUMNS.known.has(column);
 }
 
-/** Returns why a column cannot be used; undefined if it can. */
+/** Returns why a column's name cannot be used; undefined if it can. */
 export function columnFault(column: string, { known, others, list }: Columns): string | undefined {
   if (others === "ignored") return undefined;
   if (others === "fields" || known.has(column)) return fieldNameFault(column);
@@ -73,43 +81,60 @@ export function columnFault(column: string, { known, others, list }: Columns): s
   return `${list} have no column ${shownName(column)}: they have ${ALL_OF.format(known)}${meant}`;
 }
 
-/** Shortens a name for a sentence. */
+/** Shortens a column's name for a sentence. */
 export function shownName(column: string): string {
   return shortened(column, NAME_SHOWN_CHARS_MAX);
 }
 
 /**
- * Returns the meaning of the names, or why they cannot be used: two mean the same, or one might change a consent by a
- * guess.
+ * Finds the meaning of a header's names. Returns a refusal if they cannot be used: two mean the same column, or a wrong
+ * guess might change a consent.
  */
 export function toHeader(names: readonly string[], columns: Columns): Header | { readonly refusal: RowRefusal } {
-  const found = nameColumns(names, columns);
+  const found = findMeanings(names, columns);
   const repeated = findRepeated(names, found);
   if (repeated !== undefined) return { refusal: repeated };
+  const chosen = new Set(findChosen(names, columns));
   const asked = findAsked(names, found, columns);
   const ofConsent = asked.find(({ meant }) => meant !== "name");
   if (ofConsent !== undefined) return { refusal: { value: ofConsent.name, reason: question(asked) } };
   const [nameLike] = asked;
   const optOuts = findOptOuts(found, columns);
-  return { columns: found, optOuts, ...(nameLike !== undefined && { nameLike: nameLike.column }) };
+  return { columns: found, chosen, optOuts, ...(nameLike !== undefined && { nameLike: nameLike.column }) };
 }
 
-function nameColumns(names: readonly string[], { known }: Columns): readonly (string | undefined)[] {
-  const certain = names.map((name) =>
-    name.trim() === "" ? undefined : (certainColumn(name, known) ?? fieldName(name)),
-  );
+/** Returns the chosen columns that their names do not say. A preview's form also sends those that the names say. */
+function findChosen(names: readonly string[], { known, chosen }: Columns): readonly (string | null)[] {
+  if (chosen === undefined) return [];
+  return names.flatMap((name) => {
+    const choice = chosen.get(fieldName(name));
+    return choice === undefined || choice === certainColumn(name, known) ? [] : [choice];
+  });
+}
+
+/** Returns the meaning of each name in a header, as {@link Header} has it. */
+export function findMeanings(names: readonly string[], { known, chosen }: Columns): Header["columns"] {
+  const certain = names.map((name) => {
+    if (name.trim() === "") return undefined;
+    const choice = chosen?.get(fieldName(name));
+    return choice === undefined ? (certainColumn(name, known) ?? fieldName(name)) : choice;
+  });
   const taken = new Set(certain);
   return certain.map((column, index) => {
-    const likely = column === undefined || known.has(column) ? undefined : likelyColumn(names[index]!);
+    const isOpen = column != null && !known.has(column) && chosen?.has(fieldName(names[index]!)) !== true;
+    const likely = isOpen ? likelyColumn(names[index]!) : undefined;
     return likely !== undefined && known.has(likely) && !taken.has(likely) ? likely : column;
   });
 }
 
-/** Looks at each name only once, because an object may have a million. */
+/**
+ * Returns the refusal of two names that mean the same column. Looks at each name only once, because an object may have
+ * a million.
+ */
 function findRepeated(names: readonly string[], found: Header["columns"]): RowRefusal | undefined {
   const first = new Map<string, string>();
   for (const [index, column] of found.entries()) {
-    if (column === undefined) continue;
+    if (column == null) continue;
     const [name, before] = [names[index]!.trim(), first.get(column)];
     if (before !== undefined) {
       const same = `"${shownName(before)}" and "${shownName(name)}" both mean ${shownName(column)}`;
@@ -126,21 +151,23 @@ interface Asked {
   readonly meant: string;
 }
 
-/** Returns the template fields that may mean a column that the file does not have. */
-function findAsked(names: readonly string[], found: Header["columns"], { known, others }: Columns): readonly Asked[] {
+/** Finds the template fields that may mean a column that the file does not have, so that the import asks. */
+function findAsked(names: readonly string[], found: Header["columns"], columns: Columns): readonly Asked[] {
+  const { known, others, chosen } = columns;
   if (others !== "fields") return [];
   const present = new Set(found);
   const asked: Asked[] = [];
   for (const [index, column] of found.entries()) {
-    const meant = column === undefined || known.has(column) ? undefined : askedColumn(names[index]!);
-    if (column === undefined || meant === undefined || !known.has(meant) || present.has(meant)) continue;
+    if (column == null || known.has(column) || chosen?.has(fieldName(names[index]!)) === true) continue;
+    const meant = askedColumn(names[index]!);
+    if (meant === undefined || !known.has(meant) || present.has(meant)) continue;
     asked.push({ column, name: names[index]!.trim(), meant });
     if (asked.length === NAMES_SHOWN_MAX) break;
   }
   return asked;
 }
 
-/** The valid words of a consent column, for the question about it. */
+/** Valid words of a consent column, for the question if a template field is meant as that column. */
 const WORDS: Readonly<Record<string, string>> = {
   basis: " In basis, each row says opt_in, dm_first or none.",
   tracking: " In tracking, each row says granted, denied or unknown.",
@@ -151,16 +178,16 @@ function question(asked: readonly Asked[]): string {
   const meant = [...new Set(asked.map((one) => one.meant))];
   const unknown = asked.length === 1 ? `the column ${names.join()} is` : `the columns ${ALL_OF.format(names)} are`;
   const words = meant.map((column) => WORDS[column] ?? "").join("");
-  return `${unknown} not known: did you mean ${meant.join(", ")}? Consent is not guessed: rename what you mean, and remove or rename the rest.${words}`;
+  return `${unknown} not known: did you mean ${meant.join(", ")}? Consent is not guessed: rename the columns that you mean, and remove or rename the others.${words}`;
 }
 
 function findOptOuts(found: Header["columns"], { others }: Columns): Header["optOuts"] {
   if (others !== "fields") return [];
-  return found.filter((column) => column !== undefined).filter(isOptOutColumn);
+  return found.filter((column) => column != null).filter(isOptOutColumn);
 }
 
 /**
- * Reads a file's header. Throws a ServiceError (invalid) if it is unusable, as when no column identifies a row or two
+ * Reads a file's header. Throws a ServiceError (invalid) if it is unusable, because no column identifies a row, or two
  * mean the same.
  */
 export function readHeader(names: readonly string[], columns: Columns): Header {
@@ -168,8 +195,11 @@ export function readHeader(names: readonly string[], columns: Columns): Header {
     throw new ServiceError("invalid", reason);
   };
   if (names.length > COLUMNS_MAX) refuse(`the header has more than ${COLUMNS_MAX} columns`);
-  const found = nameColumns(names, columns);
-  const named = found.filter((column) => column !== undefined);
+  const found = findMeanings(names, columns);
+  const named = found.filter((column) => column != null);
+  const keys = new Set(names.map(fieldName));
+  const absent = [...(columns.chosen?.keys() ?? [])].find((name) => !keys.has(name));
+  if (absent !== undefined) refuse(`the mapping names the column ${shownName(absent)}, which the file does not have`);
   if (columns.others === "fields" && named.filter(isField).length > FIELDS_MAX)
     refuse(`more than ${FIELDS_MAX} template fields: remove the columns that your message does not use`);
   const repeated = findRepeated(names, found);
@@ -193,7 +223,7 @@ function describeMissing(named: readonly string[], { identifying, needsAll }: Co
   return `no column is named ${wanted}`;
 }
 
-/** Asks about names that may mean an identifying column that the file lacks. */
+/** Writes the question about names that may mean an identifying column that the file lacks. */
 function askMissed(names: readonly string[], named: readonly string[], { identifying }: Columns): string {
   const meant = names.flatMap((name) => {
     const column = missedColumn(name);

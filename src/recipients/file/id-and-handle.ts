@@ -1,29 +1,32 @@
-import { isBlankWord } from "./cell-notes.ts";
+import { isBlankWord } from "./import-remarks.ts";
 
-/** A value that is no valid id or handle, and the reason. */
+/** Reason why a value is no valid id or handle. */
 interface Faulty {
   readonly fault: string;
 }
 
 const ID = /^[1-9][0-9]{0,18}$/;
 
-/** A long number as a spreadsheet writes it; in some languages with a comma. */
+/** Matches a long number as a spreadsheet rounds it, in scientific notation; in some languages with a comma. */
 const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+?\d+$/i;
 
 const WAS_ROUNDED = "and its digits are lost; format the column as text and export again";
 
-/** Spreadsheets keep 15 digits and fill up with zeros. With 18 or more digits, that is hardly ever a real id. */
+/**
+ * Matches a number that a spreadsheet rounded: it keeps 15 digits and fills up with zeros. With 18 or more digits, that
+ * is hardly ever a real id.
+ */
 const ROUNDED = /^\d{15}0{3,4}$/;
 
 const HANDLE = /^[@＠]?([A-Za-z0-9_]{1,15})$/;
 
-/** Most ids and handles. Nothing is removed from such a text. */
+/** Matches most ids and handles, from which no character must be removed. */
 const PLAIN = /^@?[A-Za-z0-9_]+$/;
 
 const PROFILE =
   /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\/(?:#!\/)?@?([A-Za-z0-9_]{1,15})(?:[/?#].*)?$/i;
 
-/** First parts of addresses on X that are pages, not people. */
+/** First parts of the paths on X that are pages, not people. */
 const PAGES = new Set(
   "compose explore hashtag home i intent login messages notifications privacy search settings share signup tos".split(
     " ",
@@ -64,8 +67,8 @@ export function readHandle(raw: string): string | Faulty | undefined {
 }
 
 /**
- * Returns the handle in a row of a list. Refuses a program's word for an empty value behind `@` or an address
- * (`@null`), because that account has nothing to do with the row.
+ * Reads a handle in a row of a list. Refuses a program's word for an empty value behind `@` or an address (`@null`),
+ * because that account has nothing to do with the row.
  */
 export function readListedHandle(raw: string): string | Faulty | undefined {
   const handle = readHandle(raw);
@@ -77,8 +80,8 @@ export function readListedHandle(raw: string): string | Faulty | undefined {
 }
 
 /**
- * Removes invisible characters, which are copied from web pages, and the guards `'123` and `="123"`, which keep a
- * spreadsheet from changing the cell.
+ * Removes invisible characters from a cell, which are copied from web pages, and the guards `'123` and `="123"`, which
+ * keep a spreadsheet from changing it.
  */
 function visible(raw: string): string {
   if (PLAIN.test(raw)) return raw;

@@ -39,7 +39,7 @@ function readEntries(text: string, { list }: Columns): readonly unknown[] {
   throw new ServiceError("invalid", `neither an array of objects nor {"${list}": [...]}`);
 }
 
-/** Returns undefined for invalid JSON, because no JSON text has that value. */
+/** Parses JSON; undefined if it is invalid, a value that no JSON text has. */
 function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -51,7 +51,8 @@ function tryParse(text: string): unknown {
 type HeaderOf = (keys: readonly string[], line: number) => ReturnType<typeof toHeader>;
 
 /**
- * Finds the meaning of an object's members, and reuses that of the object before, because most have the same members.
+ * Creates a function that finds the meaning of a JSON object's members. It reuses that of the object before, because
+ * most have the same members.
  */
 function createHeaders(columns: Columns): HeaderOf {
   let before: { readonly keys: readonly string[]; readonly header: ReturnType<typeof toHeader> } | undefined;
@@ -66,7 +67,10 @@ function createHeaders(columns: Columns): HeaderOf {
   };
 }
 
-/** Refuses unknown members, as in a CSV header. A list accepted in part would lose what a mistyped member says. */
+/**
+ * Refuses an object with unknown members, as a CSV file with unknown columns is. Otherwise a mistyped member would be
+ * lost.
+ */
 function refuseUnknown(names: Header["columns"], columns: Columns, line: number): void {
   const fault = names.map((name) => name && columnFault(name, columns)).find((text) => text);
   if (fault !== undefined) throw new ServiceError("invalid", `line ${line}: ${fault}`);
@@ -78,6 +82,7 @@ function toRow(entry: unknown, line: number, headerOf: HeaderOf): FileRow {
   if ("refusal" in header) return { line, refused: header.refusal };
   const cells: Cells = new Map();
   for (const [index, value] of Object.values(entry).entries()) {
+    if (header.columns[index] === null) continue;
     const column = header.columns[index] ?? "";
     const text = toText(value);
     if (text === undefined) {
@@ -89,7 +94,7 @@ function toRow(entry: unknown, line: number, headerOf: HeaderOf): FileRow {
   return { line, cells, header, remarks: [] };
 }
 
-/** Returns the value as a spreadsheet would hold it; undefined if a cell cannot hold it. */
+/** Converts a JSON value to the text that a spreadsheet's cell would hold; undefined if no cell could hold it. */
 function toText(value: unknown): string | undefined {
   if (value === null) return "";
   if (typeof value === "number")
@@ -104,11 +109,12 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Most levels of objects and lists. A recipient has three at most, and a value that is in one by mistake a few more.
+ * Most levels of objects and lists in a JSON file. A recipient has three at most, and a value that is in one by mistake
+ * a few more.
  */
 const DEPTH_MAX = 16;
 
-/** Most objects and lists: each row of the largest file, their list, and the object around it. */
+/** Most objects and lists in a JSON file: each row of the largest file, their list, and the object around it. */
 const OPENED_MAX = ROWS_MAX + 2;
 
 const QUOTE = 0x22;
@@ -116,7 +122,7 @@ const BACKSLASH = 0x5c;
 
 /**
  * Scans JSON before parsing: finds the line on which each entry begins, or why it must not be parsed. A parser keeps a
- * hundred bytes for each bracket, so ten megabytes of them would take a gigabyte. Other errors are left to the parser.
+ * hundred bytes for each bracket, so a file of brackets would fill the memory. Other errors are left to the parser.
  */
 function scan(text: string): { readonly lines: readonly number[] } | { readonly fault: string } {
   const listDepth = text.trimStart().startsWith("[") ? 1 : 2;

@@ -5,12 +5,12 @@ import type { SuppressionRow } from "../recipients-file.ts";
 import type { ImportedRow } from "./unique-recipients.ts";
 import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
 
-/** The content of a file: all usable rows, and some of the remarks. */
+/** Content of a file as read: all usable rows, and some of the remarks on others. */
 export interface ListRead<Row> extends Remarks {
   readonly rows: readonly Row[];
 }
 
-/** Longest time to read a file. The largest file that is sent takes a second or two. */
+/** Longest time to read a file, in ms. The largest file takes a second or two. */
 export const READ_MS_MAX = 60_000;
 
 /**
@@ -25,7 +25,7 @@ export async function readInWorker<Task extends ReadTask>(
 ): Promise<ListRead<RowOf<Task>>> {
   signal.throwIfAborted();
   const deadline = new AbortController();
-  const tooLong = `to read the file takes longer than ${msMax / 1000} seconds: send it in parts`;
+  const tooLong = `reading the file takes longer than ${msMax / 1000} seconds: split the file`;
   const timer = setTimeout(() => deadline.abort(new ServiceError("invalid", tooLong)), msMax);
   const givenUp = AbortSignal.any([signal, deadline.signal]);
   const worker = new Worker(new URL("./read-thread.ts", import.meta.url), { workerData: task });

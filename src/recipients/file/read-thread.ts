@@ -4,49 +4,61 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../recipients-file.ts";
 import type { Duplicate, ImportedRow } from "./unique-recipients.ts";
 import type { DateOrder } from "../parse-day.ts";
-import type { CellNote } from "./cell-notes.ts";
+import type { ColumnMap } from "./column-map.ts";
+import { previewRecipients, type FilePreview } from "./preview-file.ts";
+import type { CellNote } from "./import-remarks.ts";
 import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format.ts";
 
-/** Rows and cells that were not taken as written. */
+/** Remarks on a file: the rows and cells that were not taken as written. */
 export interface Remarks {
   readonly refused: Some<RefusedRow>;
   readonly duplicates: Some<Duplicate>;
   readonly notes: Some<CellNote>;
+  readonly preview?: FilePreview;
 }
 
-/** The rows of the next piece; at the end, the remarks; or why the file cannot be read. */
+/**
+ * Message from the thread that reads a file: the next rows; at the end, the remarks; or why the file cannot be read.
+ */
 export type ReadReply<Row> = { readonly rows: readonly Row[] } | Remarks | { readonly fault: string };
 
-/** The input of the thread. */
+/** Input of the thread that reads a file. */
 export interface ReadTask {
   readonly file: Uint8Array;
   readonly format: RecipientsFormat;
-  /** In ms since 1970. */
+  /** Time now, in ms since 1970. */
   readonly now: number;
   readonly dates?: DateOrder | undefined;
-  /** Names the key of the hashes, if the file is a list of suppressions; absent for recipients. */
+  /** Name of the key with which a list of suppressions hashes names; absent for a file of recipients. */
   readonly hashKey?: string;
+  readonly map?: ColumnMap | undefined;
+  /** Template fields that a message uses, if the file is read for a preview. */
+  readonly preview?: { readonly fields: readonly string[] | undefined };
 }
 
-/** Rows of one piece. The other thread takes a millisecond to receive them. */
+/** Rows in one message of the reading thread. The other thread takes a millisecond to receive them. */
 const PIECE_ROWS = 1_000;
 
 function* createReplies({
   file,
   format,
   hashKey,
+  preview: asked,
   ...options
 }: ReadTask): Generator<ReadReply<ImportedRow | SuppressionRow>> {
   try {
-    const { rows, refused, duplicates, notes } =
-      hashKey === undefined
-        ? parseRecipients(file, format, options)
-        : { ...parseSuppressions(file, format, options, hashKey), duplicates: [] };
+    const { rows, refused, duplicates, notes, preview } = read();
     for (let at = 0; at < rows.length; at += PIECE_ROWS) yield { rows: rows.slice(at, at + PIECE_ROWS) };
-    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates), notes };
+    yield { refused: takeFirst(refused), duplicates: takeFirst(duplicates), notes, ...(preview && { preview }) };
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
     yield { fault: fault.message };
+  }
+
+  function read() {
+    if (asked !== undefined) return previewRecipients(file, format, { ...options, ...asked });
+    if (hashKey === undefined) return { ...parseRecipients(file, format, options), preview: undefined };
+    return { ...parseSuppressions(file, format, options, hashKey), duplicates: [], preview: undefined };
   }
 }
 

@@ -1,36 +1,39 @@
 import type { ConsentRecord } from "../../../projections/consent.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { isFault, parseConsent } from "../parse-consent.ts";
+import type { ColumnMap } from "./column-map.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import type { DateOrder } from "../parse-day.ts";
-import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./cell-notes.ts";
+import { type CellRemark, isBlankWord, looksDamaged, type RowRefusal } from "./import-remarks.ts";
 import { columnFault, FIELDS_MAX, type Header, isField, RECIPIENT_COLUMNS, shownName, type Columns } from "./header.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
-/** Longest value of a field, in characters: a tenth of the longest message. */
+/** Longest value of a template field, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;
 
-/** Text by column. A map, so that no column name can reach a prototype. */
+/** Text of a row's cells by column. A Map, so that no column name can reach a prototype. */
 export type Cells = Map<string, string>;
 
 /** A row as the file's format gives it, before its values are checked. */
 export type FileRow = CellRow | { readonly line: number; readonly refused: RowRefusal };
 
-/** A row with its cells. */
+/** Row with its cells, and remarks on them. */
 export interface CellRow {
   readonly line: number;
   readonly cells: Cells;
   readonly header: Header;
-  /** About cells that are not read as written; readers add theirs. */
+  /** Remarks on cells that are not read as written; further readers of the row add theirs. */
   readonly remarks: CellRemark[];
 }
 
 export interface ReadOptions {
-  /** In ms since 1970. */
+  /** Time now, in ms since 1970. */
   readonly now: number;
-  /** The order of day and month in dates that do not begin with the year. */
+  /** Order of day and month in dates that do not begin with the year. */
   readonly dates?: DateOrder | undefined;
+  /** Columns that the operator chose for names in the header. */
+  readonly map?: ColumnMap | undefined;
 }
 
 /** True for a column whose cells are read as the network's id or handle rather than as text. */
@@ -39,18 +42,18 @@ export function isId(column: string): boolean {
 }
 
 /**
- * A recipient of a file, with at least one of `id` and `username`. Absent members are not in the row. `fields` has no
- * prototype.
+ * Recipient in a file, with at least one of `id` and `username`. A member that the row does not have is absent.
+ * `fields` has no prototype.
  */
 export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
-  /** As written, without @ and address; compare it in lower case. */
+  /** Handle of the recipient as written, without @ and address; compare it in lower case. */
   readonly username?: string;
   readonly name?: string;
   /** IANA name of the recipient's time zone. */
   readonly timezone?: string;
   readonly fields: Readonly<Record<string, string>>;
-  /** Columns that the row leaves blank: `name`, `timezone` and template fields. */
+  /** Columns that the row has but leaves blank: `name`, `timezone` and template fields. */
   readonly blank: string[];
 }
 
@@ -68,7 +71,7 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   if (id === undefined && username === undefined) {
     return refuseUnnamed(row, "neither a username nor an id");
   }
-  const consent = parseConsent((member) => cells.get(member), now, dates);
+  const consent = parseConsent((member) => readChosenWord(row, member), now, dates);
   if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
   const zone = cell("timezone").trim();
   const timezone = parseTimezone(zone);
@@ -83,6 +86,22 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   };
 }
 
+/** Words for a consent in a column that the operator chose for it. */
+const YES = /^(?:yes|y|true|1|ja|oui|s[ií])$/i;
+const NO = /^(?:no?|false|0|nein|non)$/i;
+const CHOSEN_WORDS: Readonly<Record<string, readonly [yes: string, no: string]>> = {
+  basis: ["opt_in", "none"],
+  tracking: ["granted", "denied"],
+};
+
+/** Returns a member of the consent. A yes or no counts only in a column that the operator chose for that member. */
+function readChosenWord({ cells, header }: CellRow, member: string): string | undefined {
+  const text = cells.get(member)?.trim() ?? "";
+  const words = header.chosen.has(member) ? CHOSEN_WORDS[member] : undefined;
+  if (words === undefined) return text;
+  return YES.test(text) ? words[0] : NO.test(text) ? words[1] : text;
+}
+
 /** Clears a cell that holds a program's word for an empty cell, and adds a remark. */
 export function clearBlankWord({ cells, remarks }: CellRow, column: string): void {
   const text = cells.get(column)?.trim() ?? "";
@@ -91,17 +110,22 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
   remarks.push({ note: "read_as_blank", column, value: text });
 }
 
-/** Returns the refusal of a row that names no recipient, with the blank word that would else be taken for a name. */
+/**
+ * Returns the refusal of a row that names no recipient, with the word for an empty cell that might be taken for a name.
+ */
 export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowRefusal {
   const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
   if (word === undefined) return { value: [...cells.values()].join(", "), reason };
   return { value: word, reason: `${reason} (${JSON.stringify(word)} is a program's word for an empty cell)` };
 }
 
-/** Words that programs write for a recipient who did not opt out. */
+/** Words that programs write in an opt-out column for a recipient who did not opt out. */
 const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
 
-/** Refuses a row that says that the recipient opted out. Nothing else in it is a reason to contact them. */
+/**
+ * Refuses a row that says that the recipient opted out: nothing else in it is a reason to contact them. Undefined for
+ * other rows.
+ */
 function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
   for (const column of header.optOuts) {
     const value = cells.get(column)?.trim() ?? "";
@@ -112,11 +136,11 @@ function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
   return undefined;
 }
 
-/** Characters of a value that a sentence shows. */
+/** Most characters of a value that a sentence shows. */
 const WORD_CHARS_SHOWN = 40;
 
-/** Returns the template fields of a row, and adds remarks on its texts. */
-function readFields({ cells, header: { nameLike }, remarks }: CellRow): Pick<ImportedRecipient, "fields" | "blank"> {
+/** Reads the template fields of a row, and adds remarks on their texts. */
+function readFields({ cells, header: { nameLike }, remarks }: CellRow): ImportedRecipient {
   const fields: Record<string, string> = Object.create(null);
   const blank: string[] = [];
   if (nameLike !== undefined) remarks.push({ note: "did_you_mean_name", column: nameLike, value: "" });
@@ -131,10 +155,13 @@ function readFields({ cells, header: { nameLike }, remarks }: CellRow): Pick<Imp
   return { fields, blank };
 }
 
-/** Columns, other than template fields, whose blank cell clears the recorded value. No blank cell changes a consent. */
+/**
+ * Columns, other than template fields, in which a blank cell clears the recorded value. A blank cell never changes a
+ * consent.
+ */
 const CLEARED_BY_BLANK = new Set(["name", "timezone"]);
 
-/** Refuses a row for a fault that any of its columns may have. */
+/** Returns the refusal of a row for a fault that any of its columns may have; undefined if there is none. */
 export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefined {
   let fields = 0;
   for (const [column, value] of cells) {

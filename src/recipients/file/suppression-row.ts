@@ -1,27 +1,35 @@
-import type { DataOf } from "../../../events/catalog.ts";
+import type { SuppressionReason } from "../../../events/outreach.ts";
 import { cleanValue } from "../../template/normalize-field.ts";
 import { parseDay } from "../parse-day.ts";
 import { SUPPRESSION_COLUMNS } from "./header.ts";
-import type { RowRefusal } from "./cell-notes.ts";
+import type { RowRefusal } from "./import-remarks.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import { type CellRow, clearBlankWord, findRefusal, type ReadOptions, refuseUnnamed } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
-/** Longest reason that a list may give, in characters: a sentence. */
+/** Longest reason for a suppression that a list may give, in characters: a sentence. */
 export const REASON_CHARS_MAX = 500;
 
-/** The reason and the time of a suppression, without the recipient. */
-export type SuppressionRecord = Pick<DataOf<"RecipientSuppressed">, "reason" | "reason_text" | "suppressed_at">;
+/** Reason and time of a suppression, without the recipient. */
+export interface SuppressionRecord {
+  readonly reason: SuppressionReason;
+  /** Text in which a list says why the recipient was suppressed elsewhere. */
+  readonly reason_text?: string;
+  /** Time at which the recipient was suppressed elsewhere, as a list says, ISO 8601. */
+  readonly suppressed_at?: string;
+}
 
-/** At least one of `id`, `username` and `hash` is present. `username` is as written. */
+/**
+ * Suppression in an imported list. At least one of `id`, `username` and `hash` is present; `username` is as written.
+ */
 export interface ImportedSuppression extends SuppressionRecord {
   readonly id?: string;
   readonly username?: string;
-  /** A keyed hash of an id or a handle, without the name of its key. */
+  /** Keyed hash of an id or a handle, without the name of the key. */
   readonly hash?: string;
 }
 
-/** A hash as an export writes it: the name of its key, a dot, and the hash. */
+/** Matches a hash as an export writes it: the name of the hash key, a dot, and the hash. */
 const HASH = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/;
 
 /**
@@ -62,9 +70,12 @@ export function readSuppression(
   };
 }
 
-/** Reads `Opt-Out`, `opt out` and `opt_out` as the same word. Any other text is the list's own reason. */
-function parseReason(text: string): Pick<SuppressionRecord, "reason" | "reason_text"> {
+/**
+ * Reads the reason of a suppression. `Opt-Out`, `opt out` and `opt_out` are the same word; any other text is kept as
+ * the list's reason.
+ */
+function parseReason(text: string): SuppressionRecord {
   const word = text.toLowerCase().replace(/[\s_-]+/g, "_");
-  if (word === "by_hand" || word === "opt_out") return { reason: word };
+  if (word === "by_hand" || word === "opt_out" || word === "opt_out_page") return { reason: word };
   return { reason: "list", ...(word === "" || word === "list" ? {} : { reason_text: text }) };
 }

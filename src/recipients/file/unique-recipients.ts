@@ -1,5 +1,5 @@
 import { omitUndefined } from "../../platform/omit-undefined.ts";
-import type { RowRefusal } from "./cell-notes.ts";
+import type { RowRefusal } from "./import-remarks.ts";
 import type { ImportedRecipient } from "./row.ts";
 
 export interface ImportedRow {
@@ -7,20 +7,20 @@ export interface ImportedRow {
   readonly recipient: ImportedRecipient;
 }
 
-/** The row at `line` replaced the one at `of`, because the last one wins. */
+/** Note that the row at `line` replaced the row at line `of`: for one recipient, the last row counts. */
 export interface Duplicate {
   readonly line: number;
   readonly of: number;
 }
 
-/** Keeps each recipient once, by id and by handle. */
+/** Collects the rows of a file and keeps one for each recipient, found by id or by handle. */
 export function createPeople() {
   const kept = new Set<ImportedRow>();
   const byId = new Map<string, ImportedRow>();
   const byUsername = new Map<string, ImportedRow>();
   const duplicates: Duplicate[] = [];
 
-  /** Returns why the row cannot be taken, or undefined. */
+  /** Adds a row; returns why it cannot be taken, undefined if it was. */
   function add(row: ImportedRow): RowRefusal | undefined {
     const { id } = row.recipient;
     const username = row.recipient.username?.toLowerCase();
@@ -38,7 +38,7 @@ export function createPeople() {
     return undefined;
   }
 
-  /** Removes the earlier row. Returns the new one with the revocations of the earlier one. */
+  /** Removes the earlier row of the same recipient. Returns the later row, with the revocations of the earlier one. */
   function replace(earlier: ImportedRow, row: ImportedRow): ImportedRow {
     const { id, username } = earlier.recipient;
     kept.delete(earlier);

@@ -68,7 +68,10 @@ function createModelLog(random: () => number) {
     return { entry: { first, last, hash: "", bytes: bytes.length, sha256: hash("sha256", bytes) }, bytes };
   };
   return {
-    /** Makes a backup of the present log after the `former` one. */
+    /**
+     * Backs up the model log from the end of the last backup in the manifest `former`, or from the log's start, to its
+     * present end.
+     */
     backUp(former: Increments | undefined) {
       position += Math.floor(random() * 3);
       made += 1;
@@ -130,7 +133,10 @@ function count(fault: unknown, tally: Tally): void {
   else throw fault;
 }
 
-/** Reads as a restore does. `least` is the number of a backup made before. */
+/**
+ * Reads the newest backup as a restore does, and expects its number to be at least `least`, that of a backup completed
+ * before.
+ */
 async function readOnce(store: ModelStore, least: number, tally: Tally): Promise<void> {
   try {
     const { isThere, number } = await readChecked(store);

@@ -1,22 +1,23 @@
-import { SegmentDamaged, type SegmentStorage } from "eventstore-lite";
+import { SegmentDamaged, type SegmentStorage } from "eventstore-lite/segments";
 import { ServiceError } from "../../../src/platform/service-error.ts";
 
-/** The process was killed in the middle of a request. */
+/** Error of a simulated request whose process was killed in the middle of it. */
 export class Killed extends Error {}
 
-/** Maximum number of requests until a list shows a change. */
+/** Maximum number of requests until a list of the simulated store shows a change. */
 const LAG_MAX = 12;
 
 /**
- * Probability that a request fails before it takes effect, after it, or with an effect long after its client gave up.
+ * Probabilities that a request to the simulated store fails before it takes effect, fails after it, or takes effect
+ * long after its client gave up.
  */
 const FAULTS = { before: 0.004, after: 0.004, later: 0.008 };
 
 export type ModelStore = ReturnType<typeof createModelStore>;
 
 /**
- * A store in memory that delays requests in an order chosen by `random`. Like real stores, it is consistent for each
- * key, but its lists are late.
+ * Simulated object store in memory, which handles requests in an order chosen by `random`. Like real stores, it is
+ * consistent for each key, but its lists are late.
  */
 export function createModelStore(random: () => number) {
   const objects = new Map<string, Uint8Array>();
@@ -38,7 +39,10 @@ export function createModelStore(random: () => number) {
   };
   const turn = (): Promise<void> => new Promise((resolve) => void waiting.push(resolve));
 
-  /** `mayKill` is called at each point where the client may die. */
+  /**
+   * Opens a client of the simulated store. `mayKill` is called at each point where the client's process may die, and
+   * returns true if it does.
+   */
   const openClient = (mayKill: () => boolean): Pick<SegmentStorage, "list" | "read" | "write" | "remove"> => {
     const ask = async <Result>(effect: () => Result): Promise<Result> => {
       const fail = (): never => {
@@ -82,9 +86,9 @@ export function createModelStore(random: () => number) {
   return {
     objects,
     openClient,
-    /** Waits for a turn in the random order. */
+    /** Waits until `run` lets this request continue. */
     turn,
-    /** Lets requests continue, one at a time in random order, until `work` is done. */
+    /** Lets waiting requests continue, one at a time in random order, until `work` is done. */
     async run(work: Promise<unknown>): Promise<void> {
       let isDone = false;
       const end = (): void => void (isDone = true);
@@ -96,7 +100,7 @@ export function createModelStore(random: () => number) {
         waiting.splice(Math.floor(random() * waiting.length), 1)[0]?.();
       }
     },
-    /** Ends all faults and delays of lists. First, a `share` of the late requests takes effect. */
+    /** Ends all faults and all delays of lists. First, a `share` of the requests whose clients gave up takes effect. */
     settle(share: number): void {
       isFaulty = false;
       for (const effect of late.splice(0))

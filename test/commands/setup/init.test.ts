@@ -27,7 +27,10 @@ function written() {
   return values;
 }
 
-/** Answers each question by the first entry whose key the question contains; the items of a list are used in turn. */
+/**
+ * Simulated user who answers the questions of `init`. A question gets the first entry whose key it contains; a list has
+ * the answers to repeated questions.
+ */
 function typist(answers: Readonly<Record<string, string | string[]>>) {
   const asked: string[] = [];
   const ask = async (question: string): Promise<string> => {
@@ -38,7 +41,7 @@ function typist(answers: Readonly<Record<string, string | string[]>>) {
   return { ask, asked };
 }
 
-test("without a terminal, what --set gives is written as it is, for its owner alone, and a token is shown once", async () => {
+test("without a terminal, init writes the values of --set to a private .env", async () => {
   const message = 'Hi {{name}}, it\'s $50 off with `SAVE#1`\n---\nHello "{{name}}"\\';
   const { code, out } = await run(["--set", `MESSAGE_TEMPLATE=${message}`, "--set", "DAILY_LIMIT=7"]);
   expect(code).toBe(0);
@@ -53,7 +56,7 @@ test("without a terminal, what --set gives is written as it is, for its owner al
   expect(API_TOKENS).toContain(":scope=");
 });
 
-test("--sandbox points all networks at a sandbox, with a log and a message of its own", async () => {
+test("--sandbox configures all networks for a sandbox, with a separate log and a message", async () => {
   const { code, out } = await run(["--sandbox", "http://127.0.0.1:4711/"]);
   expect([code, out]).toEqual([0, expect.stringContaining("sandbox --port 4711 ")]);
   const config = loadConfig(written(), () => "");
@@ -64,7 +67,7 @@ test("--sandbox points all networks at a sandbox, with a log and a message of it
   expect([config.meta, config.chat, config.messaging]).not.toContain(undefined);
 });
 
-test("on a terminal it asks for what is not given, again after an answer that does not fit, and no secret is repeated", async () => {
+test("on a terminal, init asks for missing settings and repeats a question after an invalid answer", async () => {
   writeFileSync("message.txt", "Hi {{name}}");
   const { ask, asked } = typist({
     Address: "https://reach.example",
@@ -93,7 +96,7 @@ test("on a terminal it asks for what is not given, again after an answer that do
   });
 });
 
-test("empty answers leave defaults, each setting with its comment; what needs an app is not asked without one", async () => {
+test("empty answers leave the defaults, documented as comments, and skip the questions about an app", async () => {
   const { ask, asked } = typist({});
   expect(await run([], { ask })).toMatchObject({ code: 0 });
   expect(asked).toHaveLength(5);
@@ -103,7 +106,7 @@ test("empty answers leave defaults, each setting with its comment; what needs an
   expect(text).toContain("\n#   MESSAGE_TEMPLATE='Hi {{name|there}}");
 });
 
-test("nothing is written beside a .env, for a faulty setting, or after an interruption", async () => {
+test("init writes nothing for a faulty setting, after an interruption, or over a .env", async () => {
   const faults = async (args: readonly string[], more?: Partial<Parameters<typeof capture>[2]>) =>
     run(args, more).then(
       ({ code }) => code,

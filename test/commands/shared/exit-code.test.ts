@@ -8,7 +8,7 @@ import {
   StoreFull,
   StoreOwned,
   StoreUnusable,
-} from "eventstore-lite";
+} from "eventstore-lite/testing";
 import { toExitCode } from "../../../src/commands/shared/exit-code.ts";
 import { describeFault } from "../../../src/platform/system-fault.ts";
 import { SocialError } from "../../../src/networks/network.ts";
@@ -37,7 +37,7 @@ test.each(Object.entries(CODES) as [ErrorKind, number | undefined][])("%s ends a
   expect(toExitCode(new ServiceError(kind, "a sentence"))).toBe(code);
 });
 
-test("failures of the store, of a network and of the system have one too", () => {
+test("failures of the store, of a network and of the system have exit codes too", () => {
   const faults = [
     [new StoreOwned("pid 7"), 75],
     [new StoreBusy(), 75],
@@ -53,13 +53,13 @@ test("failures of the store, of a network and of the system have one too", () =>
   for (const [fault, code] of faults) expect([fault.message, toExitCode(fault)]).toEqual([fault.message, code]);
 });
 
-test("an unforeseen fault, or one whose cause is needed, is left to be shown with its stack", () => {
+test("an unforeseen fault has no exit code", () => {
   for (const fault of [new TypeError("oops"), new AppendInDoubt(new Error("EIO")), "thrown text", undefined]) {
     expect(toExitCode(fault)).toBeUndefined();
   }
 });
 
-test("what the system says of a file is one sentence, also where the store met with it first", () => {
+test("a system error about a file is one sentence, also within a store error", () => {
   const path = "/data/reachlog.sqlite.owner";
   const system = Object.assign(new Error(`EROFS: read-only file system, open '${path}'`), { code: "EROFS", path });
   const sentence = `${path} is on a read-only file system`;

@@ -23,7 +23,7 @@ const reachlog = await loadReachlog();
 
 const program = reachlog(NO_TERMINAL);
 
-/** All subcommands of a command, each with its path. */
+/** Returns all subcommands of a command, at any depth, each with its path. */
 function below(command: CommandUnknownOpts, path: readonly string[] = []): [readonly string[], CommandUnknownOpts][] {
   return command.commands.flatMap((one) => {
     const words = [...path, one.name()];
@@ -35,7 +35,7 @@ const COMMANDS = below(program);
 
 describe("help", () => {
   test.each([[], ...COMMANDS.map(([path]) => path)].map((path) => [path.join(" "), path] as const))(
-    "of reachlog %s fits a terminal of 80 columns, and says what it is for",
+    "for reachlog %s begins with its usage, and fits a terminal of 80 columns",
     async (_name, path) => {
       const { code, out, err } = await run(...path, "--help");
       expect([code, err]).toEqual([0, ""]);
@@ -45,7 +45,7 @@ describe("help", () => {
   );
 
   test.each([[], ...COMMANDS.map(([path]) => path)].map((path) => [path.join(" "), path] as const))(
-    "of reachlog %s fills its lines",
+    "for reachlog %s fills its lines",
     async (_name, path) => {
       const { out } = await run(...path, "--help");
       const lines = (out.split(/^(?:Arguments|Options):$/m)[0] ?? "").split("\n");
@@ -57,7 +57,7 @@ describe("help", () => {
     },
   );
 
-  test("each command has a summary of one line, and each option and argument says what it is", () => {
+  test("describes each command in one line, and each option and argument", () => {
     for (const [path, command] of COMMANDS) {
       expect([path, command.summary()]).toEqual([path, expect.stringMatching(/^[^\n]{10,63}$/)]);
       for (const { flags, description } of command.options) expect([flags, description]).not.toEqual([flags, ""]);
@@ -66,7 +66,7 @@ describe("help", () => {
     }
   });
 
-  test("the examples in it are of commands and options that there are", () => {
+  test("has examples with existing commands and options only", () => {
     for (const [path, command] of COMMANDS) {
       let text = "";
       command.configureOutput({ writeOut: (more) => (text += more) }).outputHelp();
@@ -77,7 +77,7 @@ describe("help", () => {
   });
 });
 
-/** Commands without --json, each with the reason. */
+/** Command without the option --json -> the reason why. */
 const WITHOUT_JSON: Readonly<Record<string, string>> = {
   serve: "runs until it is stopped; its log is JSON lines",
   demo: "runs until it is stopped",
@@ -92,7 +92,7 @@ const WITHOUT_JSON: Readonly<Record<string, string>> = {
   completion: "prints a script",
 };
 
-test("every command that answers has --json, but for those with a reason", () => {
+test("every command has --json, except those listed with a reason", () => {
   const without = COMMANDS.filter(([, { commands, options }]) => {
     return commands.length === 0 && options.every(({ long }) => long !== "--json");
   });
@@ -105,16 +105,16 @@ test.each([
   ["deliveries list --chanel ads", "unknown option '--chanel' (Did you mean --channel?)", "reachlog deliveries list"],
   ["backup", "missing required argument 'folder'", "reachlog backup"],
   ["quota today", "too many arguments for 'quota'. Expected 0 arguments but got 1: today.", "reachlog quota"],
-])("%j is refused with what was meant, and where to read on", async (line, sentence, path) => {
+])("%j is refused with a suggestion and a pointer to the help", async (line, sentence, path) => {
   expect(await run(...line.split(" "))).toEqual({ code: 2, out: "", err: `${sentence}\nsee ${path} --help\n` });
 });
 
-test("an option is not taken for the value of another: an export would be open, in a file named --encrypted", async () => {
+test("an option is not accepted as the value of another option", async () => {
   const { code, err } = await run("audit", "export", "--out", "--encrypted");
   expect([code, err]).toEqual([2, expect.stringContaining("Expected a value, not an option.")]);
 });
 
-test("what was typed cannot steer the terminal", async () => {
+test("control characters in the input do not reach the terminal", async () => {
   const { err } = await run("\u001b[2Jaudit");
   expect(err).toStartWith("unknown command '\ufffd[2Jaudit'");
 });
@@ -123,7 +123,7 @@ test.each(["-V", "--version"])("%s shows the version", async (option) => {
   expect(await run(option)).toEqual({ code: 0, out: expect.stringMatching(/^reachlog \d+\.\d+\.\d+\n$/), err: "" });
 });
 
-test("a command without the one below it shows its help, and is a usage error", async () => {
+test("a command without its subcommand shows its help, and is a usage error", async () => {
   expect(await run("audit")).toEqual({ code: 2, out: "", err: expect.stringContaining("Usage: reachlog audit") });
 });
 
@@ -132,7 +132,7 @@ describe("the documents", () => {
   const documents = ["README.md", ...readdirSync(join(root, "docs")).map((name) => join("docs", name))];
   const texts = documents.filter((name) => name.endsWith(".md")).map((name) => readFileSync(join(root, name), "utf8"));
 
-  test("name only commands and options that there are", () => {
+  test("name existing commands and options only", () => {
     const lines = texts.flatMap((text) =>
       [...text.matchAll(/\bbun (reachlog [^`\n#|]+)/g)].map((found) => found[1] ?? ""),
     );
@@ -141,7 +141,7 @@ describe("the documents", () => {
   });
 });
 
-/** The fault in a line of a document; undefined if its commands and options exist. */
+/** Checks a command line in a document. Returns what is wrong with it; undefined if its commands and options exist. */
 function faultOf(line: string): string | undefined {
   const [, ...words] = line.trim().split(/\s+/);
   let command = program;

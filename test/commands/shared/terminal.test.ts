@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { table } from "../../../src/commands/shared/terminal.ts";
 
-test("columns stand below each other, whatever the names are written in", () => {
+test("a table aligns its columns in every script", () => {
   const rows = [
     ["ann", 1],
     ["漢字", 2],
@@ -12,6 +12,6 @@ test("columns stand below each other, whatever the names are written in", () => 
   expect(table(["name", "n"], rows)).toBe("name  n\nann   1\n漢字  2\n👩‍👩‍👧    3\ne\u0301ve   4\n");
 });
 
-test("control characters, and those that turn the direction of what follows, are replaced", () => {
+test("a table replaces control characters and bidirectional marks", () => {
   expect(table(["name"], [["a\u001b[2Jb\u202e"]])).toBe("name\na\ufffd[2Jb\ufffd\n");
 });

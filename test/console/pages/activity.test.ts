@@ -10,7 +10,7 @@ import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
 
 const DETAIL = { lane: "clicks", low_watermark: 1 } as const;
 
-/** A click with a dispatch to two channels. */
+/** Event of a click that two channels have to deliver, ads and chat. */
 function dispatched(code: string): NewEvent {
   const { data } = click(code) as NewEvent<"LinkClicked">;
   return { type: "LinkClicked", data: { ...data, channels: ["ads", "chat"] } };
@@ -19,14 +19,14 @@ function dispatched(code: string): NewEvent {
 const sentencesOf = async (page: string) =>
   (await textsAt(page, 'section[aria-labelledby="outcomes"] .sentence')).map(({ text }) => text);
 
-describe("the activity", () => {
+describe("the page of activity", () => {
   test("shows the newest events first, by type and stream, page by page", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", ...Array.from({ length: 101 }, () => click("a")));
     await harness.append("outreach", person("ada"));
     const first = await pageAt(harness, "/activity?show=everything");
     const positions = (page: string) =>
-      [...page.matchAll(/<div class="when"><a href="\/activity\/(\d+)"/g)].map(([, at]) => Number(at));
+      [...page.matchAll(/<span class="t"><a href="\/activity\/(\d+)"/g)].map(([, at]) => Number(at));
     expect(positions(first)).toEqual(Array.from({ length: 100 }, (_, index) => 102 - index));
     const older = /href="([^"]*before=[^"]*)">Older events/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
     expect(positions(await pageAt(harness, older))).toEqual([2, 1]);
@@ -35,7 +35,7 @@ describe("the activity", () => {
     expect(positions(await pageAt(harness, "/activity?stream=unknown"))).toEqual([]);
   });
 
-  test("opens an event with its hash, the one before it, and who caused it", async () => {
+  test("links to each event with its hash, the hash before it and its proof", async () => {
     const harness = await openConsole();
     await harness.append("outreach", person("ada"), person("bob"));
     const page = await pageAt(harness, "/activity/2");
@@ -50,7 +50,7 @@ describe("the activity", () => {
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };
 
-/** About two events for each tab, and one that only the tab of everything shows. */
+/** Events for the filter's tabs: about two for each tab, and one (`TokenUsed`) that only the tab `everything` shows. */
 const MIXED: readonly NewEvent[] = [
   person("ada"),
   { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
@@ -65,9 +65,9 @@ const MIXED: readonly NewEvent[] = [
   { type: "RecipientSuppressed", data: { recipient: ADA, reason: "by_hand" } },
 ];
 
-/** Positions of the events that each tab shows. */
+/** Tab of the page -> positions of the events in `MIXED` that it shows. */
 const TABS = {
-  news: [1, 2, 3, 4, 5, 6, 7, 8, 9, 11],
+  news: [1, 2, 3, 4, 5, 6, 7, 9, 11],
   everything: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
   messages: [1, 2, 3, 4, 11],
   clicks: [5, 6],
@@ -75,13 +75,13 @@ const TABS = {
   problems: [4, 9, 11],
 } as const;
 
-describe("what is shown of the log", () => {
+describe("the filter of the activity", () => {
   async function openMixed() {
     const harness = await openConsole();
     await harness.append("elsewhere", ...MIXED);
     const seenAt = async (path: string) => {
       const page = await pageAt(harness, path);
-      const hrefs = (await textsAt(page, ".events .when")).flatMap(({ links }) => links);
+      const hrefs = (await textsAt(page, ".line .t")).flatMap(({ links }) => links);
       const exported = /href="([^"]*)"[^>]*>JSON Lines/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
       const lines = (await (await ask(harness.app, exported)).text()).trim().split("\n");
       return {
@@ -93,25 +93,30 @@ describe("what is shown of the log", () => {
     return { harness, seenAt };
   }
 
-  test.each(Object.entries(TABS))("the tab %s has exactly its types, and so has its export", async (tab, positions) => {
+  test.each(Object.entries(TABS))("shows and exports exactly the types of the tab %s", async (tab, positions) => {
     const { seenAt } = await openMixed();
     const { page, shown, exported } = await seenAt(`/activity?show=${tab}`);
-    expect(shown).toEqual([...positions]);
+    // The news are lines of what belongs together, and not a list of events.
+    if (tab !== "news") expect(shown).toEqual([...positions]);
     expect(exported).toEqual([...positions]);
     const tabs = await textsAt(page, ".tabs li");
     expect(tabs.map(({ links }) => links[0])).toEqual(Object.keys(TABS).map((name) => `/activity?show=${name}`));
-    const [current] = await textsAt(page, '.tabs a[aria-current="page"]');
+    const [current] = await textsAt(page, '.tabs a[aria-current="true"]');
     expect(current?.text.toLowerCase()).toBe(tab);
   });
 
-  test("without a choice it is the news, and what is narrowed down is all that fits", async () => {
-    const { seenAt } = await openMixed();
-    expect((await seenAt("/activity")).shown).toEqual([...TABS.news]);
+  test("shows the news by default, and all matches once a filter is set", async () => {
+    const { harness, seenAt } = await openMixed();
+    expect((await textsAt(await pageAt(harness, "/activity"), "summary .sentence")).map(({ text }) => text)).toEqual([
+      "Run 1 was cut off by a restart: 0 sent, 1 skipped",
+      "Ads did not take 1 click: gone",
+      "1 click by people on 2 links · 1 by bots",
+    ]);
     expect((await seenAt("/activity?stream=elsewhere")).shown).toEqual([...TABS.everything]);
     expect((await seenAt("/activity?show=clicks&from=6")).shown).toEqual([6]);
   });
 
-  test("a type is chosen, excluded and let go by its chip, and the export follows", async () => {
+  test("includes, excludes and drops a type by its chip, also for the export", async () => {
     const { harness, seenAt } = await openMixed();
     const chipsOf = async (path: string) =>
       (await textsAt(await pageAt(harness, path), ".chips li")).map(({ text, links }) => [
@@ -141,10 +146,10 @@ describe("what is shown of the log", () => {
     expect((await chipsOf(letGo)).map(([left]) => left)).toEqual(["Type is not Token used "]);
   });
 
-  test("a type that is chosen and excluded selects nothing, offers no export and keeps its address", async () => {
+  test("shows nothing and no export if a type is both included and excluded", async () => {
     const { harness } = await openMixed();
     const page = await pageAt(harness, "/activity?type=LinkClicked&not=LinkClicked");
-    expect(await textsAt(page, ".events .when")).toEqual([]);
+    expect(await textsAt(page, ".line .t")).toEqual([]);
     expect(page).not.toContain("/api/audit/export");
     const chips = await textsAt(page, ".chips li");
     expect(chips.map(({ text }) => text)).toEqual(["Type is Link clicked ", "Type is not Link clicked "]);
@@ -152,7 +157,7 @@ describe("what is shown of the log", () => {
     expect((await textsAt(await pageAt(harness, isNot), ".chips li")).length).toBe(1);
   });
 
-  test("the filter's form keeps the chosen types, and the tab but for the news", async () => {
+  test("keeps the chosen types, and the tab unless it is the news, in its form", async () => {
     const { harness } = await openMixed();
     const hiddenAt = async (path: string) => {
       const form = /<form class="filter" action="\/activity" .*?<\/form>/s.exec(await pageAt(harness, path));
@@ -170,7 +175,7 @@ describe("what is shown of the log", () => {
     expect(await hiddenAt("/activity?show=news&from=2")).toEqual([]);
   });
 
-  test("a form without a choice names no type", async () => {
+  test("ignores empty fields of the form", async () => {
     const { seenAt } = await openMixed();
     const { page, shown } = await seenAt("/activity?show=clicks&type=&not=&stream=&recipient=&from=6");
     expect(shown).toEqual([6]);
@@ -179,7 +184,7 @@ describe("what is shown of the log", () => {
 });
 
 describe("the page of a click", () => {
-  test("shows every attempt on each channel up to the final one, and what it came to", async () => {
+  test("shows every attempt on each channel with its outcome", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", dispatched("a"), dispatched("a"));
     const ads = { ...DETAIL, channel: "ads", status: 200 } as const;
@@ -197,14 +202,14 @@ describe("the page of a click", () => {
     );
     const page = await pageAt(harness, "/activity/1");
     const [failed, succeeded, ...others] = await sentencesOf(page);
-    expect(failed).toStartWith("Ads: position 1 not delivered (attempt 1, 503)");
-    expect(succeeded).toStartWith("Ads: position 1 delivered (attempt 2");
+    expect(failed).toStartWith("Ads did not take 1 click: busy. Next try at");
+    expect(succeeded).toStartWith("Ads received 1 click");
     expect(others).toEqual([]);
     expect(await textsAt(page, "h3")).toMatchObject([{ text: "ads" }, { text: "chat" }]);
     expect(page).toContain("No attempt is recorded yet.");
   });
 
-  test("of a retried dead letter goes on with the outcome of the retry", async () => {
+  test("shows the outcome of the retry of a dead letter", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", dispatched("a"));
     const chat = { ...DETAIL, channel: "chat", source: 1 } as const;
@@ -215,13 +220,13 @@ describe("the page of a click", () => {
       data: { event_id: id, source: 1, channel: "chat" },
     });
     await harness.append("delivery-chat", outcomeOf("DispatchSucceeded", { ...chat, source: 3, latency_ms: 3 }));
-    const ended = ["Chat: position 1 became a dead letter", "An operator retried", "Chat: position 3 delivered"];
+    const ended = ["Chat did not take 1 click: gone", "An operator retried", "Chat received 1 click"];
     const sentences = await sentencesOf(await pageAt(harness, "/activity/1"));
     expect(sentences.map((sentence, at) => sentence.slice(0, ended[at]?.length))).toEqual(ended);
     expect(await sentencesOf(await pageAt(harness, "/activity/3"))).toHaveLength(1);
   });
 
-  test("whose channel is far behind names the command that looks further", async () => {
+  test("says if the channel was far behind, so that outcomes may be missing", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", dispatched("a"), dispatched("b"));
     const other = outcomeOf("DispatchSucceeded", { ...DETAIL, channel: "ads", source: 2, latency_ms: 3 });
@@ -231,13 +236,13 @@ describe("the page of a click", () => {
   });
 });
 
-test("the page of what requests nothing has no such part", async () => {
+test("the page of an event without dispatches has no outcomes", async () => {
   const harness = await openConsole();
   await harness.append("outreach", person("ada"));
   expect(await pageAt(harness, "/activity/1")).not.toContain(">Outcomes<");
 });
 
-describe("what belongs to an event", () => {
+describe("the page of an event", () => {
   const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
   const attempted: NewEvent<"DirectMessageAttempted"> = {
     type: "DirectMessageAttempted",
@@ -245,14 +250,14 @@ describe("what belongs to an event", () => {
   };
   const sent: NewEvent = { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m1", settled_by: "answer" } };
 
-  /** Positions of the events in the list. */
+  /** Returns the positions of the events that an event's page lists as its causes or effects. */
   async function citedAt(harness: AppHarness, position: number, id: "causes" | "effects"): Promise<readonly number[]> {
     const page = await pageAt(harness, `/activity/${position}`);
-    const rows = await textsAt(page, `section[aria-labelledby="${id}"] .when`);
+    const rows = await textsAt(page, `section[aria-labelledby="${id}"] .line .t`);
     return rows.flatMap(({ links }) => links).map((href) => Number(href.split("/").at(-1)));
   }
 
-  test("of a message is its run, the grounds for writing, and its outcome", async () => {
+  test("links a message to its run, its basis and its outcome", async () => {
     const harness = await openConsole();
     await harness.append(
       "outreach",
@@ -272,7 +277,7 @@ describe("what belongs to an event", () => {
     }
   });
 
-  test("of a dispatch's outcome, and of a decision on it, is the click", async () => {
+  test("links a dispatch's outcome, and the decision on it, to the click", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", click("x"), dispatched("a"));
     const { id } = await eventAt(harness.store, 2);
@@ -289,7 +294,7 @@ describe("what belongs to an event", () => {
     expect(await citedAt(harness, 2, "causes")).toEqual([]);
   });
 
-  test("leads to its trace where the address of traces is configured", async () => {
+  test("links to the trace if TRACE_URL is set", async () => {
     const trace = "0af7651916cd43dd8448eb211c80319c";
     const traceparent = `00-${trace}-b7ad6b7169203331-01`;
     for (const [env, links] of [

@@ -17,11 +17,13 @@ async function openSome() {
   const imported = { basis: "none", fields: {}, source: "list" } as const;
   await harness.append("outreach", { type: "RecipientAdded", data: { recipient, name: "Ada L", ...imported } });
   const resultsOf = async (q: string) =>
-    (await textsAt(await pageAt(harness, `/find?${new URLSearchParams({ q })}`), "main li")).map(({ text, links }) => [
-      text,
-      ...links,
-    ]);
-  /** Path that the browser is redirected to; null if it is not. */
+    (await textsAt(await pageAt(harness, `/find?${new URLSearchParams({ q, suggest: "" })}`), "main li")).map(
+      ({ text, links }) => [text, ...links],
+    );
+  /**
+   * Searches for `q` and returns the path that the browser is redirected to; null if the search shows its results
+   * instead.
+   */
   const pageOf = async (q: string, asOf = ""): Promise<string | null> => {
     await harness.projector.until((await harness.store.head()).position);
     const answer = await ask(harness.app, `/find?${new URLSearchParams({ q })}${asOf}`);
@@ -31,7 +33,7 @@ async function openSome() {
   return { harness, resultsOf, pageOf };
 }
 
-test("what one person, link, run or event alone is called leads straight to its page; what several are is a list", async () => {
+test("a unique match redirects to its page; several matches are listed", async () => {
   const { harness, resultsOf, pageOf } = await openSome();
   for (const wanted of ["@ADA", "ada", "Why did @ada get a message?", "why did @Ada, of all people"]) {
     expect([wanted, await pageOf(wanted)]).toEqual([wanted, "/people/2"]);
@@ -39,8 +41,8 @@ test("what one person, link, run or event alone is called leads straight to its 
   // Digits may be an id and a position.
   expect(await pageOf("2")).toBeNull();
   expect(await resultsOf("2")).toEqual([
-    ["Person @ada (Ada L)", "/people/2"],
-    ["Event at position 2", "/activity/2"],
+    ["@ada (Ada L)not contacted yet", "/people/2"],
+    ["Position 2", "/activity/2"],
   ]);
   expect(await pageOf("3")).toBe("/activity/3");
   for (const link of ["go.example/a/b", "https://go.example/a/b"]) {
@@ -54,27 +56,19 @@ test("what one person, link, run or event alone is called leads straight to its 
   expect(await pageOf(id)).toBe("/activity/4");
 });
 
-test.each([
-  "eve",
-  "Why did @eve get a message?",
-  "mail@ada",
-  "go.example/c",
-  "/a",
-  "go.example/",
-  "4",
-  "0",
-  makeId(),
-  "<b>\u202e",
-])("what is called %j is not known, and the page says so", async (wanted) => {
-  const { harness, resultsOf } = await openSome();
-  expect(await resultsOf(wanted)).toEqual([]);
-  const page = await pageAt(harness, `/find?${new URLSearchParams({ q: wanted })}`);
-  expect(page).toContain("The log has nothing with that name");
-  expect(await oddIn(page)).toEqual([]);
-  expect(page).not.toContain("\u202e");
-});
+test.each(["eve", "Why did @eve get a message?", "mail@ada", "go.example/c", "4", "0", makeId(), "<b>\u202e"])(
+  "%j matches nothing, and the page says so",
+  async (wanted) => {
+    const { harness, resultsOf } = await openSome();
+    expect(await resultsOf(wanted)).toEqual([]);
+    const page = await pageAt(harness, `/find?${new URLSearchParams({ q: wanted })}`);
+    expect(page).toContain("The log has nothing with that name");
+    expect(await oddIn(page)).toEqual([]);
+    expect(page).not.toContain("\u202e");
+  },
+);
 
-test("every page asks what to find, and nothing is looked for before", async () => {
+test("every page has the search form, and searches nothing before it is sent", async () => {
   const { harness } = await openSome();
   for (const path of ["/activity", "/find"]) {
     const page = await pageAt(harness, path);
@@ -83,11 +77,32 @@ test("every page asks what to find, and nothing is looked for before", async () 
   }
 });
 
-test("as of an earlier moment nothing later is found", async () => {
+test("a search as of an earlier moment finds nothing later", async () => {
   const { harness, pageOf } = await openSome();
   await harness.append("outreach", person("later"));
   expect(await pageAt(harness, "/find?q=4&as_of=3")).toContain("nothing with that name");
   expect(await pageAt(harness, "/find?q=later&as_of=3")).toContain("nothing with that name");
   expect(await pageOf("later")).toBe("/people/@later");
   expect(await pageOf("ada", "&as_of=3")).toBe("/people/2?as_of=3");
+});
+
+test("names are found by a part, at most four of a kind while an operator types", async () => {
+  const { harness, resultsOf } = await openSome();
+  for (const name of ["tessa", "yuki_tests", "ines_writes", "terry", "tess_two", "noor_runs"]) {
+    await harness.append("outreach", person(name, "opt_in", name === "noor_runs" ? "Tess" : undefined));
+  }
+  await harness.append("link-go.example/winter", click("winter"));
+  const found = await resultsOf("te");
+  expect(found.map(([text]) => text)).toEqual([
+    "@tessanot contacted yet",
+    "@terrynot contacted yet",
+    "@tess_twonot contacted yet",
+    "@noor_runs (Tess)not contacted yet",
+    "go.example/winter",
+  ]);
+  const page = await pageAt(harness, "/find?q=te&suggest=");
+  expect(page).toContain('href="/people?search=te">4 of 6</a>');
+  expect(page).toContain("@<mark>te</mark>ssa");
+  expect((await textsAt(await pageAt(harness, "/find?q=te"), "main li")).length).toBe(7);
+  expect(await resultsOf("run 1")).toEqual([["Run 1", `/runs/${RUN}`]]);
 });

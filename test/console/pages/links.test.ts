@@ -15,7 +15,7 @@ interface Sending {
 
 let attempts = 0;
 
-/** The events of a message with a link that the network accepted. */
+/** Builds the events of a message that contains a link and that the network accepted. */
 function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...more }: Sending = {}): NewEvent[] {
   const { template = "t1", link = "go.example/x" } = more;
   const message = { attempt_id: `a${attempts++}`, run_id: "r1", recipient };
@@ -34,8 +34,8 @@ function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...m
   ];
 }
 
-describe("links", () => {
-  test("are listed, the one clicked last first, and each leads to its own page", async () => {
+describe("the page of links", () => {
+  test("lists links, the last clicked first, and each link's page shows its clicks", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", click("a"));
     await harness.append("link-go.example/b", click("b"), click("b", true), click("b", false, "203.0.113.2"));
@@ -48,7 +48,7 @@ describe("links", () => {
     const link = await pageAt(harness, "/links/go.example/b");
     expect(link).toContain("2 clicks by people, 0 suspected, 1 by bots");
     expect(link).toContain("2 different visitors");
-    const clicks = await textsAt(link, ".events .sentence");
+    const clicks = await textsAt(link, ".line .sentence");
     expect(clicks.map(({ text }) => text.slice(0, 16))).toEqual([
       "A person clicked",
       "A bot clicked go",
@@ -56,7 +56,7 @@ describe("links", () => {
     ]);
   });
 
-  test("that an older version recorded in two spellings have one page with all clicks", async () => {
+  test("counts two spellings of a link from an older version as one", async () => {
     const harness = await openConsole();
     await harness.append("link-GO.example/b", clickOf({ domain: "GO.example", short_code: "b", ip: "203.0.113.1" }));
     await harness.append("link-go.example/b", clickOf({ short_code: "b", ip: "::ffff:203.0.113.1" }));
@@ -67,11 +67,11 @@ describe("links", () => {
     const link = await pageAt(harness, "/links/GO.example/b");
     expect(link).toContain("2 clicks by people, 0 suspected, 0 by bots");
     expect(link).toContain("1 different visitor");
-    expect((await textsAt(link, ".events .sentence")).length).toBe(2);
+    expect((await textsAt(link, ".line .sentence")).length).toBe(2);
     expect(link).toContain("link-GO.example%2Fb");
   });
 
-  test("are listed by clicks of people too; the heads of the columns say by which, and lead to the other", async () => {
+  test("sorts by each column, and marks the sorted column", async () => {
     const harness = await openConsole();
     const three = [click("a"), click("a", false, "203.0.113.2"), click("a", false, "203.0.113.3")];
     await harness.append("link-go.example/a", ...three);
@@ -95,14 +95,14 @@ describe("links", () => {
     expect((await textsAt(page, ".tall thead th")).flatMap(({ links }) => links)).toHaveLength(5);
   });
 
-  test("of which nothing is known say so", async () => {
+  test("says that a link has no clicks", async () => {
     const harness = await openConsole();
     expect(await pageAt(harness, "/links/unknown/x")).toContain("No click of this link");
   });
 });
 
 describe("the page of a link", () => {
-  test("shows which recipients got it and in which variant, also before the first click", async () => {
+  test("shows the recipients who got it, with their variants, also before a click", async () => {
     const harness = await openConsole();
     const bob = { id: "1002", username: "bob" };
     await harness.append(
@@ -114,7 +114,7 @@ describe("the page of a link", () => {
     for (const path of ["/links/go.example/x", "/links/GO.example/x"]) {
       const page = await pageAt(harness, path);
       expect(page).toContain("No click of this link");
-      const rows = (await rowsOf(page)).map((row) => row.replace(/ \| [^|]*UTC$/, ""));
+      const rows = (await rowsOf(page)).map((row) => row.replace(/ \| [^|]*:\d\d$/, ""));
       expect(rows).toEqual(["@bob | B", "@ada | A"]);
       const people = (await textsAt(page, "tbody th")).flatMap(({ links }) => links);
       expect(people).toEqual(["/people/1002", "/people/1001"]);
@@ -123,7 +123,7 @@ describe("the page of a link", () => {
     }
   });
 
-  test("of many messages counts all and shows the newest", async () => {
+  test("counts all its messages and shows the newest", async () => {
     const harness = await openConsole();
     const many = Array.from({ length: NEWEST_MAX + 10 }, () => sent()).flat();
     await harness.append("outreach", ...many);
@@ -133,13 +133,13 @@ describe("the page of a link", () => {
     expect(await rowsOf(page)).toHaveLength(NEWEST_MAX);
   });
 
-  test("that was sent to no recipient says so", async () => {
+  test("says that no message contained it", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/x", click("x"));
     expect(await pageAt(harness, "/links/go.example/x")).toContain("in none of the messages");
   });
 
-  test("calls erased people erased, and leads nowhere from them", async () => {
+  test("shows erased recipients as erased, without a link", async () => {
     const harness = await openConsole();
     await harness.append("outreach", ...sent({ recipient: { id: "erased:01", username: "erased:01" } }), ...sent());
     const [, person] = await textsAt(await pageAt(harness, "/links/go.example/x"), "tbody th");
@@ -150,21 +150,18 @@ describe("the page of a link", () => {
     ["granted", true],
     ["denied", false],
     ["unknown", false],
-  ] as const)(
-    "in one message names its recipient beside the clicks only if tracking is granted: %s",
-    async (tracking, isNamed) => {
-      const harness = await openConsole();
-      await harness.append("outreach", addedOf({ id: "1001", username: "ada" }, { tracking }), ...sent());
-      const page = await pageAt(harness, "/links/go.example/x");
-      expect(page.includes("@ada")).toBe(isNamed);
-      expect(page.includes("did not grant tracking")).toBe(!isNamed);
-    },
-  );
+  ] as const)("names the recipient of a single message only if tracking is granted: %s", async (tracking, isNamed) => {
+    const harness = await openConsole();
+    await harness.append("outreach", addedOf({ id: "1001", username: "ada" }, { tracking }), ...sent());
+    const page = await pageAt(harness, "/links/go.example/x");
+    expect(page.includes("@ada")).toBe(isNamed);
+    expect(page.includes("did not grant tracking")).toBe(!isNamed);
+  });
 });
 
 const HOSTILE = `<img src=x onerror=alert(1)>"'></bdi><script>alert(1)</script>\u202e\u0000javascript:alert(1)`;
 
-test.each([HOSTILE, "<&\"'\u202e".repeat(800)])("what others wrote is text in each field", async (text) => {
+test.each([HOSTILE, "<&\"'\u202e".repeat(800)])("texts of strangers are escaped in each field", async (text) => {
   const harness = await openConsole();
   const recipient = { id: text, username: text };
   await harness.append(

@@ -3,11 +3,12 @@ import { expect, test } from "bun:test";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { clickOf } from "../../harness/memory/new-events.ts";
+import { ask } from "../../harness/memory/app.ts";
 import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
 
 let made = 0;
 
-/** The events of a message that was sent with this template. */
+/** Builds the events of a message to a new recipient, sent with this variant of this template. */
 function message(
   variant: string,
   template = "aaaa",
@@ -26,60 +27,61 @@ function message(
   ];
 }
 
-test("the page shows what came of each variant, with intervals, clicks total and unique, and all figures as CSV", async () => {
+/** Returns the rows of the page's charts of rates as text; the last row of a chart is its axis. */
+async function ratesOn(page: string): Promise<readonly string[]> {
+  return (await textsAt(page, ".rates li")).map(({ text }) => text);
+}
+
+test("the page shows each variant's rates with intervals on one axis, its counts and a CSV link", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A", "aaaa", { replies: true }), ...message("B"), ...message("B"));
   await harness.append("link", clickOf({ short_code: "A", bot: true }));
   const page = await pageAt(harness, "/results");
-  const rows = await rowsOf(page);
-  expect(rows.slice(0, 2)).toEqual([
-    "aaaa | A | 100.0 % (20.7 % to 100.0 %) | none",
-    "aaaa | B | 0.0 % (0.0 % to 65.8 %) | none",
+  expect(await ratesOn(page)).toEqual([
+    "A95 % interval: 21 % to 100 %100 % 1 of 1",
+    "B95 % interval: 0 % to 66 %0 % 0 of 2",
+    "0 %25 %50 %75 %100 %",
   ]);
-  expect(rows.slice(2)).toEqual([
-    "aaaa | A | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 0 | 1 | – | – | –",
-    "aaaa | B | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | – | – | –",
+  expect(await rowsOf(page)).toEqual([
+    "aaaa | A | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 0 | 1 | –",
+    "aaaa | B | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | –",
   ]);
   expect((await textsAt(page, "thead")).at(-1)?.text).toContain("clicks, totalclicks, uniquesuspectedbots");
-  expect(page).toContain("Too early to call");
+  expect(page).toContain("<p>1 of 20 sent with A, 2 with B.</p>");
   const csv = /href="(\/social\/results[^"]*)"/.exec(page)?.[1] ?? "";
-  expect(csv).toContain("by=variant&amp;from=");
-  expect(csv).toEndWith("format=csv");
+  expect(csv).toBe("/social/results?by=variant&amp;format=csv");
 });
 
-test("by run it says that clicks are those of recipients who granted tracking", async () => {
+test("results by run count the clicks of recipients who granted tracking, and say so", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A"));
   const page = await pageAt(harness, "/results?by=run");
-  expect(page).toContain("Clicks are those of recipients who granted tracking");
-  expect((await rowsOf(page)).at(-1)).toBe("Run run-1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | – | – | –");
-  expect(page).not.toContain("Too early to call");
+  expect(page).toContain("Only clicks of recipients who granted tracking");
+  expect((await rowsOf(page)).at(-1)).toBe("Run run-1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | –");
+  expect(page).not.toContain("Not enough messages yet");
+  expect(await ratesOn(page)).toEqual(["Run run-195 % interval: 0 % to 79 %0 % 0 of 1", "0 %20 %40 %60 %80 %"]);
 });
 
-test("the table of all rows is sorted by any of its columns, and the charts stay as they are", async () => {
+test("sorting the table does not reorder the rates", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A", "aaaa", { replies: true }), ...message("B"), ...message("B"));
   const variantsAt = async (path: string) =>
     (await rowsOf(await pageAt(harness, path))).map((row) => row.split(" | ")[1]);
-  expect(await variantsAt("/results?sort=sent&order=descending")).toEqual(["A", "B", "B", "A"]);
-  expect(await variantsAt("/results?sort=replied&order=descending")).toEqual(["A", "B", "A", "B"]);
-  expect(await variantsAt("/results?sort=variant&order=descending")).toEqual(["A", "B", "B", "A"]);
+  expect(await variantsAt("/results?sort=sent&order=descending")).toEqual(["B", "A"]);
+  expect(await variantsAt("/results?sort=replied&order=descending")).toEqual(["A", "B"]);
+  const sorted = await pageAt(harness, "/results?sort=variant&order=descending");
+  expect((await rowsOf(sorted)).map((row) => row.split(" | ")[1])).toEqual(["B", "A"]);
+  expect((await ratesOn(sorted)).map((row) => row[0])).toEqual(["A", "B", "0"]);
   await harness.append("outreach", ...message("C", "0000"));
   // The newest template is last, whatever its id.
-  expect(await variantsAt("/results")).toEqual(["A", "B", "C", "A", "B", "C"]);
+  expect(await variantsAt("/results")).toEqual(["A", "B", "C"]);
   const page = await pageAt(harness, "/results?from=2026-01-01&sort=sent&order=descending");
   expect(await textsAt(page, "th[aria-sort]")).toEqual([
     { text: "sent", links: ["/results?from=2026-01-01&amp;sort=sent&amp;order=ascending"] },
   ]);
 });
 
-test("of variants with as many replies neither is ahead", async () => {
-  const harness = await openConsole();
-  await harness.append("outreach", ...message("A"), ...message("B"));
-  expect(await pageAt(harness, "/results")).not.toContain("is ahead of");
-});
-
-test("days are chosen, with those before beside them; days that are none are as if not given", async () => {
+test("chosen days are compared with the days before; invalid days are ignored", async () => {
   const harness = await openConsole();
   await harness.append("outreach", ...message("A"));
   expect(await pageAt(harness, "/results?from=2026-01-01&to=2026-01-10")).toContain(
@@ -89,16 +91,63 @@ test("days are chosen, with those before beside them; days that are none are as 
   expect((await rowsOf(await pageAt(harness, "/results?from=x"))).length).toBeGreaterThan(0);
 });
 
-test("a variant whose interval lies above the other's gets more replies", async () => {
+test("each template has a verdict that names it, and only a winner has a color", async () => {
   const harness = await openConsole();
-  const many = Array.from({ length: 20 }, () => [...message("A", "aaaa", { replies: true }), ...message("B")]).flat();
+  const many = Array.from({ length: 20 }, () => [
+    ...message("A", "aaaa", { replies: true, template_name: "Autumn invite" }),
+    ...message("B", "aaaa", { template_name: "Autumn invite" }),
+    ...message("A", "bbbb"),
+    ...message("B", "bbbb"),
+  ]).flat();
   await harness.append("outreach", ...many);
   const page = await pageAt(harness, "/results");
-  expect(page).toContain("A gets more replies");
-  expect(page).toContain("by 100.0 points in replies, and the intervals do not overlap.");
+  const verdicts = (await textsAt(page, ".verdict")).map(({ text }) => text);
+  expect(verdicts).toEqual([
+    "Autumn invite, 40 messagesA is better: more people reply100 % replied with A, 0 % with B. Luck alone would give this in fewer than 1 of 1,000 tries.",
+    "bbbb, 40 messagesNo difference worth waiting for0 % replied with both. Choose by taste.",
+  ]);
+  expect((await textsAt(page, ".winner")).map(({ text }) => text)).toEqual([
+    "A95 % interval: 84 % to 100 %100 % 20 of 20",
+  ]);
+  // The two charts have one axis.
+  expect((await ratesOn(page)).filter((row) => row.startsWith("0 %2"))).toHaveLength(2);
+  const { verdicts: said } = (await (await ask(harness.app, "/social/results")).json()) as {
+    verdicts: { title: string; explanation: string }[];
+  };
+  expect(said.map(({ title, explanation }) => [verdicts[0]?.includes(title + explanation), title])).toEqual([
+    [true, "A is better: more people reply"],
+    [false, "No difference worth waiting for"],
+  ]);
 });
 
-test("a template is called by its name, and by its id as well where another has the same name", async () => {
+test("the last days are compared with as many before, and a figure stands beside its change", async () => {
+  const harness = await openConsole();
+  await harness.append("outreach", ...message("A"));
+  const page = await pageAt(harness, "/results?days=7");
+  expect(page).toContain('<dd class="figure">1 <small>0 before</small></dd>');
+  expect(page).toContain('<option value="7" selected>');
+  expect((await rowsOf(page))[0]).toEndWith("| – | –");
+  expect(await pageAt(harness, "/results")).not.toContain(" before</small>");
+});
+
+test("the cost of the runs in the days is shown in cents, and per message", async () => {
+  const harness = await openConsole();
+  const counts = { sent: 3, skipped: 0, failed: 0, in_doubt: 0 };
+  const usage = { sends: 3, users: 1, followers: 0, posts: 0, messages: 0, usd: 0.0861 };
+  await harness.append(
+    "outreach",
+    { type: "RunStarted", data: { run_id: "run-1", dry_run: false } },
+    ...message("A"),
+    ...message("A"),
+    ...message("B"),
+    { type: "RunFinished", data: { run_id: "run-1", reason: "completed", ...counts, usage } },
+  );
+  const costOn = async (path: string) => (await textsAt(await pageAt(harness, path), ".figures > div")).at(-1)?.text;
+  expect(await costOn("/results?days=7")).toBe("Cost$0.09at most; $0.029 per message");
+  expect(await (await ask(harness.app, "/social/results?to=2026-01-01")).json()).toMatchObject({ cost_usd: null });
+});
+
+test("a template is shown by its name, plus its id if the name is ambiguous", async () => {
   const harness = await openConsole();
   await harness.append(
     "outreach",
@@ -107,14 +156,14 @@ test("a template is called by its name, and by its id as well where another has 
   );
   const namesAt = async (path: string) =>
     (await textsAt(await pageAt(harness, path), "tbody th")).map(({ text }) => text);
-  expect(await namesAt("/results?by=template")).toEqual(["Autumn invite", "bbbb", "Autumn invite", "bbbb"]);
+  expect(await namesAt("/results?by=template")).toEqual(["Autumn invite", "bbbb"]);
   await harness.append("outreach", ...message("A", "bbbb", { template_name: "Autumn invite" }));
   expect(new Set(await namesAt("/results?by=template"))).toEqual(
     new Set(["Autumn invite (aaaa)", "Autumn invite (bbbb)"]),
   );
 });
 
-test("the message configured now is shown where rows are of it", async () => {
+test("the current message is shown if rows belong to it", async () => {
   const template = parseTemplate("Hi {{name|there}}");
   const harness = await openConsole({ env: { MESSAGE_TEMPLATE: template.text } });
   await harness.append("outreach", ...message("A"));

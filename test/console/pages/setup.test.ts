@@ -13,7 +13,7 @@ const CONFIGURED = {
   TELEGRAM_CHAT_ID: "7",
 };
 
-/** The steps with their status, such as `X app: to do`. */
+/** Returns the steps of the setup page with their status, such as `X app: to do`. */
 async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
   const titles = await textsAt(await pageAt(harness, "/setup"), ".steps h2");
   return titles.map(({ text }) =>
@@ -21,14 +21,16 @@ async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
   );
 }
 
-test("with nothing configured, each step says what to do, and which lines to put where", async () => {
-  const harness = await openConsole();
+test("with nothing configured, each step shows the settings or the command to use", async () => {
+  const harness = await openConsole({ hasTemplate: false, publicUrl: "http://127.0.0.1:3000" });
   expect(await stepsOf(harness)).toEqual([
     "X app: to do",
     "X account: to do",
     "Message: to do",
     "People: to do",
     "Ads: left out",
+    "Ads at OpenAI: left out",
+    "Ads at Snap: left out",
     "Team chat: left out",
     "Messaging: left out",
     "Webhook: left out",
@@ -43,6 +45,8 @@ test("with nothing configured, each step says what to do, and which lines to put
     "MESSAGE_TEMPLATE='Hi {{name|there}}, …'",
     "reachlog recipients import FILE",
     "META_PIXEL_ID=\nMETA_ACCESS_TOKEN=",
+    "OPENAI_ADS_PIXEL_ID=\nOPENAI_ADS_API_KEY=",
+    "SNAP_PIXEL_ID=\nSNAP_ACCESS_TOKEN=",
     "CHAT_PROVIDER=slack\nCHAT_WEBHOOK_URL=",
     "MESSAGING_PROVIDER=telegram\nTELEGRAM_BOT_TOKEN=\nTELEGRAM_CHAT_ID=",
     "WEBHOOK_URL=\nWEBHOOK_SECRET=whsec_…\nWEBHOOK_EVENTS=LinkClicked",
@@ -52,7 +56,7 @@ test("with nothing configured, each step says what to do, and which lines to put
   expect(page).toContain("http://127.0.0.1:3000/social/callback");
 });
 
-test("each webhook is a step by its name, and one that is refused is to do", async () => {
+test("each webhook is a step with its name, and a suspended one is to do", async () => {
   const hook = (prefix: string) => ({
     [`${prefix}_URL`]: "https://receiver.example/",
     [`${prefix}_SECRET`]: `whsec_${btoa("x".repeat(32))}`,
@@ -67,7 +71,7 @@ test("each webhook is a step by its name, and one that is refused is to do", asy
   expect(await steps()).toEqual(["Webhook crm: to do", "Webhook: done"]);
 });
 
-test("where evidence is required, says how many have none", async () => {
+test("with REQUIRE_CONSENT=evidence the number of recipients without it is shown", async () => {
   const harness = await openConsole({ env: { ...CONFIGURED, REQUIRE_CONSENT: "evidence" } });
   const consent = { recipient: { username: "ada" }, basis: "opt_in", consent_at: "2025-03-02" } as const;
   await harness.append("outreach", person("ada"), person("bob", "none"), person("cid"), {
@@ -80,7 +84,7 @@ test("where evidence is required, says how many have none", async () => {
   expect(await pageAt(harness, "/setup")).toContain("1 with consent, but without its date or source");
 });
 
-test("steps turn green as the log grows, and no credential is shown", async () => {
+test("steps become done as the log grows, and no credential is shown", async () => {
   const harness = await openConsole({ env: CONFIGURED });
   expect((await stepsOf(harness)).filter((step) => step.endsWith("to do"))).toEqual([
     "X account: to do",
@@ -92,11 +96,13 @@ test("steps turn green as the log grows, and no credential is shown", async () =
   const page = await pageAt(harness, "/setup");
   expect((await stepsOf(harness)).filter((step) => !step.endsWith("done"))).toEqual([
     "Opt-outs: left out",
+    "Ads at OpenAI: left out",
+    "Ads at Snap: left out",
     "Webhook: left out",
     "Tokens of the API: left out",
     "Backup: left out",
   ]);
-  expect(page).toContain("8 of 12 steps are done. A run can start");
+  expect(page).toContain("8 of 14 steps are done. A run can start");
   expect(page).toContain("Messages are sent as <bdi>@we</bdi>.");
   expect(page).toContain("in 2 variants");
   expect(page).toContain('2 known</a>, <a href="/people?basis=none">1 without consent</a>: runs skip them.');
@@ -104,19 +110,52 @@ test("steps turn green as the log grows, and no credential is shown", async () =
 });
 
 test.each([
-  ["Hi, STOP or https://acme.example/stop", "done", "Each variant has a link"],
-  ["Hi {{link https://acme.example/stop}}", "done", "Each variant has a link"],
-  ["Hi https://acme.example/stop\n---\nHi", "left out", "Variants without a link: B."],
-])("replies in X Chat may be unseen, so opting out takes a link: %j is %s", async (template, status, words) => {
-  const env = { ...CONFIGURED, MESSAGE_TEMPLATE: template, LINK_BASE: "https://go.example" };
-  const harness = await openConsole({ env });
-  expect(await stepsOf(harness)).toContain(`Opt-outs: ${status}`);
+  ["Hi, STOP or https://acme.example/stop", "done", "without {{optout}}: A"],
+  ["Hi {{optout}}", "done", "Each variant links"],
+  ["Hi, reply stop\n---\nHi https://acme.example/a", "left out", "Variants without a way to opt out: B."],
+])(
+  "the step of opt-outs needs {{optout}} or a stop word in each variant: %j is %s",
+  async (template, status, words) => {
+    const env = { ...CONFIGURED, MESSAGE_TEMPLATE: template, PUBLIC_URL: "https://go.example" };
+    const harness = await openConsole({ env });
+    expect(await stepsOf(harness)).toContain(`Opt-outs: ${status}`);
+    const page = await pageAt(harness, "/setup");
+    expect(page).toContain(words);
+  },
+);
+
+test("the step of live signals compares what the stream and what only reading found", async () => {
+  const harness = await openConsole({ env: { ...CONFIGURED, X_APP_BEARER_TOKEN: "token-of-the-app" } });
+  expect(await stepsOf(harness)).toContain("Live signals: to do");
+  const opened = (...details: string[]) => ({
+    type: "SignalStreamChanged" as const,
+    data: { open: true, details },
+  });
+  const recipient = { id: "7", username: "grace" };
+  const held = { recipient, message_id: "9", received_at: "2026-11-20T10:00:00.000Z", reason: "x_chat" } as const;
+  const received = { recipient, message_id: "8", received_at: "2026-11-20T10:00:00.000Z" };
+  await harness.append("outreach", opened("chat.received: X answered 403"), {
+    type: "DirectMessageReceived",
+    data: { ...received, via: "stream" },
+  });
+  await harness.append("outreach", {
+    type: "RecipientSuppressed",
+    data: { recipient: { id: "8" }, reason: "opt_out" },
+  });
+  await harness.append("outreach", { type: "RecipientHeld", data: held });
+  expect(await stepsOf(harness)).toContain("Live signals: to do");
   const page = await pageAt(harness, "/setup");
-  expect(page).toContain(words);
-  expect(page).toContain("POST /social/recipients/suppress");
+  expect(page).toContain("X refuses: chat.received: X answered 403.");
+  expect(page).toContain(
+    "it found 1 message of senders who wrote first or replied, and 0 opt-outs; only reading found 0 and 1.",
+  );
+  expect(page).not.toContain("token-of");
+  await harness.append("outreach", opened());
+  expect(await stepsOf(harness)).toContain("Live signals: done");
+  expect(await pageAt(harness, "/")).toContain("1 person replied in X Chat");
 });
 
-test("what was set up and works no more is to do again", async () => {
+test("a step that no longer works is to do again", async () => {
   const harness = await openConsole({ env: { ...CONFIGURED, MESSAGE_TEMPLATE: "Hi {{name}} of {{company}}" } });
   await harness.authorize();
   await harness.append("outreach", person("ada"));
@@ -141,12 +180,12 @@ test("what was set up and works no more is to do again", async () => {
   expect(await pageAt(harness, "/")).toContain("Before a run can start: X account.");
 });
 
-test("people that a run finds by itself need no import", async () => {
+test("the step of people is done if inbound messages are a source", async () => {
   const harness = await openConsole({ env: { ...CONFIGURED, RECIPIENT_SOURCES: "list,inbound" } });
   expect(await stepsOf(harness)).toContain("People: done");
 });
 
-test("the overview leads a new operator to what is left to set up", async () => {
+test("the overview links to the setup until a run can start", async () => {
   const harness = await openConsole({ env: CONFIGURED });
   expect(await pageAt(harness, "/")).toContain(
     'Welcome. Before a run can start: X account. <a href="/setup">What to set up</a>',
@@ -155,12 +194,12 @@ test("the overview leads a new operator to what is left to set up", async () => 
   expect(await pageAt(harness, "/")).not.toContain('<a href="/setup">What');
 });
 
-test("the backup's step says when the newest was made and rehearsed, and as of a past moment what was so then", async () => {
+test("the backup's step shows the newest backup and rehearsal, as of the page's moment", async () => {
   const harness = await openConsole();
   const backupAt = async (path = "/setup"): Promise<string> =>
     (/<li>(?=<h2>Backup)(.*?)<\/li>/s.exec(await pageAt(harness, path))?.[1] ?? "none")
       .replaceAll(/<[^>]*>/g, "")
-      .replaceAll(/\d{4}-\d\d-\d\d [\d:]+ UTC/g, "TIME");
+      .replaceAll(/\d+ \w+, \d\d:\d\d/g, "TIME");
   const commands = "In a terminal:reachlog backup FOLDER\nreachlog restore FOLDER --rehearse";
   const notRehearsed = "The log has no record that a backup was rehearsed.";
   const none = `Backup Left outThe log has no record that a backup was made. ${notRehearsed}${commands}`;
@@ -182,7 +221,7 @@ test("the backup's step says when the newest was made and rehearsed, and as of a
   expect(await backupAt("/setup?as_of=2")).toBe(one);
 });
 
-describe("testing the channels", () => {
+describe("the test of the channels", () => {
   async function testing(harness: AppHarness): Promise<string> {
     const form_token = /name="form_token" value="([^"]+)"/.exec(await pageAt(harness, "/setup"))?.[1] ?? "";
     const headers = { "content-type": "application/x-www-form-urlencoded" };
@@ -194,7 +233,7 @@ describe("testing the channels", () => {
     return /<section class="(notice[^>]*><p [^>]*>.*?)<\/p>/.exec(page)?.[1] ?? "none";
   }
 
-  test("says how each went", async () => {
+  test("shows the outcome of each channel", async () => {
     const harness = await openConsole({ channels: ["ads", "chat"] });
     expect(await testing(harness)).toContain(
       'role="status">ads: delivered in 12 ms; chat: delivered in 12 ms; messaging: not configured; webhook: not configured.',
@@ -203,21 +242,21 @@ describe("testing the channels", () => {
     expect(asked?.data).toEqual({ channels: ["ads", "chat"] });
   });
 
-  test("says what a network refused, and as a fault", async () => {
+  test("shows a network's refusal as a fault", async () => {
     const harness = await openConsole({ channels: ["chat"] });
     harness.settlement = { status: "failed", detail: "410 <gone>" };
     expect(await testing(harness)).toContain('role="alert">ads: not configured; chat: failed (410 &lt;gone>);');
   });
 });
 
-test("a clock that is wrong is a step, and the overview says that no run starts", async () => {
+test("a wrong clock is a step, and the overview says that no run starts", async () => {
   const harness = await openConsole({ skewMs: -2 * 3_600_000 });
   expect((await stepsOf(harness)).filter((step) => !step.endsWith("done")).at(-1)).toBe("Clock: to do");
   for (const path of ["/", "/setup"])
     expect(await pageAt(harness, path)).toContain("No run starts: this machine's clock is 2 h behind the log's");
 });
 
-test("shows who may do what, until when and last used when, and warns before a token expires", async () => {
+test("the tokens are listed with scopes, expiry and last use, and expiring ones cause a warning", async () => {
   const harness = await openConsole();
   // Later than every event in the log.
   harness.now = Date.parse("2100-03-01T08:00:00.000Z");
@@ -240,9 +279,9 @@ test("shows who may do what, until when and last used when, and warns before a t
   const cells = (await textsAt(page, "table td")).map(({ text }) => text);
   expect(cells.slice(5)).toEqual(
     [
-      ["web", "a".repeat(12), "track (clicks of go.example only)", "2100-03-15 08:00:00 UTC", "never"],
-      ["ops", "b".repeat(12), "read, run", "2100-03-16 08:00:00 UTC", "2100-02-27"],
-      ["old", "c".repeat(12), "read", "2100-02-28 08:00:00 UTC", "never"],
+      ["web", "a".repeat(12), "track (clicks of go.example only)", "15 Mar, 08:00", "never"],
+      ["ops", "b".repeat(12), "read, run", "16 Mar, 08:00", "2100-02-27"],
+      ["old", "c".repeat(12), "read", "28 Feb, 08:00", "never"],
     ].flat(),
   );
   expect(cells.slice(0, 5)).toEqual([

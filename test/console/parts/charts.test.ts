@@ -3,8 +3,10 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { h } from "preact";
 import { renderToString } from "preact-render-to-string";
-import { BarChart, Histogram, type QuarterCount } from "../../../src/console/parts/charts.tsx";
-import { ClicksChart, fitToData, RangePicker } from "../../../src/console/parts/time-charts.tsx";
+import { fitToData } from "../../../src/history/figures.ts";
+import { BarChart, Histogram } from "../../../src/console/parts/charts.tsx";
+import { countBars, type QuarterCount } from "../../../src/history/figures.ts";
+import { ClicksChart, RangePicker } from "../../../src/console/parts/time-charts.tsx";
 import type { View } from "../../../src/console/page-context.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarters.ts";
 import { rowsOf, textsAt } from "../pages.ts";
@@ -19,7 +21,15 @@ interface Counts {
   readonly bots: number;
 }
 
-const barsOf = (counts: readonly Counts[]) => counts.map((one, at) => ({ label: `d${at}`, counts: one }));
+const dayAt = (days: number) => Temporal.PlainDate.from("2026-01-01").add({ days }).toString();
+const shownDay = (days: number) =>
+  new Date(dayAt(days)).toLocaleDateString("en-GB", {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    timeZone: "UTC",
+  });
+const barsOf = (counts: readonly Counts[]) => counts.map((one, at) => ({ label: dayAt(at), counts: one }));
 
 function chartOf(counts: readonly Counts[]): string {
   const bars = barsOf(counts);
@@ -28,10 +38,10 @@ function chartOf(counts: readonly Counts[]): string {
 
 const toNumber = (text = ""): number => Number(text.replaceAll(",", ""));
 
-/** The numbers on the axis. */
+/** Returns the numbers on the chart's vertical axis. */
 async function ticksOf(chart: string): Promise<readonly number[]> {
   return (await textsAt(chart, 'text[text-anchor="end"]')).flatMap(({ text }) =>
-    text.startsWith("d") ? [] : [toNumber(text)],
+    /[A-Z]/.test(text) ? [] : [toNumber(text)],
   );
 }
 
@@ -40,7 +50,7 @@ const someCounts = fc
   .array(counts, { minLength: 1, maxLength: 48 })
   .filter((all) => all.some(({ people, bots }) => people + bots > 0));
 
-test("the axis has at most four ticks, round, even, from zero to the highest bar", () =>
+test("the axis has at most four even, round ticks from zero past the highest bar", () =>
   fc.assert(
     fc.asyncProperty(someCounts, async (all) => {
       const ticks = await ticksOf(chartOf(all));
@@ -56,14 +66,16 @@ test("the axis has at most four ticks, round, even, from zero to the highest bar
     { numRuns: 50 },
   ));
 
-/** The bars' parts of this color: from and to, by the number of the bar. */
+/**
+ * Returns the parts of the bars that have this color: number of the bar -> the heights where its part begins and ends.
+ */
 function drawnParts(chart: string, color: number): ReadonlyMap<number, { readonly from: number; readonly to: number }> {
   const path = new RegExp(`<path class="bar-${color}" d="([^"]*)"`).exec(chart)?.[1] ?? "";
   const parts = path.matchAll(/M(\d+)\.15 ([\d.]+)h\.7V([\d.]+)h-\.7z/g);
   return new Map([...parts].map(([, at, from, to]) => [Number(at), { from: Number(from), to: Number(to) }]));
 }
 
-test("the height of each part of a bar is in proportion to its number, and the parts stand on each other", () =>
+test("the parts of a bar are stacked, each with a proportional height", () =>
   fc.assert(
     fc.asyncProperty(someCounts, async (all) => {
       const chart = chartOf(all);
@@ -83,13 +95,13 @@ test("the height of each part of a bar is in proportion to its number, and the p
     { numRuns: 50 },
   ));
 
-test("the table has the numbers of the bars, the newest first, and the legend their sums", () =>
+test("the table has the numbers of the bars, newest first, and the legend their sums", () =>
   fc.assert(
     fc.asyncProperty(someCounts, async (all) => {
       const chart = chartOf(all);
       const rows = (await rowsOf(chart)).map((row) => row.split(" | "));
       expect(rows.map(([when, people, bots]) => [when, toNumber(people), toNumber(bots)])).toEqual(
-        all.map(({ people, bots }, at) => [`d${at}`, people, bots]).toReversed(),
+        all.map(({ people, bots }, at) => [shownDay(at), people, bots]).toReversed(),
       );
       const sums = (await textsAt(chart, ".legend b")).map(({ text }) => toNumber(text));
       const sum = (kind: keyof Counts): number => all.reduce((total, one) => total + one[kind], 0);
@@ -98,17 +110,17 @@ test("the table has the numbers of the bars, the newest first, and the legend th
     { numRuns: 50 },
   ));
 
-test("a chart of nothing says so, and has no axis", async () => {
+test("a chart without data says so, and has no axis", async () => {
   const chart = chartOf([{ people: 0, bots: 0 }]);
   expect(await textsAt(chart, ".empty")).toMatchObject([{ text: "None." }]);
   expect(chart).not.toContain("<svg");
 });
 
-test("begins with the first period in which something is counted, but for a few at least", () => {
+test("a fitted chart begins with the first counted period, and has at least 12 if available", () => {
   const none = { people: 0, bots: 0 };
   const some = { people: 1, bots: 0 };
   const fitted = (all: readonly Counts[]) => fitToData(barsOf(all)).map(({ label }) => label);
-  const periods = (first: number, count: number) => Array.from({ length: count }, (_, at) => `d${first + at}`);
+  const periods = (first: number, count: number) => Array.from({ length: count }, (_, at) => dayAt(first + at));
   const at = (index: number, length: number) => Array.from({ length }, (_, one) => (one === index ? some : none));
   expect(fitted(at(5, 30))).toEqual(periods(5, 25));
   expect(fitted(at(29, 30))).toEqual(periods(18, 12));
@@ -119,7 +131,9 @@ test("begins with the first period in which something is counted, but for a few 
 const NOON = Date.UTC(2026, 2, 20, 12);
 const DAY_MS = 86_400_000;
 
-/** A view at noon on 20 March, with a click on each of these days. */
+/**
+ * Renders the chart of clicks and the picker of its range at noon on 20 March, with one click on each of these days.
+ */
 function shownAt(query: string, clickedDaysAgo: readonly number[] = []) {
   const settings = { timezone: "UTC" };
   const view = { query: new URLSearchParams(query), now: NOON, settings } as View;
@@ -146,13 +160,13 @@ test.each([
   ["from=2026-03-10&to=2026-03-01", "Clicks per day, last 30 days", 30],
   ["from=2026-02-31&to=tomorrow", "Clicks per day, last 30 days", 30],
   ["range=7d", "Clicks per day, last 7 days", 7],
-] as const)("the range %s is %s", async (query, title, count) => {
+] as const)("the range %s gives the chart %s", async (query, title, count) => {
   const { chart } = shownAt(query, [0, 1, 2, 10, 29]);
   expect(titleOf(chart)).toBe(title);
   expect(await rowsOf(chart)).toHaveLength(count);
 });
 
-test("the picker keeps what else the page was asked for, and marks the range that is shown", async () => {
+test("the picker keeps the other parameters of the page, and marks the current range", async () => {
   const { picker } = shownAt("sort=clicks&from=2026-03-01&to=2026-03-10&range=7d&as_of=5");
   const links = (await textsAt(picker, ".tabs li")).map(({ links: [link = ""] }) => link.replaceAll("&amp;", "&"));
   expect(links.slice(0, 2)).toEqual(["/links?sort=clicks", "/links?sort=clicks&range=24h"]);
@@ -169,7 +183,7 @@ test("the picker keeps what else the page was asked for, and marks the range tha
   expect(await textsAt(shownAt("").picker, "[aria-current]")).toMatchObject([{ text: "Fitted" }]);
 });
 
-test("the previous period is outlined behind each bar, and named in the legend, the table and each bar's words", async () => {
+test("the previous period is in the bars, the legend, the table and the titles", async () => {
   const { chart } = shownAt("range=7d", [1, 8, 9, 13, 14]);
   expect((await textsAt(chart, ".legend li")).map(({ text }) => text)).toEqual([
     "people 1",
@@ -177,21 +191,22 @@ test("the previous period is outlined behind each bar, and named in the legend, 
     "bots 0",
     "in the previous period 3",
   ]);
-  expect([...chart.matchAll(/<rect class="before"/g)]).toHaveLength(3);
+  const [, outlines = ""] = /<path class="before" d="([^"]*)"/.exec(chart) ?? [];
+  expect(outlines.split("M")).toHaveLength(1 + 3);
   const rows = (await rowsOf(chart)).toReversed();
   expect(rows.map((row) => row.split(" | ").at(-1))).toEqual(["1", "0", "0", "0", "1", "1", "0"]);
   expect((await textsAt(chart, "thead th")).at(-1)?.text).toBe("in the previous period");
-  expect(chart).toContain("<title>2026-03-19: 1 people, 0 suspected, 0 bots; 1 in the previous period</title>");
+  expect(chart).toContain("<title>19 Mar 2026: 1 people, 0 suspected, 0 bots; 1 in the previous period</title>");
   const many = Array.from({ length: QUARTERS_MAX }, (_, at) => 1 + at / 200);
   expect(shownAt("range=7d", many.toReversed()).chart).toContain("in the previous period");
   expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("in the previous period");
   expect(shownAt("range=7d", [1]).chart).not.toContain("in the previous period");
 });
 
-/** Place, height and color of each bar in a histogram of `length` quarters. */
+/** Renders a histogram of this many quarter-hours. Returns the place, height and color of each bar. */
 async function barsIn(length: number, quarters: readonly QuarterCount[]): Promise<readonly string[]> {
   const from = QUARTER_MS * 10;
-  const page = renderToString(h(Histogram, { from, to: from + length * QUARTER_MS, quarters }));
+  const page = renderToString(h(Histogram, { bars: countBars({ from, to: from + length * QUARTER_MS }, quarters) }));
   const bars = page.matchAll(/<rect (?:class="([^"]*)" )?x="([\d.]+)" y="[\d.]+" width="0.6" height="([\d.]+)"/g);
   return [...bars].map(([, color = "", x, height]) => [x, height, color].join(" ").trimEnd());
 }
@@ -202,12 +217,12 @@ const countAt = (quarter: number, count: number, failed = 0): QuarterCount => ({
   failed,
 });
 
-test("a histogram has a bar where something happened, as high as its share of the most, and in red what failed", async () => {
+test("a histogram has a bar per counted quarter, high by the square root of the count, with failures in another color", async () => {
   expect(await barsIn(10, [countAt(10, 4), countAt(12, 8, 2), countAt(12, 8), countAt(19, 1)])).toEqual([
-    "0.2 4",
+    "0.2 8",
     "2.2 16",
-    "2.2 2 bar-4",
-    "9.2 1.5",
+    "2.2 5.66 bar-4",
+    "9.2 4",
   ]);
   // In a long period many quarters share a bar; the first quarter may have begun before the log.
   expect(await barsIn(1_000, [countAt(9, 1), countAt(10, 1), countAt(19, 2)])).toEqual(["0.2 16"]);

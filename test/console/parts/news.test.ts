@@ -1,179 +1,180 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { h } from "preact";
-import { renderToString } from "preact-render-to-string";
-import type { Recorded } from "../../../events/catalog.ts";
-import { Lines, toLines } from "../../../src/console/parts/news.tsx";
-import type { View } from "../../../src/console/page-context.ts";
-import { runs } from "../../../projections/runs.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
-import { click, openConsole, pageAt, person, textsAt } from "../pages.ts";
-
-const MINUTE_MS = 60_000;
-
-const DISPATCH = { source: 1, lane: "clicks", low_watermark: 1, channel: "ads" } as const;
-const delivered = (): NewEvent => outcomeOf("DispatchSucceeded", { ...DISPATCH, latency_ms: 3 });
-const refused = (): NewEvent =>
-  outcomeOf("DispatchFailed", { ...DISPATCH, detail: "busy", retry_at: "2026-11-20T10:00:00.000Z" });
+import { click, openConsole, pageAt, textsAt } from "../pages.ts";
 
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
-const ADA = { id: "1001", username: "ada" };
-const MESSAGE = { attempt_id: "a1", run_id: RUN, recipient: ADA };
-const counts = { sent: 1, skipped: 0, failed: 0, in_doubt: 0 };
+const HOUR_MS = 3_600_000;
 
-/** Events that an operator must not miss, and decisions. */
-const NEVER_GROUPED: readonly NewEvent[] = [
-  {
-    type: "DirectMessageFailed",
-    data: { ...MESSAGE, reason: "rejected", detail: "", frees_quota: true, retry: false },
-  },
-  { type: "DirectMessageInDoubt", data: { ...MESSAGE, detail: "" } },
-  { type: "DirectMessageReceived", data: { recipient: ADA, message_id: "m", received_at: "2026-11-20T10:00:00.000Z" } },
-  { type: "RecipientSuppressed", data: { recipient: ADA, reason: "by_hand" } },
-  { type: "RecipientRetryAllowed", data: { recipient: ADA } },
-  { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
-  { type: "RunStopRequested", data: { run_id: RUN } },
-  { type: "RunAbandoned", data: { run_id: RUN, ...counts } },
-  outcomeOf("DispatchAbandoned", { ...DISPATCH, detail: "gone", refused: true }),
-  outcomeOf("DispatchInDoubt", { ...DISPATCH, detail: "timed out" }),
-  { type: "DispatchRetryRequested", data: { event_id: RUN, source: 1, channel: "ads" } },
-  { type: "DispatchDiscarded", data: { event_id: RUN, source: 1, channel: "ads", why: "over" } },
-  { type: "ChannelSuspended", data: { channel: "chat", network: "slack", detail: "", credential: "c" } },
-  { type: "ChannelResumed", data: { channel: "chat", why: "by_hand" } },
-  { type: "LogVerified", data: { position: 1, hash: "h", checked: 1, result: "broken", fault: "altered" } },
-];
-
-/** The events as recorded, newest first, a minute apart. */
-async function recorded(...newEvents: readonly NewEvent[]): Promise<readonly Recorded[]> {
-  const harness = await openConsole();
-  await harness.append("elsewhere", ...newEvents);
-  const events = await Array.fromAsync(harness.store.read({ backwards: true }));
-  return events.map((event, at) => ({
-    ...event,
-    time: new Date(Date.UTC(2026, 10, 20) - at * MINUTE_MS).toISOString(),
-  }));
-}
-
-const VIEW = { state: () => runs.initial(), settings: { timezone: "UTC" } } as unknown as View<"runs">;
-
-const positionsOf = (events: readonly Recorded[]) =>
-  toLines(events).map((line) => line.events.map(({ position }) => position));
-
-async function summaryOf(events: readonly Recorded[]): Promise<string | undefined> {
-  const [summary] = await textsAt(
-    renderToString(h(Lines, { view: VIEW, lines: toLines(events) })),
-    "summary .breakable",
-  );
-  return summary?.text;
-}
-
-test("clicks and their deliveries are one line, which counts clicks, links, bots and deliveries", async () => {
-  const both = await recorded(
-    click("a"),
-    delivered(),
-    click("a", true),
-    delivered(),
-    delivered(),
-    click("b"),
-    refused(),
-  );
-  expect(positionsOf(both)).toEqual([[7, 6, 5, 4, 3, 2, 1]]);
-  expect(await summaryOf(both)).toBe("3 clicks on 2 links, 1 by bots · 3 delivered · 1 to be retried");
-  expect(await summaryOf(await recorded(click("a"), delivered(), delivered()))).toBe(
-    "1 click on go.example/a · 2 delivered",
-  );
-  const batch = outcomeOf<"DispatchSucceeded">("DispatchSucceeded", { ...DISPATCH, latency_ms: 3 });
-  const requests = batch.data.requests.map((request) => ({ ...request, sources: [[1, 40]] as const }));
-  const many = { type: "DispatchSucceeded", data: { ...batch.data, requests } } as unknown as NewEvent;
-  expect(await summaryOf(await recorded(many, delivered(), delivered()))).toBe("42 delivered");
+const message = (number: number) => ({
+  attempt_id: `a${number}`,
+  run_id: RUN,
+  recipient: { id: `${1_000 + number}`, username: `person_${number}` },
+});
+const sent = (number: number): NewEvent => ({
+  type: "DirectMessageSent",
+  data: { ...message(number), message_id: `m${number}`, settled_by: "answer" },
+});
+const skipped = (number: number): NewEvent => {
+  const { run_id, recipient } = message(number);
+  return { type: "DirectMessageSkipped", data: { run_id, recipient, reason: "no_consent" } };
+};
+const failed = (number: number): NewEvent => ({
+  type: "DirectMessageFailed",
+  data: { ...message(number), reason: "recipient_closed", detail: "", frees_quota: true, retry: false },
+});
+const STARTED: NewEvent = { type: "RunStarted", data: { run_id: RUN, dry_run: false } };
+const abandoned = outcomeOf("DispatchAbandoned", {
+  source: 1,
+  lane: "clicks",
+  low_watermark: 1,
+  channel: "chat",
+  status: 429,
+  detail: "Slack answered 429 rate_limited",
+  refused: false,
 });
 
-test("imports, sends and skips are one line each", async () => {
-  const sent = { type: "DirectMessageSent", data: { ...MESSAGE, message_id: "m", settled_by: "answer" } } as const;
-  const skipped = {
-    type: "DirectMessageSkipped",
-    data: { run_id: RUN, recipient: ADA, reason: "suppressed" },
-  } as const;
-  const three = <Event>(event: Event) => [event, event, event];
-  expect(await summaryOf(await recorded(...three(person("ada"))))).toBe("3 recipients imported");
-  expect(await summaryOf(await recorded(...three(sent)))).toBe("3 messages sent");
-  expect(await summaryOf(await recorded(...three(skipped)))).toBe("3 recipients skipped");
-  expect(positionsOf(await recorded(...three(sent), ...three(skipped)))).toEqual([
-    [6, 5, 4],
-    [3, 2, 1],
+/** Opens a console whose log has a run with clicks in between, a dead letter and a decision. */
+async function openNews() {
+  const harness = await openConsole();
+  const between = (events: readonly NewEvent[]) => events.flatMap((event) => [event, click("a"), click("b", true)]);
+  const messages = [...Array.from({ length: 12 }, (_, at) => sent(at)), skipped(20), failed(21)];
+  const counts = { sent: 12, skipped: 1, failed: 1, in_doubt: 0 };
+  await harness.append("outreach", STARTED, ...between(messages));
+  await harness.append("outreach", { type: "RunFinished", data: { run_id: RUN, reason: "completed", ...counts } });
+  await harness.append("delivery-chat", abandoned);
+  await harness.append("outreach", {
+    type: "RecipientSuppressed",
+    data: { recipient: { username: "sam" }, reason: "opt_out" },
+  });
+  return harness;
+}
+
+test("a day is a few lines with the counts of its run, its clicks and what went wrong", async () => {
+  const page = await pageAt(await openNews(), "/activity");
+  expect(
+    (await textsAt(page, "main > .day > .lines > li.line .sentence, summary .sentence"))
+      .map(({ text }) => text)
+      .toSorted(),
+  ).toEqual([
+    "14 clicks by people on 2 links · 14 by bots",
+    "@sam opted out. No run will message them again",
+    "Chat did not take 1 click: 429 from Slack, rate_limited",
+    "Run 1: 12 sent, 1 skipped, 1 failed",
+  ]);
+  expect((await textsAt(page, ".day > header")).map(({ text }) => text)[0]).toContain(
+    "12 sent · 14 clicks by people · 1 dead letter",
+  );
+  expect((await textsAt(page, ".badge.bad")).map(({ text }) => text)).toContain("Error");
+});
+
+test("a line unfolds to what went wrong first, to ten rows and a link to the rest, and is no link itself", async () => {
+  const page = await pageAt(await openNews(), "/activity");
+  const run = page.slice(page.indexOf(`id="run-${RUN}"`));
+  const unfolded = run.slice(0, run.indexOf("</details>"));
+  const rows = await textsAt(unfolded, "li .sentence");
+  expect(rows.map(({ text }) => text).slice(0, 3)).toEqual([
+    "Not delivered to @person_21: their account takes no messages",
+    "Skipped @person_20: no consent on record",
+    "Sent to @person_0",
+  ]);
+  expect(rows).toHaveLength(10);
+  expect(rows[0]?.links).toEqual(["/people/1021"]);
+  expect(await textsAt(unfolded, ".more")).toEqual([{ text: "4 more messages, in Run 1", links: [`/runs/${RUN}`] }]);
+  for (const summary of await textsAt(page, "summary")) expect(summary.links).toEqual([]);
+  expect(page).not.toMatch(/<summary[^>]*>(?:(?!<\/summary>).)*<button/s);
+});
+
+test("the unfolded clicks are a table by link, and a link leads to exactly these clicks", async () => {
+  const harness = await openNews();
+  const page = await pageAt(harness, "/activity");
+  const rows = await textsAt(page, ".tally tbody tr");
+  expect(rows.map(({ text, links }) => [text, ...links])).toEqual([
+    ["go.example/a140", "/links/go.example/a"],
+    ["go.example/b014", "/links/go.example/b"],
+  ]);
+  const [all] = (await textsAt(page, ".more")).filter(({ text }) => text === "All 28 clicks");
+  const listed = await pageAt(harness, all?.links[0] ?? "");
+  expect(await textsAt(listed, ".line")).toHaveLength(28);
+});
+
+/** Opens a console whose log begins at 08:00 on 1 March 2026, and the function that lets hours pass. */
+async function openTimed() {
+  const time = { now: Date.parse("2026-03-01T08:00:00.000Z") };
+  const harness = await openConsole({ logClock: () => time.now });
+  const pass = (hours: number) => (harness.now = time.now += hours * HOUR_MS);
+  return { harness, pass };
+}
+
+test("today and yesterday are open, and an older day is a line that leads to its own lines", async () => {
+  const { harness, pass } = await openTimed();
+  for (let day = 0; day < 4; day++) {
+    await harness.append("outreach", STARTED, ...Array.from({ length: day + 1 }, () => click("a")));
+    pass(24);
+  }
+  await harness.append("outreach", click("b"));
+  const page = await pageAt(harness, "/activity");
+  expect((await textsAt(page, ".day h2")).map(({ text }) => text)).toEqual([
+    "Today, Thursday 5 March",
+    "Yesterday, Wednesday 4 March",
+  ]);
+  const older = await textsAt(page, ".days li");
+  expect(older.map(({ text, links }) => [text, ...links])).toEqual([
+    ["Tuesday 3 March3 clicks by people", "/activity?day=2026-03-03"],
+    ["Monday 2 March2 clicks by people", "/activity?day=2026-03-02"],
+    ["Sunday 1 March1 click by people", "/activity?day=2026-03-01"],
+  ]);
+  const opened = await pageAt(harness, "/activity?day=2026-03-02");
+  expect((await textsAt(opened, ".day h2")).map(({ text }) => text)).toEqual(["Monday 2 March", "Sunday 1 March"]);
+  expect((await textsAt(opened, "summary .sentence")).map(({ text }) => text)).toContain(
+    "2 clicks by people on go.example/a",
+  );
+});
+
+test("news since a position leave out the lines that ended before", async () => {
+  const { harness, pass } = await openTimed();
+  await harness.append("outreach", click("a"));
+  pass(5);
+  await harness.append("outreach", click("b"));
+  const page = await pageAt(harness, "/activity?show=news&from=2");
+  expect((await textsAt(page, "summary .sentence")).map(({ text }) => text)).toEqual([
+    "1 click by people on go.example/b",
   ]);
 });
 
-test("a line counts what it holds, and nothing that it does not hold", async () => {
-  const link = {
-    type: "LinkAdded",
-    data: { domain: "go.example", code: "a", target: "https://example.com/" },
-  } as const;
-  const pause = {
-    type: "RunPaused",
-    data: { run_id: RUN, reason: "pace", until: "2026-11-20T10:00:00.000Z" },
-  } as const;
-  const attempt = {
-    type: "DirectMessageAttempted",
-    data: { ...MESSAGE, text: "Hi", variant: "A", day: "2026-11-20" },
-  } as const;
-  const consent = { type: "ConsentRecorded", data: { recipient: ADA, tracking: "granted" } } as const;
-  expect(await summaryOf(await recorded(link, pause, pause))).toBe("1 link added · 2 pauses");
-  expect(await summaryOf(await recorded(attempt, pause, link))).toBe("1 message on the way · 1 link added · 1 pause");
-  expect(await summaryOf(await recorded(consent, consent, consent))).toBe("3 consents recorded");
-  expect(await summaryOf(await recorded(person("ada"), consent, consent))).toBe(
-    "1 recipient imported · 2 consents recorded",
-  );
+test("news since a position after the end of the log are none", async () => {
+  const { harness } = await openTimed();
+  await harness.append("outreach", click("a"));
+  const page = await pageAt(harness, "/activity?show=news&from=999");
+  expect(await textsAt(page, "summary .sentence")).toEqual([]);
 });
 
-test.each(NEVER_GROUPED.map((event) => [event.type, event] as const))(
-  "%s stands alone, however often it comes, and parts what is around it",
-  async (_type, event) => {
-    expect(positionsOf(await recorded(event, event, event, event))).toEqual([[4], [3], [2], [1]]);
-    const around = await recorded(click("a"), click("a"), click("a"), event, click("a"), click("a"), click("a"));
-    expect(positionsOf(around)).toEqual([[7, 6, 5], [4], [3, 2, 1]]);
-  },
-);
-
-test("lines stand under the day of their newest event, in the time zone that days are of", async () => {
-  const lines = toLines(await recorded(click("a"), click("a"), click("a"), ...NEVER_GROUPED.slice(0, 2)));
-  const daysIn = async (timezone: string) => {
-    const view = { ...VIEW, settings: { timezone } } as View<"runs">;
-    const page = renderToString(h(Lines, { view, lines }));
-    return [(await textsAt(page, "h3")).map(({ text }) => text), page.split("<ol").length - 1];
-  };
-  // One event is at midnight in UTC, the other a minute before.
-  expect(await daysIn("UTC")).toEqual([["Friday, 20 November 2026", "Thursday, 19 November 2026"], 3]);
-  expect(await daysIn("Asia/Tokyo")).toEqual([["Friday, 20 November 2026"], 2]);
-});
-
-test("two are shown one by one, and so is what lies more than an hour apart", async () => {
-  expect(positionsOf(await recorded(click("a"), click("b")))).toEqual([[2], [1]]);
-  const hour = await recorded(...Array.from({ length: 62 }, () => click("a")));
-  expect(positionsOf(hour)).toEqual([Array.from({ length: 61 }, (_, at) => 62 - at), [1]]);
-});
-
-test("a long group shows the newest 10, and leads to all of it and to nothing else", async () => {
-  const harness = await openConsole();
-  await harness.append("elsewhere", person("ada"), ...Array.from({ length: 25 }, () => click("a")), person("bob"));
-  const page = await pageAt(harness, "/activity");
-  expect(await textsAt(page, "details .sentence")).toHaveLength(10);
-  const all = /href="([^"]*)">All 25 events/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
-  const shown = (await textsAt(await pageAt(harness, all), ".when")).flatMap(({ links }) => links);
-  expect(shown).toEqual(Array.from({ length: 25 }, (_, at) => `/activity/${26 - at}`));
-});
-
-test("of more news than a page has lines, the next page begins where this one ends", async () => {
-  const harness = await openConsole();
-  const [failed] = NEVER_GROUPED;
-  await harness.append("outreach", ...Array.from({ length: 150 }, () => failed!));
-  const seen: string[] = [];
-  let path: string | undefined = "/activity";
-  while (path !== undefined) {
-    const page: string = await pageAt(harness, path);
-    seen.push(...(await textsAt(page, ".when")).flatMap(({ links }) => links));
-    path = /href="([^"]*before=[^"]*)">Older events/.exec(page)?.[1]?.replaceAll("&amp;", "&");
+test("a day of many runs shows a bounded number of events, also after lines that are one event each", async () => {
+  const { harness, pass } = await openTimed();
+  const received = Array.from({ length: 10 }, (_, at): NewEvent => {
+    const { recipient } = message(at);
+    return {
+      type: "DirectMessageReceived",
+      data: { recipient, message_id: `m${at}`, received_at: "2026-03-01T08:00:00.000Z" },
+    };
+  });
+  await harness.append("outreach", ...received);
+  pass(0.1);
+  const refused = { reason: "daily_limit_reached", day: "2026-03-01", used: 1 } as const;
+  await harness.append("outreach", { type: "RunRefused", data: refused });
+  for (let number = 0; number < 13; number++) {
+    const run_id = RUN.replace(/aa$/, String(10 + number));
+    const skips = Array.from({ length: 10 }, (_, at): NewEvent => {
+      return { type: "DirectMessageSkipped", data: { run_id, recipient: message(at).recipient, reason: "no_consent" } };
+    });
+    const counts = { sent: 0, skipped: 10, failed: 0, in_doubt: 0 };
+    pass(0.1);
+    await harness.append("outreach", { type: "RunStarted", data: { run_id, dry_run: false } }, ...skips, {
+      type: "RunAbandoned",
+      data: { run_id, ...counts },
+    });
   }
-  expect(seen).toEqual(Array.from({ length: 150 }, (_, at) => `/activity/${150 - at}`));
+  const rows = await textsAt(await pageAt(harness, "/activity"), "details li .sentence");
+  expect(rows).toHaveLength(120);
 });

@@ -10,7 +10,7 @@ import { click, openConsole, pageAt, person, rowsOf, textsAt } from "../pages.ts
 const RUN = "0193a000-0000-7000-8000-0000000000aa";
 const ADA = { id: "1001", username: "ada" };
 
-/** Events by position: 1 adds a recipient, 2 and 3 are a message to her, 4 skips one, and no projection folds 5. */
+/** Events of the log. 1 adds a recipient, 2 and 3 are a message to her, 4 skips her. No projection folds 5. */
 const LIFE: readonly NewEvent[] = [
   person("ada", "opt_in", "Ada Byron"),
   {
@@ -22,7 +22,7 @@ const LIFE: readonly NewEvent[] = [
     data: { attempt_id: "a", run_id: RUN, recipient: ADA, message_id: "m", settled_by: "answer" },
   },
   { type: "DirectMessageSkipped", data: { run_id: RUN, recipient: ADA, reason: "already_contacted" } },
-  { type: "LogVerified", data: { position: 1, hash: "h", checked: 1, result: "whole" } },
+  { type: "WhatIfAsked", data: { rules: [], position: 1 } },
 ];
 
 async function openLife() {
@@ -31,7 +31,7 @@ async function openLife() {
   return harness;
 }
 
-/** Texts of the select's options; the selected one begins with an arrow. */
+/** Returns the choices in the page's list of projections; an arrow marks the selected one. */
 function optionsOf(page: string): readonly string[] {
   const form = page.slice(
     page.indexOf('<select name="projection"'),
@@ -42,8 +42,8 @@ function optionsOf(page: string): readonly string[] {
   );
 }
 
-describe("what an event changed", () => {
-  test("is shown of the first projection that it changed, and the select marks all that fold it", async () => {
+describe("the change of a projection by an event", () => {
+  test("is shown for the first changed projection, and the select marks all that fold the event", async () => {
     const harness = await openLife();
     const page = await pageAt(harness, "/activity/3");
     expect(await rowsOf(page)).toContain("sent | 0 | 1");
@@ -55,7 +55,7 @@ describe("what an event changed", () => {
     expect(optionsOf(page)).toHaveLength(PROJECTION_NAMES.length + 1);
   });
 
-  test("is shown of the projection of the address, with both states where they are short", async () => {
+  test("is shown for the projection in the address, with both states if they are short", async () => {
     const harness = await openLife();
     const page = await pageAt(harness, "/activity/4?projection=stats");
     expect(await rowsOf(page)).toContain("skipped | 0 | 1");
@@ -70,7 +70,7 @@ describe("what an event changed", () => {
     expect(page).toContain('href="/activity/5?projection=stats"');
   });
 
-  test("is nothing for a projection that does not fold it, for an event that none folds, and for no such projection", async () => {
+  test("is empty for a projection that does not fold the event", async () => {
     const harness = await openLife();
     expect(await pageAt(harness, "/activity/3?projection=visits")).toContain(
       "The state of visits is the same before and after it.",
@@ -81,7 +81,7 @@ describe("what an event changed", () => {
     expect(await rowsOf(await pageAt(harness, "/activity/3?projection=unknown"))).toContain("sent | 0 | 1");
   });
 
-  test("is the same as of a later moment, whose links keep it", async () => {
+  test("is the same as of a later moment, and its links keep the moment", async () => {
     const harness = await openLife();
     const page = await pageAt(harness, "/activity/3?projection=stats&as_of=4");
     expect(await rowsOf(page)).toContain("sent | 0 | 1");
@@ -89,7 +89,7 @@ describe("what an event changed", () => {
     expect(await pageAt(harness, "/activity/3?as_of=3")).not.toContain("One event forward");
   });
 
-  test("holds a recipient's data while there is a key, and none of the other recipients", async () => {
+  test("contains the event's recipient only, until the recipient is erased", async () => {
     const harness = await openLife();
     await harness.append("outreach", person("bea", "opt_in", "Bea"));
     const about = ["/activity/1?projection=contacts", "/activity/2?projection=contacts"];
@@ -106,7 +106,7 @@ describe("what an event changed", () => {
     }
   });
 
-  test("waits for states that are not ready, and the rest of the page does not", async () => {
+  test("is announced while its states are not ready, and the rest of the page is shown", async () => {
     const harness = await openConsole({ past: { at: async () => undefined } });
     await harness.append("outreach", ...LIFE);
     const page = await pageAt(harness, "/activity/3");
@@ -114,7 +114,7 @@ describe("what an event changed", () => {
     expect(page).toContain("<h2>Data</h2>");
   });
 
-  test("is bounded: a long value is cut, and what others wrote is no markup", async () => {
+  test("is shortened for long values, and escaped", async () => {
     const harness = await openConsole();
     await harness.append("outreach", person("eve", "opt_in", `<b>${"🙂".repeat(400)}`));
     const page = await pageAt(harness, "/activity/1?projection=contacts");

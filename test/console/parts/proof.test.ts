@@ -1,8 +1,9 @@
 // On the memory harness.
+import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "bun:test";
-import { loadSigningKey, openCheckpoint, openProof, signCheckpoint, writeCheckpointFile } from "eventstore-lite";
-import { formatOrigin } from "../../../src/log/checkpoint.ts";
+import { loadSigningKey, openCheckpoint, openProof, signCheckpoint } from "eventstore-lite/proof";
+import { formatOrigin } from "../../../src/log/signed-checkpoint.ts";
 import { logFiles } from "../../../src/log/log-files.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
@@ -12,7 +13,7 @@ const disposed = disposedAfterEach();
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** A service with some events, and a signed-in browser. A verification begins once `begun` resolves. */
+/** Opens a service with 300 events and signs a browser in. A verification of the log waits until `begun` resolves. */
 async function openBrowser(begun: Promise<void> = Promise.resolve()) {
   const harness = disposed(
     await openApp({
@@ -30,7 +31,7 @@ async function openBrowser(begun: Promise<void> = Promise.resolve()) {
   const headers = { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" };
   const page = async (path: string) => (await ask(harness.app, path, { headers })).text();
   const verified = async (): Promise<unknown> => (await ask(harness.app, "/api/audit/verify", { token: TOKEN })).json();
-  /** Waits until the current verification has ended and its outcome is folded. */
+  /** Waits until the current verification has ended and the projections have its result. Returns the result. */
   const untilVerified = async (): Promise<unknown> => {
     while (harness.deps.verifier.progress !== undefined) await new Promise((resolve) => setImmediate(resolve));
     await harness.projector.until((await harness.store.head()).position);
@@ -39,7 +40,7 @@ async function openBrowser(begun: Promise<void> = Promise.resolve()) {
   return { harness, headers, page, verified, untilVerified, files: logFiles(harness.folder.file("log.sqlite")) };
 }
 
-/** Changes an event, as a program with access to the file could. */
+/** Alters an event in the log's file, as a program with access to the file could. */
 function tamper(file: string, position: number): void {
   using db = new DatabaseSync(file);
   const triggers = db.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").all();
@@ -47,7 +48,7 @@ function tamper(file: string, position: number): void {
   db.prepare("UPDATE events SET data = ? WHERE position = ?").run('{"text":"other"}', position);
 }
 
-test("a log is verified beside the service, one at a time, and its result is an event in the name of its caller", async () => {
+test("verifications run one at a time, and the result is recorded with the caller", async () => {
   const gate = Promise.withResolvers<void>();
   const { harness, page, verified, untilVerified } = await openBrowser(gate.promise);
   expect(await verified()).toEqual({ running: null, last: null });
@@ -67,7 +68,7 @@ test("a log is verified beside the service, one at a time, and its result is an 
   expect(await page("/")).not.toContain("The log is broken");
 });
 
-test("a log that is broken is not hidden: where and why is said on the pages, by the API and in the logger", async () => {
+test("a broken log is reported on the pages, by the API and by the logger", async () => {
   const { harness, page, untilVerified, files } = await openBrowser();
   tamper(files.log, 7);
   expect((await post(harness.app, "/api/audit/verify", {}, { token: TOKEN })).status).toBe(202);
@@ -79,7 +80,7 @@ test("a log that is broken is not hidden: where and why is said on the pages, by
   expect(harness.logged.join("\n")).toContain("announced: the log is broken: the chain is broken at position 7");
 });
 
-test("a log without what its checkpoint knew is broken too, and no head of it is signed", async () => {
+test("a log shorter than its checkpoint is reported as broken, and no head is signed", async () => {
   const { harness, headers, untilVerified, files } = await openBrowser();
   const key = loadSigningKey(files.signingKey);
   const known = {
@@ -88,7 +89,7 @@ test("a log without what its checkpoint knew is broken too, and no head of it is
     hash: "0".repeat(64),
     time: "2026-01-01T00:00:00Z",
   };
-  await writeCheckpointFile(files.checkpoint, signCheckpoint(known, key));
+  writeFileSync(files.checkpoint, signCheckpoint(known, key));
   expect(await problemIn(await ask(harness.app, "/api/audit/head", { headers }))).toBe("503 log-contradicted");
   await post(harness.app, "/api/audit/verify", {}, { token: TOKEN });
   const fault =
@@ -96,7 +97,7 @@ test("a log without what its checkpoint knew is broken too, and no head of it is
   expect(await untilVerified()).toMatchObject({ last: { checked: 300, result: "broken", fault } });
 });
 
-test("a browser that signed in verifies by a form, and downloads a head that an auditor can check", async () => {
+test("a signed-in browser verifies by a form, and downloads valid heads and proofs", async () => {
   const { harness, headers, page, untilVerified, files } = await openBrowser();
   const form_token = /name="form_token" value="([^"]+)"/.exec(await page("/activity"))?.[1] ?? "";
   const body = new URLSearchParams({ form_token, back: "/activity" }).toString();

@@ -1,14 +1,15 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
 import { lanesOf, type ChannelName, type Lane } from "../../../events/channel.ts";
-import { laneOf, requestsDispatch } from "../../../events/dispatches.ts";
+import { laneOf, requestsDispatch } from "../../../events/dispatch-rules.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
 
 /**
- * Checks a channel after everything is settled. `ghosts` counts appends that took effect but were reported as failed.
+ * Checks a channel after a history, when everything is settled. `ghosts` counts appends that took effect but were
+ * reported as failed.
  */
 export function auditLog(
   log: readonly Recorded[],
@@ -37,7 +38,9 @@ export function auditLog(
   auditAttempts(outcomes, keysByPosition(log));
 }
 
-/** The events of types that the webhook was subscribed to at the time. */
+/**
+ * Returns the events that the webhook had to carry: those of types that it was subscribed to when they were recorded.
+ */
 function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   let types: readonly string[] = [];
   return log.filter(({ type, data }) => {
@@ -46,7 +49,7 @@ function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   });
 }
 
-/** Checks that in each stream the end of an event precedes all outcomes of later ones. */
+/** Checks that in each stream the dispatch of an event ended before any outcome of a later event. */
 export function auditOrder(log: readonly Recorded[], channel: ChannelName): void {
   const outcomes = outcomesOf(log, channel).filter(({ data }) => data.lane === "events");
   for (const ofStream of Map.groupBy(outcomes, ({ data }) => log[data.source - 1]?.stream).values()) {
@@ -55,7 +58,9 @@ export function auditOrder(log: readonly Recorded[], channel: ChannelName): void
   }
 }
 
-/** No event was sent before the earlier ones of its stream ended, nor after its own end. */
+/**
+ * Checks that no event was sent to the webhook before the earlier ones of its stream had ended, nor after its own end.
+ */
 export function auditRequests(
   log: readonly Recorded[],
   { requests, ended }: Pick<OrderWatch, "requests" | "ended">,
@@ -72,7 +77,10 @@ export function auditRequests(
   }
 }
 
-/** Each dispatch requested below `low_watermark` had ended by then, or had failed with a time for its next attempt. */
+/**
+ * Checks that each dispatch requested below an outcome's `low_watermark` had ended by then, or had failed with a time
+ * for its next attempt.
+ */
 function auditAccounts(outcomes: readonly OutcomeOfOne[], requesting: readonly number[], lane: Lane): void {
   const known = new Set<number>();
   let at = 0;
@@ -86,7 +94,7 @@ function auditAccounts(outcomes: readonly OutcomeOfOne[], requesting: readonly n
   }
 }
 
-/** Attempts of each dispatch are numbered consecutively, even across restarts. */
+/** Checks that the attempts of each dispatch are numbered consecutively, even across restarts. */
 function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<number, string>): void {
   const last = new Map<number, number>();
   for (const { type, data } of outcomes) {
@@ -99,7 +107,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
   }
 }
 
-/** Checks that each outcome in the log agrees with the channel's network. */
+/** Checks that each outcome in the log agrees with what the channel's simulated network received. */
 export function auditTruth(
   log: readonly Recorded[],
   channel: ChannelName,

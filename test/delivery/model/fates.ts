@@ -1,22 +1,22 @@
 import type { DispatchResult } from "../../../src/networks/network.ts";
 
-/** The network's treatment of one click or text, and its answer. */
+/** Simulated network's treatment of one click or text, and its answer. */
 export interface Fate {
   readonly arrives: boolean;
   readonly result: DispatchResult;
-  /** Time until the answer, in ms. */
+  /** Time until the network's answer, in ms. */
   readonly takesMs: number;
-  /** The client throws because of a defect of ours. */
+  /** True if the network's client throws because of a defect of ours. */
   readonly throws?: true;
 }
 
-/** The kind of a network. */
+/** Properties of a simulated network. */
 export interface Kind {
-  /** For how long it recognises a repeat by its id; undefined if never. */
+  /** Time for which the network recognises a repeat by its id; undefined if it never does. */
   readonly recognisesMs: number | undefined;
-  /** Maximum number of clicks in one request; undefined if it accepts no batches. */
+  /** Maximum number of clicks in one request to the network; undefined if it accepts no batches. */
   readonly batch: number | undefined;
-  /** For a webhook: each event waits for the earlier ones. */
+  /** True for a webhook to which each event is sent only after the earlier ones of its stream. */
   readonly isInOrder?: boolean;
 }
 
@@ -31,7 +31,10 @@ const failed = (status: number, retryAfterMs?: number): DispatchResult => {
   return { outcome: "retryable", detail: "not now", status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 };
 
-/** Draws a fate. `known`: the network would recognise a repeat of this request. */
+/**
+ * Draws the fate of a request at a simulated network. `known` is true if the network would recognise a repeat of the
+ * request.
+ */
 export function drawFate(random: () => number, known: boolean): Fate {
   const takesMs = random() < 0.3 ? Math.floor(random() * 5_000) : 0;
   const silent = (arrives: boolean): Fate => ({ arrives, result: known ? SILENT : IN_DOUBT, takesMs: 5_000 });

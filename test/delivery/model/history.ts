@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import { deliveries, findChannel, pendingOf } from "../../../projections/deliveries.ts";
@@ -21,12 +21,15 @@ import { createWatch, isFinal, keysByPosition, type Watch } from "./watch.ts";
 export interface Lived {
   readonly requests: number;
   readonly kills: number;
-  /** Number of times that lanes were refilled while the disk was full and a network's answer was unrecorded. */
+  /**
+   * Number of times that the dispatcher refilled its lanes from the log while the disk was full and a network's answer
+   * was unrecorded.
+   */
   readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** A channel of a history with its network and the watch that checks its requests. */
+/** Channel of a random history, with its simulated network and the watch that checks its requests. */
 interface Line {
   readonly name: ChannelName;
   readonly kind: Kind;
@@ -34,7 +37,10 @@ interface Line {
   readonly watch: Watch;
 }
 
-/** Plays a history, lets everything end, and compares the log with the networks' records. */
+/**
+ * Plays a random history of the service, lets everything end, and compares the log with what the simulated networks
+ * received.
+ */
 export async function live({ seed, kinds, digestAfterMs, faults, steps }: History): Promise<Lived> {
   const file = newLogFile();
   const time = fakeTime();
@@ -182,7 +188,9 @@ export function clickOf(short_code: string, names: readonly ChannelName[]): NewE
   return { type: "LinkClicked", data: { ...link, channels } };
 }
 
-/** A text that is sent directly: to chat, or every other time to messaging if it is configured. */
+/**
+ * Creates the request for a text that is sent directly: to chat, or every other time to messaging if it is configured.
+ */
 export function textOf(text: string, channels: readonly ChannelName[]): NewEvent {
   if (channels.includes("messaging") && Number(text.slice(1)) % 2 === 1) {
     return { type: "MessageRequested", data: { text } };
@@ -191,7 +199,8 @@ export function textOf(text: string, channels: readonly ChannelName[]): NewEvent
 }
 
 /**
- * Creates an event after which the lanes are refilled. A rebuilt state equals the live one, because that is correct.
+ * Creates an event after which the dispatcher refills its lanes from the log. A rebuilt state equals the live one,
+ * because that is correct.
  */
 async function reopeningOf(
   { eventLog, projector }: DeliveryHarness,
@@ -210,7 +219,7 @@ export async function logOf({ eventLog }: DeliveryHarness): Promise<readonly Rec
   return (await Array.fromAsync(eventLog.store.read())) as Recorded[];
 }
 
-/** An operator retries the newest dead letter. */
+/** Retries the newest dead letter, as an operator does. */
 async function retryOne(house: DeliveryHarness, lines: readonly Line[]): Promise<void> {
   const letter = (await listLetters(house.eventLog.store, house.projector)).at(-1);
   if (letter === undefined) return;
@@ -228,7 +237,10 @@ export async function resumeAll(house: DeliveryHarness, names: readonly ChannelN
   }
 }
 
-/** Longer than any wait for networks that work again, even after the clock was set back. */
+/**
+ * Hours within which everything settles: longer than any wait for networks that work again, even after the clock was
+ * set back.
+ */
 const HOURS_MAX = 60;
 
 /** Lets time pass hour by hour until nothing is pending. */

@@ -5,30 +5,39 @@ import type { FakeTime } from "../../harness/memory/fake-time.ts";
 import { keyOf } from "./watch.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 
-/** One run of the service. After a kill nothing that it does reaches the network or the log. */
+/**
+ * One run of the service, from its start to its stop or kill. After a kill nothing that it does reaches the network or
+ * the log.
+ */
 export interface Life {
   killed: boolean;
-  /** Channels for which the log refused an append; such a run may end with unrecorded outcomes even without a kill. */
+  /**
+   * Channels for which the log refused an append of this run. Such a run may end with unrecorded outcomes even without
+   * a kill.
+   */
   readonly refused: Set<ChannelName>;
-  /** True while it stops: it waits for its requests, so they are answered at once. */
+  /** True while the service stops. It waits for its requests, so the simulated network answers them at once. */
   ending: boolean;
-  /** Resolves once the log at the start was read; requests wait for that. Undefined afterwards. */
+  /** Resolves once the service has read the log at its start; requests wait for that. Undefined afterwards. */
   beginning: Promise<void> | undefined;
 }
 
-/** A request as seen by the network. */
+/** Request as the simulated network sees it. */
 export interface Request {
   readonly life: Life;
   readonly mode: "click" | "digest" | "batch" | "text";
-  /** The result for each of its keys. The service learns it at `answeredAt`, in ms since the epoch. */
+  /**
+   * Results of the clicks or texts in the request, by their keys. The service learns them at `answeredAt`, in ms since
+   * the epoch.
+   */
   readonly results: ReadonlyMap<string, DispatchResult>;
   answeredAt?: number;
 }
 
-/** A network that outlives the service and knows what really arrived. */
+/** Simulated network that outlives the service and knows what really arrived. */
 export interface Network {
   channel(life: Life, credential: string): Channel;
-  /** Number of times that each key arrived. */
+  /** Number of times that each click or text arrived, by its key. */
   readonly taken: ReadonlyMap<string, number>;
   readonly inFlightMax: number;
   /** Answers all pending requests at once. */
@@ -37,10 +46,13 @@ export interface Network {
   heal(): void;
 }
 
-/** The network recognises an id for longer than the service assumes. */
+/** Time for which the simulated network recognises an id longer than the service assumes. */
 const KNOWN_BEYOND_MS = 20 * 60_000;
 
-/** Each click has a unique link and each text unique words, so a digest reveals its clicks. */
+/**
+ * Returns the keys of a dispatch's clicks or texts. Each click has a unique link and each text unique words, so a
+ * digest reveals its clicks.
+ */
 function keysOf(dispatch: Dispatch): readonly string[] {
   if (dispatch.kind === "click") return [dispatch.shortCode];
   if (dispatch.kind === "digest") return dispatch.links.map(({ shortCode }) => shortCode);
@@ -49,7 +61,10 @@ function keysOf(dispatch: Dispatch): readonly string[] {
   return dispatch.kind === "notification" ? [dispatch.message] : [dispatch.id];
 }
 
-/** Kinds that wait while the channel is suspended; all others count as texts. */
+/**
+ * Kinds of dispatches that wait while the channel is suspended, with the mode of their requests. All other kinds count
+ * as texts.
+ */
 const MODES: Partial<Record<Dispatch["kind"], Request["mode"]>> = { click: "click", event: "click", digest: "digest" };
 
 export function createNetwork(
@@ -138,7 +153,7 @@ export function createNetwork(
       ...(recognisesMs === undefined ? {} : { recognisesMs }),
       ...(batch === undefined
         ? {}
-        : { batch: { max: batch, send: (clicks) => begun(life, () => sendBatch(life, clicks)) } }),
+        : { batch: { max: batch, send: (clicks) => begun(life, () => sendBatch(life, clicks as readonly Click[])) } }),
       send: (dispatch) => begun(life, () => send(life, dispatch)),
       check: () => Promise.resolve({ ok: true, detail: "" }),
     }),

@@ -8,19 +8,22 @@ export type Step =
   | { readonly do: "pass" | "leap"; readonly ms: number }
   | { readonly do: "kill" | "stop"; readonly otherCredential: boolean }
   | { readonly do: "resume" | "retry" }
-  /** Subscribes the webhook to these types. */
+  /** Step of a history that subscribes the webhook to these types. */
   | { readonly do: "subscribe"; readonly types: readonly EventType[] }
-  /** Fills the disk, so that outcomes cannot be recorded, or frees it. */
+  /** Step of a history that fills the disk, so that outcomes cannot be recorded, or frees it. */
   | { readonly do: "fill" | "free" }
-  /** An event after which the lanes are refilled. */
+  /** Step of a history that appends an event after which the dispatcher refills its lanes. */
   | { readonly do: "reopen"; readonly by: "PersonForgotten" | "PersonalDataExpired" | "ProjectionRebuilt" };
 
 export interface History {
   readonly seed: number;
-  /** The configured channels. Each click goes to all that accept clicks. */
+  /**
+   * Configured channels of the history, with the properties of their networks. Each click goes to all that accept
+   * clicks.
+   */
   readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
-  /** Percentage of appends of outcomes that the log refuses, or accepts while it reports a failure. */
+  /** Percentage of appends of outcomes that the log refuses, or that it accepts while it reports a failure. */
   readonly faults: number;
   readonly steps: readonly Step[];
 }
@@ -28,7 +31,7 @@ export interface History {
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-/** Sets of types; the webhook starts with the first. */
+/** Sets of event types that the webhook may subscribe to; it starts with the first. */
 export const SUBSCRIPTIONS: readonly [readonly EventType[], ...(readonly EventType[])[]] = [
   ["LinkClicked", "NotificationRequested", "MessageRequested"],
   ["LinkClicked"],
@@ -66,16 +69,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** In this order: Slack and Telegram; LINE, which does not recognise clicks repeated in a digest; Meta. */
+/**
+ * Simulated networks, in this order, like Slack and Telegram; like LINE, which does not recognise clicks repeated in a
+ * digest; like Meta.
+ */
 const DOUBLING: Kind = { recognisesMs: undefined, batch: undefined };
 const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
 const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
 
-/** A receiver of the webhook. */
+/**
+ * Simulated receivers of a webhook: one that gets events in any order, and one that gets those of a stream in order.
+ */
 const RECEIVING: Kind = { recognisesMs: Infinity, batch: undefined };
 const IN_ORDER: Kind = { ...RECEIVING, isInOrder: true };
 
-/** One or several channels. A chat may be of any kind, so that direct sends meet each kind. */
+/** fast-check generator of one or several channels. A chat may be of any kind, so that direct sends meet each kind. */
 const kinds: fc.Arbitrary<History["kinds"]> = fc
   .record({
     chat: fc.constantFrom(DOUBLING, DOUBLING, KNOWING, BATCHING),

@@ -5,42 +5,44 @@ import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts"
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import type { Request } from "./network.ts";
 
-/** Checks each request to one channel when it is made: the answers so far and the record must allow it. */
+/** Checks each request to one channel when it is made: the network's answers so far and the log must permit it. */
 export interface Watch {
   request(request: Request, now: number, seen: { readonly position: number; readonly isSuspended: boolean }): void;
-  /** A run of the service begins with this log. */
+  /** Notes that a run of the service begins with this log. */
   begin(log: readonly Recorded[]): void;
-  /** A dead letter is retried, so its key may be sent again. */
+  /** Notes that a dead letter is retried, so its click or text may be sent again. */
   reowed(key: string): void;
-  /** Key -> number of requests that may lack a trace in the log because of a kill or a refused append. */
+  /** Number of requests for each key that may lack a trace in the log, because of a kill or a refused append. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
 }
 
-/** Orders all requests to one channel and all ends in the log by one counter, across instances. */
+/** Numbers all requests to one channel and all ends in the log by one counter, across instances. */
 export interface OrderWatch {
-  /** Notes an end as soon as it is in the log, before the instance learns of it. */
+  /** Wraps an event log so that an end is noted as soon as it is in the log, before the instance learns of it. */
   readonly wrap: (eventLog: EventLog) => EventLog;
   request(dispatch: Dispatch): void;
   readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
-  /** Position of the event -> count at its end. */
+  /** Number that the counter gave to the end of an event's dispatch, by the event's position. */
   readonly ended: ReadonlyMap<number, number>;
 }
 
 interface Made {
   readonly request: Request;
-  /** The end of the log when the request was made. */
+  /** Position of the end of the log when the request was made. */
   readonly position: number;
 }
 
-/** The key by which each receiver recognises an event. */
+/** Returns the key by which a simulated receiver recognises an event: its short code, message or text. */
 export function keyOf({ type, data }: Recorded): string | undefined {
   if (type === "LinkClicked") return data.short_code;
   if (type === "NotificationRequested") return data.message;
   return type === "MessageRequested" ? data.text : undefined;
 }
 
-/** Position of the event that requested a dispatch -> its key. Outcomes name only positions. */
+/**
+ * Maps the position of each event that requested a dispatch to the event's key, because outcomes name only positions.
+ */
 export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, string> {
   const keys = new Map<number, string>();
   for (const event of log) {
@@ -51,7 +53,7 @@ export function keysByPosition(log: readonly Recorded[]): ReadonlyMap<number, st
   return keys;
 }
 
-/** The outcomes of single dispatches, in the order of the log. */
+/** Returns the outcomes of a channel's dispatches one by one, in the order of the log. */
 export function outcomesOf(log: readonly Recorded[], channel: ChannelName): readonly OutcomeOfOne[] {
   return outcomesIn(log).filter(({ data }) => data.channel === channel);
 }

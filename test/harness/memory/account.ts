@@ -1,23 +1,23 @@
 import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oauth.ts";
-import { createTokens, type Tokens, type TokensDeps } from "../../../src/account/tokens.ts";
+import { createTokens, type Tokens, type TokensContext } from "../../../src/account/tokens.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { openVault, type Vault } from "../../../src/vault/vault.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { METADATA, openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
+import { METADATA, openMemoryLog, type MemoryLog, toStateContext } from "./log.ts";
 
 export const START = Date.parse("2026-03-01T08:00:00Z");
 export const LIFETIME_MS = 7_200_000;
 export const USER = { id: "1", username: "we", name: "We" };
 
-/** The network's side of OAuth: a refresh token works once, as with X. */
+/** Simulated OAuth server of the network: a refresh token works once, as with X. */
 export interface SimulatedOAuth extends OAuth {
-  /** Refresh tokens received, in order. */
+  /** Refresh tokens that the simulated server received, in order. */
   readonly refreshed: string[];
   readonly revoked: string[];
-  /** Faults of the next calls, in order. */
+  /** Faults that the next calls of the simulated server get, in order. */
   readonly faults: OAuthError[];
   grant(): TokenPair;
-  /** True for the access token that the network accepts. */
+  /** True for the access token that the simulated server accepts. */
   accepts(token: string): boolean;
 }
 
@@ -63,12 +63,12 @@ function createSimulatedOAuth(clock: () => number): SimulatedOAuth {
   };
 }
 
-/** One process that shares log and vault with others. */
+/** Simulated process of the service, which shares log and vault with others. */
 export interface AccountProcess {
   readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  /** Stops its timers: it hangs where it waits for one, and renews no lease. */
+  /** Stops the timers of this process: it hangs where it waits for one, and renews no lease. */
   freeze(): void;
   thaw(): void;
 }
@@ -76,17 +76,17 @@ export interface AccountProcess {
 export interface AccountHarness extends MemoryLog {
   readonly oauth: SimulatedOAuth;
   now: number;
-  /** Announcements to the operator by occasion; each is made once. */
+  /** Announcements to the operator, by the occasion on which each is made once. */
   readonly announced: Map<string, string>;
-  start(replaced?: Partial<TokensDeps>): Promise<AccountProcess>;
-  /** Links {@link USER} with a pair of tokens that expires in `lifeMs`. */
+  start(replaced?: Partial<TokensContext>): Promise<AccountProcess>;
+  /** Links the account {@link USER} with a pair of tokens that expires in `lifeMs`. */
   link(process: AccountProcess, lifeMs?: number): Promise<void>;
   types(): Promise<string[]>;
 }
 
 const POLL_MS_MAX = 1_000;
 
-/** Lets all work continue that waits for no clock. */
+/** Waits one turn of the event loop, in which all work continues that waits for no clock. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -107,26 +107,24 @@ export async function openAccount(): Promise<AccountHarness> {
       const timers = { areFrozen: false };
       const projector = log.use(await startProjector(store));
       const vault = log.use(await openVault(sqliteSecrets(folder.file("vault")), new Uint8Array(32)));
-      const tokens = createTokens({
-        vault,
-        oauth,
-        eventLog,
-        projector,
-        clock,
-        wallClock: clock,
-        async sleep(ms, signal) {
-          // A poller asks again in the next turn of the event loop; longer waits need the test's clock.
-          const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
-          do await nextTurn();
-          while ((timers.areFrozen || world.now < until) && !signal.aborted);
+      const context = toStateContext(
+        { eventLog, projector },
+        {
+          clock,
+          wallClock: clock,
+          async sleep(ms, signal) {
+            // A poller asks again in the next turn of the event loop; longer waits need the test's clock.
+            const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
+            do await nextTurn();
+            while ((timers.areFrozen || world.now < until) && !signal.aborted);
+          },
+          holder: `process-${processes}`,
+          announce: async (text, key) => {
+            world.announced.set(key, text);
+          },
         },
-        holder: `process-${processes}`,
-        logger: SILENT,
-        announce: async (text, key) => {
-          world.announced.set(key, text);
-        },
-        ...replaced,
-      });
+      );
+      const tokens = createTokens({ ...context, vault, oauth, ...replaced });
       return {
         tokens,
         projector,

@@ -1,49 +1,36 @@
 import { createHash } from "node:crypto";
-import { tmpdir } from "node:os";
 import { expect } from "bun:test";
 import type { EventStore } from "eventstore-lite";
 import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
-import { listChannels } from "../../../projections/deliveries.ts";
 import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/settlement.ts";
-import { loadConfig } from "../../../src/config/config.ts";
-import type { AccountParts, AppDeps } from "../../../src/http/deps.ts";
-import { createConsole } from "../../../src/console/console.ts";
+import type { HttpContext } from "../../../src/http/context.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
-import { createClientAddress } from "../../../src/http/access/client-address.ts";
-import { createNotices } from "../../../src/http/server/form-routes.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
 import { createRateLimit } from "../../../src/http/access/rate-limit.ts";
-import { createEventIntake } from "../../../src/http/server/event-intake.ts";
-import { createSessions } from "../../../src/http/access/session.ts";
-import { createVisits } from "../../../src/http/access/last-visit.ts";
-import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
-import { sleep } from "../../../src/platform/clock.ts";
-import { checkpointFiles, type CheckpointStore } from "../../../src/log/checkpoint.ts";
-import { createEventLog, STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
-import { logFiles } from "../../../src/log/log-files.ts";
+import { createEventLog, STREAMS, type NewEvent, type StateContext } from "../../../src/log/event-log.ts";
 import type { Instance } from "../../../src/log/instance-heartbeats.ts";
-import { listHolders } from "../../../src/log/lease.ts";
-import { signHeadNow, proveEvent } from "../../../src/log/signed-heads.ts";
 import { createMetrics } from "../../../src/metrics/metrics.ts";
-import { createVisitorSketch } from "../../../src/privacy/visitor-sketch.ts";
-import { createLogVerifier } from "../../../src/log/verifier.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import type { Runner, Triggered, TriggerRequest } from "../../../src/outreach/start-run.ts";
-import { createPastStates, type PastStates } from "../../../src/projector/past-states.ts";
-import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
-import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
-import { createEraseHandler } from "../../../src/privacy/retention.ts";
-import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
+import type { PastStates } from "../../../src/projector/past-states.ts";
+import { createSuppressionHashes } from "../../../src/privacy/suppression-hashes.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
-import { withSource } from "../../../src/config/tokens.ts";
-import { consoleSettings } from "../../../src/service/shown-configuration.ts";
-import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import { openEncryptedMemoryLog, randomId, type LogEngine, type MemoryLog } from "./log.ts";
+import type { Projector } from "../../../src/projector/projector.ts";
+import { logOn, randomId, type LogEngine, type MemoryLog } from "./log.ts";
+import { temporaryFolder, type TemporaryFolder } from "../temporary.ts";
+import { newDatabase } from "eventstore-lite/testing";
+import { loadConfig, type Config } from "../../../src/config/config.ts";
+import type { LogConfig } from "../../../src/config/database.ts";
+import { secret } from "../../../src/platform/secret.ts";
+import type { Logger } from "../../../src/platform/logger.ts";
+import { openReachlog } from "../../../src/service/open-reachlog.ts";
+import { createHttpContext } from "../../../src/service/http-context.ts";
+import type { Account } from "../../../src/account/link.ts";
 
 export const TOKEN = "token-of-the-tests";
 export const MASTER_KEY = new Uint8Array(32).fill(3);
@@ -53,19 +40,19 @@ const DAY_END = Date.parse("2026-03-02T00:00:00.000Z");
 export interface AppHarness extends MemoryLog {
   readonly app: App;
   readonly projector: Projector;
-  readonly deps: AppDeps;
+  readonly deps: HttpContext;
   now: number;
-  /** Messages sent today. */
+  /** Number of messages sent today, as the test sets it. */
   used: number;
-  /** Outcome of pending dispatches; undefined if they do not end in time. */
+  /** Outcome of pending dispatches, as the test sets it; undefined if they do not end in time. */
   settlement: Settlement | undefined;
-  /** The result of a trigger. */
+  /** Result of starting a run, as the test sets it. */
   triggered: Triggered;
   readonly triggers: TriggerRequest[];
-  /** Lines written by the logger. */
+  /** Lines that the app has written by its logger. */
   readonly logged: string[];
-  /** Restarts the service: a new app on the same log, with other parts. */
-  restart(parts?: Partial<AppDeps>): App;
+  /** Restarts the service under test: a new app on the same log, with other parts. */
+  restart(parts?: Partial<HttpContext>): App;
   append(stream: string, ...newEvents: NewEvent[]): Promise<void>;
   authorize(): Promise<void>;
 }
@@ -75,15 +62,17 @@ export interface Given {
   readonly authPolicy?: "spec" | "strict";
   readonly openRoutes?: readonly string[];
   readonly channels?: readonly ChannelName[];
-  /** States of the channels whose circuit is not closed. */
+  /** States of the circuit breakers that are not closed, by channel. */
   readonly circuits?: Partial<Readonly<Record<ChannelName, Circuit>>>;
   readonly hosts?: readonly string[];
   readonly rateLimitPerMinute?: number;
   readonly trustedProxies?: readonly string[];
   readonly hasTemplate?: boolean;
+  /** Text of the message template. Default: two variants without fields. */
+  readonly template?: string;
   readonly hasX?: boolean;
   readonly isWritable?: boolean;
-  /** Time since which the log is unreachable, in ms since 1970. */
+  /** Time since which the log counts as unreachable, in ms since 1970. */
   readonly awaySince?: number;
   /** How far this machine's clock is ahead of the log's, in ms. */
   readonly skewMs?: number;
@@ -91,42 +80,42 @@ export interface Given {
   readonly instances?: readonly Instance[];
   /** Aborts when the service begins to stop. */
   readonly stopping?: AbortSignal;
-  /** Default: http://localhost. */
+  /** Public address of the service; default: http://localhost. */
   readonly publicUrl?: string;
-  /** Claims shared by instances; default: used by this one alone. */
+  /** Store of claims that several instances share; default: one that this app alone uses. */
   readonly claims?: Claims;
-  /** Default: off. */
+  /** Redirect of short links before or after their click is stored; default: off. */
   readonly redirects?: "before" | "after";
   readonly env?: Readonly<Record<string, string>>;
-  /** Default: reads of personal data are not recorded. */
+  /** True to record reads of personal data; default: not recorded. */
   readonly auditReads?: true;
-  /** Past states for the pages about earlier moments. */
+  /** Past states, for pages about earlier moments. */
   readonly past?: PastStates;
-  /** Default: the machine's. */
+  /** Clock of the log; default: the machine's. */
   readonly logClock?: () => number;
-  /** Default: a log in a file. */
+  /** Makes the ids of events; default: random ones, which say nothing of the time. */
+  readonly makeId?: () => string;
+  /** Place of the log, in a file or on a server; default: in a file. */
   readonly engine?: LogEngine;
-  /** A projection further behind than this many events is folded in the background; default: none. */
+  /**
+   * Number of events by which a projection may be behind before it is folded in the background; default: all are folded
+   * at once.
+   */
   readonly lateAfter?: number;
-  /** Wraps the log for the projector. */
+  /** Makes the account that the service acts for; default: X is not configured. */
+  readonly account?: (context: StateContext) => Account;
+  /** Wraps the log that the projector follows. */
   readonly followed?: (store: EventStore<Event>) => EventStore<Event>;
-  /** Events in the log before the projector starts. */
+  /** Events that are in the log before the projector starts. */
   readonly before?: readonly NewEvent[];
-  /** Wraps the log for the app. */
+  /** Wraps the log that the app uses. */
   readonly store?: (store: EventStore<Event>) => EventStore<Event>;
-  readonly account?: (parts: { eventLog: EventLog; projector: Projector; clock: () => number }) => AccountParts;
 }
 
 export async function openApp(given: Given = {}): Promise<AppHarness> {
   const clock = (): number => world.now;
-  const log = await openEncryptedMemoryLog(MASTER_KEY, given.logClock, given.engine);
-  const store = { ...log.store, ...given.store?.(log.store) };
-  const eventLog = createEventLog(store, randomId);
-  const { followed = (one) => one, before = [], lateAfter } = given;
-  if (before.length > 0) await eventLog.append(STREAMS.outreach, before, {});
-  const erase = createEraseHandler(log.store.keyring);
-  const projector = log.use(await startProjector(followed(log.store), { erase, lateAfter }));
-  const logged: string[] = [];
+  const opening = new AsyncDisposableStack();
+  const folder = opening.use(temporaryFolder());
   const triggers: TriggerRequest[] = [];
   const runner: Runner = {
     async trigger(request) {
@@ -135,22 +124,23 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     },
     recover: async () => {},
     reconcile: async () => ({ kind: "settled" }),
+    lookUp: async () => ({ in_doubt: 1 }),
+    lookup: () => undefined,
     async [Symbol.asyncDispose]() {},
   };
-  const deps = wire({
-    given,
-    eventLog,
-    encryptedLog: store,
-    checkpoints: checkpointFiles(logFiles(log.folder.file("log.sqlite"))),
-    projector,
-    clock,
-    runner,
-    logged,
+  const log = await placeLog(folder, given.engine);
+  const logged: string[] = [];
+  const opened = opening.use(await openServed(toConfig(given, log), given, createLines(logged)));
+  const { projector } = opened;
+  const encryptedLog = { ...opened.encryptedLog, ...given.store?.(opened.encryptedLog) };
+  const eventLog = createEventLog(encryptedLog, given.makeId ?? randomId);
+  const deps = createDeps(given, { ...opened, clock, encryptedLog, eventLog }, runner, {
     used: () => world.used,
     settlement: () => world.settlement,
   });
+  const unwrapped = logOn(opened.encryptedLog, folder, opening);
   const world: AppHarness = {
-    ...log,
+    ...unwrapped,
     app: createApp(deps),
     eventLog,
     projector,
@@ -161,10 +151,9 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
     triggered: { kind: "started", run_id: "run-1", done: Promise.resolve(REPORT) },
     triggers,
     logged,
-    restart: (parts) =>
-      createApp({ ...deps, idempotency: createIdempotency({ ...deps, sleep, makeId: randomId }), ...parts }),
+    restart: (parts) => createApp({ ...deps, idempotency: createIdempotency(deps, deps.stopping), ...parts }),
     async append(stream, ...newEvents) {
-      const { last } = await log.eventLog.append(stream, newEvents, {});
+      const { last } = await unwrapped.eventLog.append(stream, newEvents, {});
       await projector.until(last);
     },
     async authorize() {
@@ -176,14 +165,66 @@ export async function openApp(given: Given = {}): Promise<AppHarness> {
   return world;
 }
 
-/** The vault's claims, in memory. */
+async function placeLog(folder: TemporaryFolder, engine: LogEngine = "in a file"): Promise<LogConfig> {
+  if (engine === "in a file") return { kind: "sqlite", file: folder.file("log.sqlite") };
+  const database = { url: secret(await newDatabase()), shown: "the test's server" };
+  return { kind: "postgres", ...database, keys: database };
+}
+
+function toConfig(given: Given, log: LogConfig): Config {
+  const { publicUrl = "http://localhost", trustedProxies = [] } = given;
+  const config = loadConfig(given.env ?? {}, () => "");
+  const template =
+    given.hasTemplate === false ? undefined : (config.outreach.template ?? parseTemplate(given.template ?? TEMPLATE));
+  return {
+    ...config,
+    log,
+    key: secret(MASTER_KEY.toBase64()),
+    http: { ...config.http, publicUrl, trustedProxies },
+    auditReads: given.auditReads === true,
+    links: { ...config.links, redirects: given.redirects },
+    outreach: { ...config.outreach, template },
+  };
+}
+
+/** Returns a logger that collects its lines for a test. */
+function createLines(logged: string[]): Logger {
+  const at =
+    (level: string) =>
+    (...line: unknown[]): void =>
+      void logged.push(JSON.stringify([level, ...line]));
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+/** Opens the log as a service does that is one of the given instances. */
+function openServed(config: Config, given: Given, logger: Logger) {
+  const { logClock: clock, lateAfter, followed: follow, before = [], instances: live = [INSTANCE] } = given;
+  const overrides = { logger, makeId: given.makeId ?? randomId, clock, lateAfter, ...(follow && { follow }) };
+  const member = { saves: () => true, async [Symbol.asyncDispose]() {} };
+  return openReachlog(config, overrides, {
+    owner: undefined,
+    onCommit: () => {},
+    observe: (eventLog) => eventLog,
+    async join({ eventLog }) {
+      if (before.length > 0) await eventLog.append(STREAMS.outreach, before, {});
+      return {
+        ...member,
+        instances: { live, isOldest: member.saves, ...member },
+        metrics: createMetrics(),
+        tracing: undefined,
+      };
+    },
+  });
+}
+
+/** Claims in memory, in place of the vault's. */
 export function createClaims() {
   const claimed = new Map<string, number>();
   const isClaimed = async (name: string, now: number): Promise<boolean> => (claimed.get(name) ?? 0) > now;
   return {
     isClaimed,
     async claim(name: string, until: number, now: number): Promise<boolean> {
-      if (await isClaimed(name, now)) return false;
+      if ((claimed.get(name) ?? 0) > now) return false;
       claimed.set(name, until);
       return true;
     },
@@ -192,8 +233,8 @@ export function createClaims() {
 
 type Claims = ReturnType<typeof createClaims>;
 
-/** A template with two variants. */
-const TEMPLATE = parseTemplate("Hi\n---\nHello");
+/** Message template with two variants, for tests. */
+const TEMPLATE = "Hi\n---\nHello";
 
 export const INSTANCE: Instance = {
   id: "0195a0f0-0000-7000-8000-000000000001",
@@ -216,39 +257,26 @@ export const REPORT: RunReport = {
   usage: { sends: 3, users: 4, followers: 0, posts: 0, messages: 2, usd: 0.105 },
 };
 
-interface Wiring {
-  readonly given: Given;
-  readonly eventLog: EventLog;
-  readonly encryptedLog: EncryptedLog;
-  readonly checkpoints: CheckpointStore;
-  readonly projector: Projector;
-  readonly clock: () => number;
-  readonly runner: Runner;
-  readonly logged: string[];
+/** Values that a test changes while the app runs. */
+interface Moving {
   readonly used: () => number;
   readonly settlement: () => Settlement | undefined;
 }
 
-function wire({
-  given,
-  eventLog,
-  encryptedLog,
-  checkpoints,
-  projector,
-  clock,
-  runner,
-  logged,
-  used,
-  settlement,
-}: Wiring): AppDeps {
-  const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"] } = given;
+function createDeps(
+  given: Given,
+  opened: Awaited<ReturnType<typeof openServed>>,
+  runner: Runner,
+  { used, settlement }: Moving,
+): HttpContext {
+  const { clock, logger } = opened;
+  const { channels = ["ads", "chat", "messaging"], hosts = ["localhost"], claims = createClaims(), past } = given;
   const sha256 = createHash("sha256").update(TOKEN).digest("hex");
   const access = {
     tokens: given.tokens === false ? [] : [{ name: "tests", sha256 }],
     authPolicy: given.authPolicy ?? "spec",
     openRoutes: given.openRoutes ?? [],
   };
-  const authentication = createAuthentication(access, clock);
   const delivery: Delivery = {
     configured: channels,
     takeClicks: CLICK_CHANNELS.filter((channel) => channels.includes(channel)),
@@ -256,108 +284,43 @@ function wire({
     recognisesMs: (channel) => (channel === "ads" ? 48 * 3_600_000 : 0),
     settled: async () => settlement(),
   };
-  const at =
-    (level: string) =>
-    (...line: unknown[]): void =>
-      void logged.push(JSON.stringify([level, ...line]));
-  const log = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  const config = loadConfig(given.env ?? {}, () => "");
-  const { publicUrl = "http://localhost", claims = createClaims() } = given;
-  const site = new URL(publicUrl);
-  const quota = { limit: 100, used, resetsAt: () => DAY_END };
-  const { stopping = new AbortController().signal } = given;
-  const hashesOf = createSuppressionHashes(MASTER_KEY);
-  const account = given.account?.({ eventLog, projector, clock });
-  const metrics = createMetrics();
-  const load = createLoadShedding();
-  const shared = {
-    instances: () => given.instances ?? [INSTANCE],
-    awaySince: () => given.awaySince,
-    skewMs: () => given.skewMs ?? 0,
-    roles: async () =>
-      listHolders(eventLog, projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : []),
+  const context = {
+    ...opened,
+    vault: { ...opened.vault, ...claims },
+    logClock: { ...opened.logClock, skewMs: () => given.skewMs ?? 0 },
+    hashesOf: createSuppressionHashes(MASTER_KEY),
+    announce: async (text: string) => logger.warn(`announced: ${text}`),
   };
-  const observed = { ...shared, projector, delivery, quota, load, clock, tokens: authentication.list };
-  metrics.observe({ ...observed, store: eventLog.store, file: tmpdir() });
-  const verifier = createLogVerifier({
-    eventLog,
-    checkpoints,
-    clock,
-    logger: log,
-    announce: async (text) => void logged.push(`announced: ${text}`),
-  });
-  const past = given.past ?? createPastStates({ store: eventLog.store, projector, stopping });
-  return {
-    authentication,
-    past,
+  const parts = {
+    authentication: createAuthentication(access, clock),
     failureLimit: createFailureLimit(clock),
+    delivery,
+    account: given.account?.(context),
+    runner: given.hasX === false ? undefined : runner,
+    load: createLoadShedding(),
+    awaySince: () => given.awaySince,
+    isWritable: () => given.isWritable ?? true,
+    stopping: given.stopping ?? new AbortController().signal,
+  };
+  return createHttpContext(context, parts, {
     hosts: new Set(hosts),
-    clientAddress: createClientAddress(given.trustedProxies ?? []),
     isLocal: false,
     anonymousLimit: createRateLimit(() => given.rateLimitPerMinute ?? 600, clock),
-    load,
-    metrics,
-    tracing: undefined,
-    sessions: createSessions({ masterKey: MASTER_KEY, authentication, site, isLocal: true, claims, clock }),
-    notices: createNotices(MASTER_KEY, site, clock),
-    visits: createVisits(MASTER_KEY, site, clock),
-    placeVisitor: createVisitorSketch(encryptedLog.keyring.keys, clock),
-    verifier,
-    signHead: () => signHeadNow(eventLog.store, checkpoints, clock),
-    proveEvent: (position) => proveEvent(eventLog.store, checkpoints, clock, position),
-    console: createConsole({
-      store: eventLog.store,
-      projector,
-      past,
-      live: { ...shared, circuit: delivery.circuit, verification: () => verifier.progress },
-      settings: consoleSettings(config, delivery, {
-        hashesOf,
-        wantsToken: () => authentication.guardsConsole,
-        tokens: () => withSource(authentication.list(), config.http),
-      }),
-      clock,
-    }),
-    stopping,
-    streamPace: createStreamPace(() => 0, clock, sleep),
-    idempotency: createIdempotency({ eventLog, sleep, logger: log, makeId: randomId, stopping }),
-    sleep,
-    random: Math.random,
-    eventLog,
-    encryptedLog,
-    hashesOf,
-    findLinkKeys: createFindLinkKeys(encryptedLog.keyring),
-    eventIntake: createEventIntake(eventLog, encryptedLog.keyring.keys.revision, () => given.isWritable ?? true, log),
-    projector,
-    delivery,
-    runner: given.hasX === false ? undefined : runner,
-    config: {
-      ...config,
-      http: { ...config.http, publicUrl },
-      auditReads: given.auditReads === true,
-      links: { ...config.links, redirects: given.redirects },
-      outreach: {
-        ...config.outreach,
-        template: given.hasTemplate === false ? undefined : (config.outreach.template ?? TEMPLATE),
-      },
-    },
-    quota,
-    account,
+    quota: { limit: 100, used, resetsAt: () => DAY_END },
     version: "1.2.3",
-    ...shared,
-    clock,
-    logger: log,
-  };
+    ...(past && { past }),
+  });
 }
 
 export interface Ask {
   readonly method?: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string or bytes are sent unchanged, anything else as JSON. */
+  /** Body of the request; a string or bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown;
 }
 
-/** Sends a request to the app. Checks that each error is a problem as in RFC 9457. */
+/** Sends a test's request to the app. Checks that each error is a problem as in RFC 9457. */
 export async function ask(
   app: App,
   path: string,
@@ -392,18 +355,18 @@ async function expectProblem(response: Response): Promise<void> {
   });
 }
 
-/** The slug of a problem's type. */
+/** Returns the slug of a problem's type, such as `not-found`. */
 export async function slugOf(response: Response): Promise<string> {
   const { type } = (await response.json()) as { type: string };
   return type.replace("urn:reachlog:problem:", "");
 }
 
-/** The response's status and problem, e.g. `404 not-found`. */
+/** Returns the status and the problem of a response, such as `404 not-found`. */
 export async function problemIn(response: Response): Promise<string> {
   return `${response.status} ${await slugOf(response)}`;
 }
 
-/** A valid body for each POST. */
+/** Valid body for each POST endpoint. */
 export const GOOD = {
   "/social/run": {},
   "/api/notify": { message: "disk full", service: "web-1", level: "error" },

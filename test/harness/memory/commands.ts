@@ -8,7 +8,7 @@ import { temporaryFolder } from "../temporary.ts";
 
 const START = Date.parse("2025-11-20T10:00:00.000Z");
 
-/** Runs commands on a real log whose events are a minute apart and have the ids of `idAt`. */
+/** Test harness that runs commands on a real log whose events are a minute apart and have the ids of `idAt`. */
 export interface CommandHarness extends AsyncDisposable {
   readonly store: OpenedLog;
   readonly env: Record<string, string>;
@@ -17,11 +17,14 @@ export interface CommandHarness extends AsyncDisposable {
   /** Advances the clock by `ms`, in addition to the minute of each event. */
   later(ms: number): void;
   run(command: MakeCommand, ...args: string[]): Promise<Captured>;
-  /** Runs a command that is interrupted at its n-th check for an interrupt. */
+  /** Runs a command that is interrupted when it checks for an interrupt for the n-th time. */
   interruptedAt(n: number, command: MakeCommand, ...args: string[]): Promise<Captured>;
 }
 
-/** `startMs` is when the log begins, by default in November 2025. `more` adds settings of the log and the commands. */
+/**
+ * Opens the test harness of commands. `startMs` is when the log begins, by default in November 2025. `more` adds
+ * settings of the log and the commands.
+ */
 export async function openCommands(startMs = START, more: Record<string, string> = {}): Promise<CommandHarness> {
   const folder = temporaryFolder();
   let next = 1;
@@ -61,12 +64,12 @@ export async function openCommands(startMs = START, more: Record<string, string>
   };
 }
 
-/** Time at which the event at this position is recorded. */
+/** Returns the time at which the event at this position is recorded. */
 export function timeAt(position: number): string {
   return new Date(START + position * 60_000).toISOString();
 }
 
-/** The id of the event at this position: a UUIDv7 of that time. */
+/** Returns the id of the event at this position: a UUIDv7 of its time. */
 export function idAt(position: number): string {
   const ms = (START + position * 60_000).toString(16).padStart(12, "0");
   return `${ms.slice(0, 8)}-${ms.slice(8)}-7000-8000-${String(position).padStart(12, "0")}`;

@@ -6,53 +6,50 @@ import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
 import { connectNetworks, outbound } from "../../../src/service/networks.ts";
-import { openLog } from "../../../src/privacy/open-log.ts";
 import { openAccount, outreachContext } from "../../../src/service/outreach.ts";
-import { createFindLinkKeys } from "../../../src/recipients/record-consent.ts";
-import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
 import { createRunner } from "../../../src/outreach/start-run.ts";
-import { startProjector } from "../../../src/projector/projector.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { settingsOf } from "../../../sandbox/settings.ts";
 import type { XLimits } from "../../../sandbox/x/state.ts";
 import { createVirtualTime, type VirtualTime } from "./virtual-time.ts";
 import { authorized } from "../../sandbox/client.ts";
 import { temporaryFolder } from "../temporary.ts";
-import { METADATA, randomId, SILENT } from "./log.ts";
+import { METADATA, randomId } from "./log.ts";
 import { addedOf } from "./new-events.ts";
+import { openReachlog } from "../../../src/service/open-reachlog.ts";
 
 const START = "2026-03-02T08:00:00.000Z";
-/** More people than the daily limit. */
+/** Number of recipients on the list: more than the daily limit. */
 const PEOPLE = 105;
 export const MINUTE_MS = 60_000;
 
 /** Lifetime of X's access tokens. */
 const TOKEN_LIFE_MS = 120 * MINUTE_MS;
 
-/** A request and its answer each take this long on the way. */
+/** Simulated time that a request takes to X, and its answer on the way back. */
 export const WAY_MS = 400;
 
-/** The real outreach agent and X's sandbox over real HTTP, on one clock that jumps. */
+/** A simulated day: the real outreach agent and X's sandbox over real HTTP, on one clock that jumps. */
 export interface Day extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly time: VirtualTime;
-  /** Called before each message is sent, with the number of messages that arrived. */
+  /** Called before each message is sent, with the number of messages that have arrived; a test may replace it. */
   beforeSend: (arrived: number) => void;
   run(): ReturnType<typeof performed>;
 }
 
-/** X's sandbox, and settings of a service whose log file does not exist yet. */
+/** Place of a simulated day: X's sandbox, and settings of a service whose log file does not exist yet. */
 interface DayPlace {
   readonly sandbox: Sandbox;
   readonly env: Readonly<Record<string, string>>;
 }
 
 export interface DayOptions {
-  /** ISO 8601. */
+  /** Start of the simulated day, ISO 8601. */
   readonly start?: string;
-  /** Opens a place that outlasts the day, instead of a new one. */
+  /** Opens a place that outlasts the simulated day; default: a new one. */
   readonly open?: (clock: Clock) => Promise<DayPlace>;
-  /** Adds people to X, and returns their events for the log. */
+  /** Adds people to X's sandbox, and returns the events that put them on the list. */
   readonly people?: (sandbox: Sandbox) => NewEvent[];
 }
 
@@ -66,10 +63,11 @@ export async function openDay(
   const clock = (): number => time.now();
   const { sandbox, env } = await (open?.(clock) ?? openPlace(clock, x, opening));
   const config = loadConfig(env, () => "");
-  const store = opening.use(await openLog(config, { clock }));
-  const { vault, keyring } = store;
+  const opened = opening.use(
+    await openReachlog(config, { clock, wallClock: clock, sleep: time.sleep, makeId: randomId }),
+  );
+  const { encryptedLog: store, projector } = opened;
   const eventLog = createEventLog(busy.watched(store), randomId);
-  const projector = opening.use(await startProjector(store));
   busy.follow(() => projector.position);
   const fetching = outbound(config);
   const safeFetch: SafeFetch = (url, request) =>
@@ -85,33 +83,19 @@ export async function openDay(
   const announce = async (text: string): Promise<void> => {
     throw new Error(`no operator should be told: ${text}`);
   };
-  const hashesOf = createSuppressionHashes(await vault.stableKey("suppression"));
-  const deps = {
-    config,
-    vault,
-    hashesOf,
-    findLinkKeys: createFindLinkKeys(keyring),
-    keyring,
-    eventLog,
-    projector,
-    logger: SILENT,
-    announce,
-    logClock: store.logClock,
-    wallClock: clock,
-    sleep: time.sleep,
-  };
-  const account = opening.use(openAccount({ ...deps, social }));
+  const context = { ...opened, eventLog, announce };
+  const account = opening.use(openAccount(context, social));
   await link(sandbox, account.tokens, clock() + TOKEN_LIFE_MS);
   await eventLog.append(STREAMS.outreach, people(sandbox), METADATA);
   await projector.until((await store.head()).position);
-  const runner = opening.use(createRunner(outreachContext({ ...deps, account })));
-  const opened = opening.move();
+  const runner = opening.use(createRunner(outreachContext(context, account)));
+  const running = opening.move();
   const day: Day = {
     sandbox,
     time,
     beforeSend: () => {},
     run: () => performed(runner),
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
   return day;
 }
@@ -133,7 +117,7 @@ async function openPlace(clock: Clock, x: Partial<XLimits>, stack: AsyncDisposab
   return { sandbox, env: { ...settingsOf(sandbox), ...file } };
 }
 
-/** People who are on X and on the list. */
+/** Adds people to X's sandbox, and returns the events that put them on the list. */
 function listedPeople({ x }: Sandbox): NewEvent[] {
   return Array.from({ length: PEOPLE }, (_, number): NewEvent => {
     const person = { id: String(7_000_000_000 + number), username: `person_${number}`, name: `Person ${number}` };

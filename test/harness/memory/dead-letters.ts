@@ -4,7 +4,10 @@ import { parseDispatchFilter, type FilterTexts } from "../../../src/delivery/dea
 import { readDispatches, toDispatchJson } from "../../../src/delivery/list-dispatches.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
 
-/** The dead letters, or other dispatches that match, in the operator's form and in that of a decision. */
+/**
+ * Lists the dead letters, or other dispatches that match `texts`: each with the fields that an operator sees, and those
+ * that a decision needs.
+ */
 export async function listLetters(
   store: LogStore,
   projector: Pick<Projector, "state" | "position">,

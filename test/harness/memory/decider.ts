@@ -9,16 +9,19 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import type { OutreachState } from "../../../src/outreach/decide.ts";
 import { testLog } from "./events.ts";
 
-/** Time at which the given events were recorded. */
+/** Time at which the events of `given` were recorded. */
 const BEFORE = Date.parse("2026-03-01T07:00:00.000Z");
 
-/** A decider's result, and the checks of it. */
+/** Result of the decider under test, and checks of it. */
 export interface Decided {
-  /** Expects these events in this order, with at least these fields; without arguments, none. */
+  /**
+   * Expects that the decider returned these events in this order, with at least these fields; without arguments, no
+   * events.
+   */
   thenEvents(...expected: readonly object[]): void;
-  /** Expects a refusal and no events. */
+  /** Expects that the decider refused, and returned no events. */
   thenRefused(refusal: unknown): void;
-  /** Expects a result other than events, such as a verdict or a number. */
+  /** Expects that the decider returned something other than events, such as a verdict or a number. */
   thenAnswers(expected: unknown): void;
 }
 

@@ -1,37 +1,36 @@
 import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel.ts";
-import type { OutcomeType } from "../../../events/dispatches.ts";
+import type { OutcomeType } from "../../../events/dispatch-rules.ts";
 import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
-import type { Announce } from "../../../src/delivery/suspension.ts";
-import { createOutboxReader } from "../../../src/delivery/outbox-window.ts";
-import type { DispatchMetrics } from "../../../src/delivery/ask-network.ts";
+import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/ask-network.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/settlement.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
-import { STREAMS, type NewEvent, type EventLog } from "../../../src/log/event-log.ts";
+import { STREAMS, type NewEvent, type EventLog, type Announce, type StateContext } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/lease.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";
 import type { Logger, LogFields } from "../../../src/platform/logger.ts";
 import type { Channel } from "../../../src/networks/network.ts";
 import type { Secret } from "../../../src/platform/secret.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
-import type { Tracing } from "../../../src/tracing/tracing.ts";
 import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
-import { openMemoryLog, SILENT, type MemoryLog } from "./log.ts";
+import { openMemoryLog, SILENT, toStateContext, type MemoryLog } from "./log.ts";
 import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
 import { ALL_ROLES } from "./roles.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
-/** A real log with projections and dispatchers, on the test's clock. Disposing it is an orderly stop. */
+/** Test harness: a real log with projections and dispatchers, on the test's clock. Disposing it is an orderly stop. */
 export interface DeliveryHarness extends MemoryLog {
+  /** Context of the dispatchers, with the log before the test wraps it. */
+  readonly context: StateContext;
   readonly projector: Projector;
   readonly delivery: Delivery;
   readonly dispatchers: Dispatchers;
   readonly time: FakeTime;
   readonly announced: readonly Parameters<Announce>[];
-  /** Resolves once `count` announcements were made. Each follows the event that it concerns. */
+  /** Resolves once `count` announcements to the operator were made. Each comes after the event that it concerns. */
   untilAnnounced(count: number): Promise<void>;
   readonly faults: readonly string[];
   /** Fields of each line in `faults`. */
@@ -39,35 +38,37 @@ export interface DeliveryHarness extends MemoryLog {
   /** Appends these events in one append. Returns the position of the first. */
   append(...newEvents: NewEvent[]): Promise<number>;
   clicks(count: number, channels?: ClickChannel[]): Promise<number>;
-  /** Resolves once nothing is pending in these channels; without arguments, in all. */
+  /** Resolves once no dispatch is pending in these channels; without arguments, in any. */
   settled(...channels: ChannelName[]): Promise<void>;
-  /** Resolves once all work waits for a timer. */
+  /** Resolves once all work of the dispatchers waits for a timer. */
   calm(): Promise<void>;
-  /** Moves the clock to `at` and fires the timers due until then. Resolves once all work waits for a later timer. */
+  /**
+   * Moves the test's clock to `at` and fires the timers due until then. Resolves once all work waits for a later timer.
+   */
   until(at: number): Promise<void>;
-  /** Outcomes in events of these types, one per dispatch. */
+  /** Returns the outcomes in events of these types, one per dispatch. */
   outcomes(...types: OutcomeType[]): Promise<OutcomeOfOne[]>;
 }
 
 export interface DeliveryOptions {
-  /** Opens this log instead of a new one. */
+  /** File of an existing log to open instead of a new one. */
   readonly file?: string;
   readonly channels?: readonly Channel[];
   readonly time?: FakeTime;
-  /** The instance's clock; default: the log's. */
+  /** Clock of this instance; default: the log's. */
   readonly clock?: Clock;
-  /** In [0, 1). */
+  /** Random numbers in [0, 1) for the dispatchers; default: always 0.5. */
   readonly random?: () => number;
   readonly digestAfterMs?: number;
-  /** Number of requests so far. */
+  /** Returns the number of requests to the service so far; dispatchers give way to them. */
   readonly requests?: () => number;
   readonly metrics?: DispatchMetrics;
-  readonly tracing?: Pick<Tracing, "dispatch">;
-  /** The name of one of several instances on the log; default: a single instance. */
+  readonly tracing?: DispatchTracing;
+  /** Name of this instance if several use the log; default: a single instance. */
   readonly instance?: string;
-  /** Scales the durations of instance leases. */
+  /** Factor for the durations of instance leases. */
   readonly leaseScale?: number;
-  /** Wraps the log for the dispatchers. */
+  /** Wraps the log that the dispatchers use. */
   readonly wrap?: (eventLog: EventLog) => EventLog;
 }
 
@@ -89,7 +90,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   };
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let atLog = 0;
-  /** Also true after work that began and ended since the last check, since a fast append fits between two turns. */
+  /** True if work ran since the last check, even if it has ended: a fast append fits between two turns. */
   let wasBusy = false;
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     atLog++;
@@ -114,34 +115,18 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     wasBusy = false;
     return found;
   };
-  const wrapped = wrap(counting);
-  const common = {
-    eventLog: wrapped,
-    projector,
-    outboxReader: createOutboxReader(wrapped.store),
-    clock: given.clock ?? time.clock,
-    timer: time.timer,
-    random,
-    makeId,
-    logger,
-    announce,
-  };
+  const { instance: holder, leaseScale } = given;
+  const instance = holder === undefined ? {} : { holder, sleep: sleepOn(time), elapsedMs: forward(time.clock) };
+  const clocks = { clock: given.clock ?? time.clock, wallClock: time.clock, leaseScale };
+  const parts = { random, makeId, logger, announce };
+  const context = toStateContext({ eventLog: wrap(counting), projector }, { ...clocks, ...parts, ...instance });
   const hashCredential = (credential: Secret): string => `mark of ${credential.reveal()}`;
   const { digestAfterMs, requests = () => 0, metrics, tracing } = options;
   const chosen = { digestAfterMs, requests, metrics, tracing };
-  const { instance: holder, leaseScale } = given;
-  const leasing = {
-    ...common,
-    sleep: sleepOn(time),
-    wallClock: time.clock,
-    elapsedMs: forward(time.clock),
-    leaseScale,
-    isAlone: false,
-  };
-  const roles = holder === undefined ? ALL_ROLES : createRoles({ ...leasing, holder });
-  const dispatching = { ...common, hashCredential, ...chosen, roles, isShared: holder !== undefined };
-  const dispatchers = log.use(await startDispatchers(channels, dispatching));
-  const delivery = createDelivery({ eventLog, projector, clock: time.clock }, channels);
+  const roles = holder === undefined ? ALL_ROLES : createRoles(context, false);
+  const dispatching = { hashCredential, timer: time.timer, ...chosen, isShared: holder !== undefined };
+  const dispatchers = log.use(await startDispatchers(context, channels, roles, dispatching));
+  const delivery = createDelivery(context, channels);
 
   const append = async (...newEvents: NewEvent[]): Promise<number> => {
     const { first, last } = await eventLog.append(STREAMS.requests, newEvents, { caller: "test" });
@@ -150,6 +135,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   };
   const house: DeliveryHarness = {
     ...log,
+    context: { ...context, eventLog },
     projector,
     delivery,
     dispatchers,
@@ -179,7 +165,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   return house;
 }
 
-/** {@link DeliveryHarness.until} for all instances that share a clock. */
+/** Moves the clock as {@link DeliveryHarness.until} does, for all instances that share it. */
 export async function passUntil(at: number, time: FakeTime, houses: readonly DeliveryHarness[]): Promise<void> {
   for (;;) {
     await calmOf(houses);
@@ -190,7 +176,7 @@ export async function passUntil(at: number, time: FakeTime, houses: readonly Del
   time.advance(at - time.clock());
 }
 
-/** Repeats until all are calm, because one instance's work may create work for another. */
+/** Resolves once all instances are calm. Repeats its check, because one instance's work may create work for another. */
 async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   for (let seen = -1; ;) {
     for (const house of houses) await house.calm();
@@ -201,13 +187,13 @@ async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   }
 }
 
-/** A clock that never goes back, even if the test's clock does. */
+/** Returns a clock that never goes back, even if the test's clock does. */
 function forward(clock: Clock): () => number {
   let elapsed = clock();
   return () => (elapsed = Math.max(elapsed, clock()));
 }
 
-/** Waits that end when the test's clock reaches them. */
+/** Returns a sleep function whose waits end when the test's clock reaches their end. */
 export function sleepOn({ timer }: FakeTime): Sleep {
   return (ms, signal) => {
     if (signal.aborted) return Promise.resolve();
@@ -238,7 +224,7 @@ async function quiet(isBusy: () => boolean): Promise<void> {
   }
 }
 
-/** Resolves as soon as `holds` is true; checked after each event. */
+/** Resolves as soon as `holds` is true; checks it after each event that the projector folds. */
 export async function eventually(projector: Projector, holds: () => boolean): Promise<void> {
   if (holds()) return;
   const { promise, resolve } = Promise.withResolvers<void>();

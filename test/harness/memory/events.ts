@@ -4,7 +4,7 @@ import { fold, type Projection } from "../../../projections/projection.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** A log in memory that assigns positions, versions and times a second apart. */
+/** Simulated log in memory that assigns positions, versions and times a second apart. */
 export interface TestLog {
   readonly events: Recorded[];
   /** Appends an event and returns its position. */
@@ -31,14 +31,14 @@ export function testLog(start = START): TestLog {
   };
 }
 
-/** The state after these events. */
+/** Returns a projection's state after these events. */
 export function given<State>(projection: Projection<State>, newEvents: readonly NewEvent[]): State {
   const log = testLog();
   for (const { type, data } of newEvents) log.add(type, data);
   return fold(projection, projection.initial(), log.events);
 }
 
-/** The event's stream. Only the outreach stream and those of delivery need to be real here. */
+/** Returns the stream of an event. Only the outreach stream and those of delivery need to be real here. */
 function streamOf(type: EventType, data: object): string {
   if (type.startsWith("Dispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
   if (/^(Recipient|Run|DryRun|DirectMessage|InboxRead|SourceRead)/.test(type)) return "outreach";

@@ -12,19 +12,19 @@ export function throttled(retryAfterMs?: number): DispatchResult {
   return { outcome: "retryable", status: 429, detail: "429", ...wait };
 }
 
-/** Decides a network's answer; `attempt` counts the sends of this dispatch, from 1. */
+/** Function of a test that decides a fake network's answer; `attempt` counts the sends of this dispatch, from 1. */
 export type Answer = (dispatch: Dispatch, attempt: number) => DispatchResult | Promise<DispatchResult>;
 
-/** A network in memory that gives the test's answers and records each send. */
+/** Fake network in memory that gives the test's answers and records each send. */
 export interface FakeChannel extends Channel {
   readonly sent: readonly Dispatch[];
-  /** Maximum number of sends in flight at once. */
+  /** Highest number of sends that were in flight at once. */
   readonly inFlightMax: number;
   /** Resolves once `count` sends have begun. */
   until(count: number): Promise<void>;
 }
 
-/** A list that a test can wait for. */
+/** Returns a list that grows, and that a test can wait for. */
 export function growingList<T>() {
   const all: T[] = [];
   let waiters: { count: number; resolve: () => void }[] = [];
@@ -72,7 +72,7 @@ export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED)
   };
 }
 
-/** An answer that the test gives later, by `open`. */
+/** Returns an answer of a fake network that the test gives later, by `open`. */
 export function gate(): { readonly answer: Promise<DispatchResult>; open(result?: DispatchResult): void } {
   const { promise, resolve } = Promise.withResolvers<DispatchResult>();
   return { answer: promise, open: (result = DELIVERED) => resolve(result) };

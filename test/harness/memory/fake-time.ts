@@ -1,12 +1,12 @@
 import type { Timer } from "../../../src/platform/clock.ts";
 
-/** A clock that moves only when told, with timers that depend on it. */
+/** Fake clock that moves only when the test tells it, with timers that depend on it. */
 export interface FakeTime {
   readonly clock: () => number;
   readonly timer: Timer;
-  /** Resolves with the wait of the next timer, in ms, as soon as one is set. */
+  /** Resolves with the duration of the next timer, in ms, as soon as one is set. */
   armed(): Promise<number>;
-  /** Time of the next timer; undefined if none is set. */
+  /** Returns the time of the next timer; undefined if none is set. */
   nextAt(): number | undefined;
   /** Moves the clock to the next timer and fires it. */
   ring(): void;

@@ -1,6 +1,8 @@
 import type { LogStore } from "../../../events/catalog.ts";
 
-/** Wraps the store for one reader: its folds get one event at a time, up to the number let through. */
+/**
+ * Wraps the store so that a test controls its folds: they get one event at a time, up to the number that `let` allows.
+ */
 export function gateFolds<Store extends LogStore>(store: Store) {
   const left = { permits: 0 };
   let waiting = Promise.withResolvers<void>();
@@ -17,7 +19,7 @@ export function gateFolds<Store extends LogStore>(store: Store) {
   };
   return {
     store: { ...store, readFolded } as Store,
-    /** Start position of each fold. */
+    /** Start positions of the folds so far, in order. */
     seen,
     let(events: number): void {
       left.permits += events;

@@ -5,7 +5,7 @@ import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder } from "../temporary.ts";
 
-/** Keys in a separate place, by default a file, and a clock that the test sets. */
+/** Test harness: keys of personal data in a separate place, by default a file, and a clock that the test sets. */
 export interface KeysHarness extends AsyncDisposable {
   readonly file: string;
   now: number;

@@ -1,50 +1,45 @@
 /** The memory harness: parts of the service in the test's process, on a real log in a temporary folder. */
-import { openPostgresStore, openSqliteStore, type EventStore } from "eventstore-lite";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
+import { openSqliteStore, type EventStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { newDatabase } from "eventstore-lite/testing";
 import { codec, type Event, type EventType, type Recorded } from "../../../events/catalog.ts";
-import type { Notes } from "../../../src/log/checkpoint.ts";
-import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
-import { postgresStore, sqliteStore } from "../../../src/log/store-backends.ts";
-import { systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
+import type { Notes } from "../../../src/log/signed-checkpoint.ts";
+import { createEventLog, type EventLog, type LogContext, type StateContext } from "../../../src/log/event-log.ts";
+import { sleep, systemClock, type Clock, type MakeId } from "../../../src/platform/clock.ts";
 import type { Logger } from "../../../src/platform/logger.ts";
-import { secret } from "../../../src/platform/secret.ts";
-import { openEncryptedLog, type EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
-import { keysIn } from "../../../src/privacy/key-store.ts";
-import { openKeyring } from "../../../src/privacy/keyring.ts";
-import { openSecretStore } from "../../../src/vault/encrypted-secrets.ts";
-import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 import { temporaryFolder, type TemporaryFolder } from "../temporary.ts";
+import type { Projector } from "../../../src/projector/projector.ts";
 
 export const METADATA = { caller: "tests" };
 
 export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Path of a log that does not exist yet. */
+/** Returns the path of a log that does not exist yet. */
 export function newLogFile(): string {
   return temporaryFolder().file("log.sqlite");
 }
 
-/** An open log, and ways to query it. */
+/** Open log of a test, and ways to query it. */
 export interface MemoryLog extends AsyncDisposable {
   readonly folder: TemporaryFolder;
   readonly store: EventStore<Event>;
   readonly eventLog: EventLog;
-  /** Current events of these types. */
+  /** Returns all events of these types that the log has now. */
   events<T extends EventType>(...types: T[]): Promise<Recorded<T>[]>;
-  /** Ends `part` before the log closes, newest part first. */
+  /** Registers `part` to be disposed before the log closes, the newest part first. */
   use<Part extends Disposable | AsyncDisposable>(part: Part): Part;
 }
 
 export interface MemoryLogOptions {
   readonly clock?: Clock;
   readonly makeId?: MakeId;
-  /** Opens this file instead of a new log. */
+  /** File of an existing log to open instead of a new one. */
   readonly file?: string;
-  /** Default: a file. */
+  /** Place of the log, in a file or on a server; default: in a file. */
   readonly engine?: LogEngine;
 }
 
-/** Engines for `test.each`: a protection above the log has to hold on both. */
+/** Places of the log for `test.each`: a protection above the log has to hold on both. */
 export const LOG_ENGINES = ["in a file", "on a server"] as const;
 export type LogEngine = (typeof LOG_ENGINES)[number];
 
@@ -60,7 +55,7 @@ export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<Mem
   return logOn(stack.use(await opening), folder, stack, makeId);
 }
 
-function logOn(
+export function logOn(
   store: EventStore<Event>,
   folder: TemporaryFolder,
   stack: AsyncDisposableStack,
@@ -78,41 +73,24 @@ function logOn(
   };
 }
 
-/** A log with encrypted personal data, as the service opens it. */
-export interface EncryptedMemoryLog extends MemoryLog {
-  readonly store: EncryptedLog;
+/** Returns the context of a test's process, with defaults for all that `given` leaves out. */
+export function toLogContext(eventLog: EventLog, given: Partial<LogContext> = {}): LogContext {
+  const time = { clock: systemClock, sleep, random: () => 0.5 };
+  return { eventLog, logger: SILENT, makeId: randomId, holder: "tests", ...time, ...given };
 }
 
-export async function openEncryptedMemoryLog(
-  master: Uint8Array,
-  clock?: Clock,
-  engine: LogEngine = "in a file",
-): Promise<EncryptedMemoryLog> {
-  const stack = new AsyncDisposableStack();
-  const folder = stack.use(temporaryFolder());
-  const files = { log: folder.file("log.sqlite"), keys: folder.file("keys.sqlite") };
-  const secrets = stack.use(await openSecretStore({ place: sqliteSecrets(files.keys), master }));
-  const keyring = await openKeyring(keysIn(secrets), systemClock);
-  const store = stack.use(
-    await openEncryptedLog({
-      place:
-        engine === "in a file"
-          ? sqliteStore(files.log)
-          : postgresStore({ url: secret(await newDatabase()), shown: "the test's server" }),
-      keysName: files.keys,
-      keyring,
-      areBoundTo: async () => true,
-      bind: async () => {},
-      makeId: randomId,
-      clock,
-    }),
-  );
-  return { ...logOn(store, folder, stack), store };
+/** Returns the context of {@link toLogContext}, with the states folded from the log. */
+export function toStateContext(
+  parts: { readonly eventLog: EventLog; readonly projector: Projector },
+  given: Partial<StateContext> = {},
+): StateContext {
+  const { eventLog, projector } = parts;
+  return { ...toLogContext(eventLog, given), projector, announce: async () => {}, ...given };
 }
 
 export const randomId: MakeId = () => crypto.randomUUID();
 
-/** Notes as a vault stores them. */
+/** Notes in memory, in place of the vault's. */
 export function newNotes(): Notes {
   const notes = new Map<string, string>();
   return {

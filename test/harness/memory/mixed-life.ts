@@ -6,7 +6,9 @@ import { outreachPart } from "../../bench/mixed-outreach.ts";
 import { restPart } from "../../bench/mixed-rest.ts";
 import { createRandom } from "../random.ts";
 
-/** Generates a busy service's log in rounds of about fifty events, after an import of `people`. */
+/**
+ * Returns a generator of a busy service's log: it appends rounds of about fifty events, after an import of `people`.
+ */
 export function createMixedLife(
   store: LogStore,
   append: (stream: string, newEvents: readonly NewEvent[]) => Promise<unknown>,

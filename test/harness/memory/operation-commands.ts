@@ -14,7 +14,7 @@ import { showChange, showHistory } from "../../../src/recipients/audit.operation
 import { forgetRecipient, listRecipients, showRecipient } from "../../../src/recipients/recipients.operations.ts";
 import { loadOperations } from "../../../src/operations.ts";
 
-/** The commands of operations, built as by the command line. */
+/** Commands made from the descriptions of operations, as the command line makes them. */
 export const [stats, quota, clicks] = [toCommand(showStats), toCommand(showQuota), toCommand(showClicks)];
 export const results = toCommand(showResults);
 export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(clicksForget)];

@@ -1,11 +1,11 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { ChannelName, Lane } from "../../../events/channel.ts";
-import { isOutcome, type OutcomeType } from "../../../events/dispatches.ts";
+import { isOutcome, type OutcomeType } from "../../../events/dispatch-rules.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
 import { positionsOf } from "../../../events/sources.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 
-/** The outcome of one dispatch; the fields present depend on the event's type. */
+/** Data of one dispatch's outcome; the fields present depend on the event's type. */
 interface OfOne {
   readonly channel: ChannelName;
   readonly lane: Lane;
@@ -20,7 +20,7 @@ interface OfOne {
   readonly detail?: string;
   readonly retry_at?: string;
   readonly may_have_arrived?: true;
-  readonly reason?: "no_user_agent" | "too_old" | "expired" | "filtered";
+  readonly reason?: "no_user_agent" | "no_ip_address" | "too_old" | "expired" | "filtered";
   readonly refused?: boolean;
   readonly doubtful_since?: string;
 }
@@ -30,7 +30,7 @@ export interface OutcomeOfOne extends Pick<Recorded, "position" | "stream" | "ti
   readonly data: OfOne;
 }
 
-/** Splits the outcome events among these into one outcome per dispatch. */
+/** Splits the outcome events among the given events into one outcome per dispatch. */
 export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
   return events.flatMap((event) => {
     if (!isOutcome(event)) return [];
@@ -44,7 +44,7 @@ export function outcomesIn(events: readonly Recorded[]): OutcomeOfOne[] {
   });
 }
 
-/** An outcome of one dispatch; by default of its first attempt and with a low watermark of 0. */
+/** Makes the event with the outcome of one dispatch; by default of its first attempt and with a low watermark of 0. */
 export function outcomeOf<T extends OutcomeType>(
   type: T,
   given: Pick<OfOne, "channel" | "lane" | "source"> & Partial<OfOne>,

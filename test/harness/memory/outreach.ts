@@ -5,7 +5,8 @@ import type { SocialNetwork } from "../../../src/networks/network.ts";
 import { X_PRICES } from "../../../src/networks/x/x-api.ts";
 import type { OutreachContext } from "../../../src/outreach/context.ts";
 import type { OutreachRules } from "../../../src/outreach/decide.ts";
-import { createSuppressionHashes } from "../../../src/recipients/suppress.ts";
+import { createSuppressionHashes } from "../../../src/privacy/suppression-hashes.ts";
+import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import type { RunReport } from "../../../src/outreach/execute-run.ts";
 import { createRunner, type Runner, type TriggerRequest } from "../../../src/outreach/start-run.ts";
@@ -19,7 +20,7 @@ import { addedOf } from "./new-events.ts";
 
 const START = "2026-03-01T08:00:00.000Z";
 
-/** Spreads like real keys; not a secret. */
+/** Master key for tests; not a secret. */
 const MASTER_KEY = new Uint8Array(32).fill(7);
 
 export const RULES: OutreachRules = {
@@ -33,40 +34,45 @@ export const RULES: OutreachRules = {
   isForgotten: () => false,
 };
 
-/** One process of the service with its own runner and projector. Nothing that it does after `die` has an effect. */
+/**
+ * Simulated process of the service with its own runner and projector. After `die`, nothing that it does has an effect.
+ */
 interface Instance {
   readonly context: OutreachContext;
   readonly runner: Runner;
   readonly projector: Projector;
-  /** Announcements to the operator. */
+  /** Announcements that this process has made to the operator. */
   readonly announced: string[];
-  /** Dies like a killed process: its calls never return and its timers never fire. */
+  /** Ends the simulated process as a kill does: its calls never return and its timers never fire. */
   die(): void;
-  /** Dies after this number of calls. With `after`, the last one takes effect, but its answer is never seen. */
+  /**
+   * Ends the simulated process as a kill does, after this number of calls. With `after`, the last call takes effect,
+   * but its answer is never seen.
+   */
   dieAt(calls: number, after: boolean): void;
-  /** Resolves when it dies. */
+  /** Resolves when the simulated process dies. */
   readonly dead: Promise<void>;
-  /** Starts a run and waits for its end. */
+  /** Starts a run of the outreach agent and waits for its end. */
   run(options?: Partial<Omit<TriggerRequest, "metadata">>): Promise<RunReport>;
 }
 
 export interface OutreachHarness extends MemoryLog {
   readonly time: VirtualTime;
   readonly network: SimulatedNetwork;
-  /** Starts another process on the same log. */
+  /** Starts another simulated process on the same log. */
   start(settings?: Partial<OutreachContext>): Promise<Instance>;
   append(newEvents: readonly NewEvent[]): Promise<void>;
-  /** Imports people of the network with their consent. */
+  /** Imports people of the simulated network with their consent. */
   list(...ids: readonly string[]): Promise<void>;
 }
 
-/** {@link openOutreachOn} a log in a file. */
+/** Opens the harness of {@link openOutreachOn} on a log in a file. */
 export const openOutreach = (...listed: readonly string[]): Promise<OutreachHarness> =>
   openOutreachOn("in a file", ...listed);
 
 /**
- * Several outreach agents on one log, with a simulated network and a clock that jumps. `listed` are ids of people on
- * the network who are imported with their consent.
+ * Opens a test harness: several outreach agents on one log, with a simulated network and a clock that jumps. `listed`
+ * are ids of people on the network who are imported with their consent.
  */
 export async function openOutreachOn(engine: LogEngine, ...listed: readonly string[]): Promise<OutreachHarness> {
   const busy: (() => boolean)[] = [];
@@ -129,6 +135,9 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
     readWish: createWishReader(["stop", "unsubscribe"], ["stop tracking"]),
     isTrackingOptOut: createStopWords(["stop tracking"]),
     newLinkSecret: undefined,
+    reportEnd: () => Promise.resolve([]),
+    newOptOutCode: () => createOptOutCode(makeId()),
+    keptOptOuts: async () => [],
     random: () => 0.5,
     timezone: "UTC",
     runMaxMs: 180 * 60_000,
@@ -170,7 +179,7 @@ async function startInstance({ time, network, store, makeId, settings }: Making)
   return { instance, isBusy: life.isBusy, dispose };
 }
 
-/** Counts a process's pending work, and lets it die before, after or between any of its calls. */
+/** Counts a simulated process's pending work, and lets it die before, after or between any of its calls. */
 function createLife(store: EventStore<Event>) {
   const never = new Promise<never>(() => {});
   const death = Promise.withResolvers<void>();

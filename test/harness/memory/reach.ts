@@ -1,13 +1,13 @@
-import { StoreFull } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { EventLog } from "../../../src/log/event-log.ts";
 
 /** Controls a process's access to the log, to simulate a paused or dead process. */
 export interface Reach {
   readonly wrap: (eventLog: EventLog) => EventLog;
-  /** Makes its calls wait from now on. */
+  /** Makes the process's calls to the log wait from now on. */
   standStill(): void;
   goOn(): void;
-  /** Its calls have no more effect. */
+  /** Makes the process's calls to the log fail without effect from now on. */
   die(): void;
 }
 

@@ -1,6 +1,6 @@
 import type { HeldLease, Roles } from "../../../src/log/lease.ts";
 
-/** A lease that no other instance ever wants and that the log does not contain. */
+/** Fake lease that no other instance ever wants and that the log does not contain. */
 const ALONE: HeldLease = {
   token: 1,
   lost: new AbortController().signal,
@@ -10,7 +10,7 @@ const ALONE: HeldLease = {
   async [Symbol.asyncDispose]() {},
 };
 
-/** Roles of an instance that holds each one for its whole life. */
+/** Fake roles of an instance that holds each one for its whole life. */
 export const ALL_ROLES: Roles = {
   async start(_terms, begin) {
     const stack = new AsyncDisposableStack();

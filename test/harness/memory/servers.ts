@@ -2,7 +2,7 @@ import type { SelfSigned } from "../../networks/self-signed.ts";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { createSafeFetch, type SafeFetch } from "../../../src/networks/safe-fetch.ts";
 
-/** A request as seen by a network. */
+/** HTTP request as the test's server received it. */
 export interface Seen {
   readonly method: string;
   readonly path: string;
@@ -43,7 +43,7 @@ export function serve(
 
 export interface RawServer extends AsyncDisposable {
   readonly url: string;
-  /** Bytes received over all connections. */
+  /** Returns the number of bytes received over all connections. */
   readonly received: () => number;
 }
 
@@ -71,7 +71,7 @@ export async function serveRaw(onRequest: (socket: Socket) => void): Promise<Raw
   };
 }
 
-/** An address of this machine on which no server listens. */
+/** Returns an address of this machine on which no server listens. */
 export async function deadUrl(): Promise<string> {
   const server = await serveRaw(() => undefined);
   await server[Symbol.asyncDispose]();
@@ -82,7 +82,7 @@ export function safeFetchTo(...urls: string[]): SafeFetch {
   return createSafeFetch({ allowedOrigins: urls });
 }
 
-/** An answer in the form that the classifiers get. */
+/** Makes an HTTP answer in the form that the functions get which classify answers. */
 export function answer(status: number, body: unknown = "", headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return { status, text, headers: new Headers(headers), truncated: false };

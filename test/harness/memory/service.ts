@@ -6,7 +6,7 @@ import { settingsOf } from "../../../sandbox/settings.ts";
 import { startService, type Service } from "../../../src/service/service.ts";
 import { temporaryFolder } from "../temporary.ts";
 
-/** A person's browser with separate cookies. */
+/** Simulated browser of a person, with separate cookies. */
 export interface Browser {
   /** Opens `/social/auth` and keeps the cookie. Returns the network's page. */
   begin(query?: string, headers?: Record<string, string>): Promise<URL>;
@@ -17,11 +17,11 @@ export interface Browser {
   cookie: string;
 }
 
-/** A service on a separate log, wired to the sandbox. */
+/** A service under test on a separate log, wired to the sandbox. */
 export interface Deployment {
   readonly url: string;
   browser(): Browser;
-  /** The username of the linked account. */
+  /** Returns the username of the linked account; undefined if none is linked. */
   linked(): Promise<string | undefined>;
   restart(): Promise<void>;
 }
@@ -29,11 +29,11 @@ export interface Deployment {
 export interface ServiceHarness extends AsyncDisposable {
   readonly sandbox: Sandbox;
   deploy(more?: Record<string, string>): Promise<Deployment>;
-  /** Number of codes that the network exchanged for tokens. */
+  /** Number of authorization codes that the network exchanged for tokens. */
   exchanged(): number;
-  /** All values that no answer may contain. */
+  /** Secret values that no answer of the service may contain. */
   secrets(): string[];
-  /** Text of all answers of the service, headers included. */
+  /** Texts of all answers of the service so far, headers included. */
   readonly answers: string[];
 }
 

@@ -9,13 +9,13 @@ import {
   type UserPage,
 } from "../../../src/networks/network.ts";
 
-/** The account that the service acts for. */
+/** Account on the simulated network that the service acts for. */
 export const OWN = { id: "1", username: "we", name: "We" };
 
-/** X shows the messages of the last 30 days. */
+/** Age up to which the simulated network shows messages: 30 days, as X does. */
 export const SHOWN_MS = 30 * 24 * 3_600_000;
 
-/** The network's reaction to one message, other than accepting it. */
+/** Simulated network's reaction to one message, other than accepting it. */
 export type Answer =
   | Exclude<SendDmResult, { outcome: "sent" | "rate_limited" | "in_doubt" }>["outcome"]
   | { readonly waitMs: number }
@@ -23,17 +23,17 @@ export type Answer =
   | { readonly stop: Extract<SendDmResult, { outcome: "stopped" }>["reason"] };
 
 /**
- * How cursors misbehave: `same` repeats the page's own cursor, `around` links the last page to the second, `empty`
- * links only to empty pages.
+ * Behaviour of the simulated network's cursors. `onward` is correct, `same` repeats the page's own cursor, `around`
+ * links the last page to the second, `empty` links only to empty pages.
  */
 export type Cursors = "onward" | "same" | "around" | "empty";
 
-/** A message that the network accepted. */
+/** A message that the simulated network accepted. */
 export interface Accepted extends SentDm {
   readonly recipientId: string;
 }
 
-/** A public post that a search may find. */
+/** A public post on the simulated network that a search may find. */
 interface Post {
   readonly id: string;
   readonly authorId: string;
@@ -42,35 +42,35 @@ interface Post {
 
 export interface SimulatedNetwork extends SocialNetwork {
   readonly people: Map<string, SocialUser>;
-  /** Id of a list -> ids of its members, newest first. */
+  /** Lists on the simulated network: id of a list -> ids of its members, newest first. */
   readonly lists: Map<string, readonly string[]>;
-  /** Maximum number of entries in a page of people; a page of the inbox has the same. */
+  /** Maximum number of entries that the simulated network gives in a page of people or of the inbox. */
   pageMax: number;
   cursors: Cursors;
-  /** Ids of people who refuse our messages, which only an attempt to send reveals. */
+  /** Ids of people who refuse our messages, which only an attempt to send a message reveals. */
   readonly forbidding: Set<string>;
-  /** All accepted messages, in order. */
+  /** All messages that the simulated network accepted, in order. */
   readonly accepted: Accepted[];
-  /** Ids of the recipients of all requests to send, accepted or not. */
+  /** Ids of the recipients of all requests to send a message, accepted or not. */
   readonly asked: string[];
-  /** Answers to the next messages; without one the network accepts the message. */
+  /** Reactions to the next messages, in order; without one, the network accepts the message. */
   readonly answers: (Answer | undefined)[];
-  /** Faults of the next reads except those of the inbox, in order. */
+  /** Faults that the next reads of the network get, in order, except those of the inbox. */
   readonly faults: (SocialError | undefined)[];
-  /** Reads so far, e.g. `usersById 1,2`, without those of the inbox, which each run reads. */
+  /** Reads of the network so far, such as `usersById 1,2`, without those of the inbox, which each run reads. */
   readonly reads: string[];
   readonly inboxFaults: (SocialError | undefined)[];
-  /** Cursors used to read the inbox; "" for its top. */
+  /** Cursors with which the inbox was read so far; "" for its top. */
   readonly inboxReads: string[];
-  /** A person writes to us; others see it `lateMs` later. Returns the message's id. */
+  /** Makes a person write to us; the message is visible `lateMs` later. Returns the message's id. */
   receive(personId: string, text: string, lateMs?: number): string;
-  /** A person publishes a post. Returns the post's id. */
+  /** Makes a person publish a post. Returns the post's id. */
   post(authorId: string, text: string): string;
 }
 
 /**
- * A social network in memory that records the messages it accepted. A message may become visible late, as on real
- * networks.
+ * Simulated social network in memory that records the messages it accepted. A message may become visible late, as on
+ * real networks.
  */
 export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   const people = new Map<string, SocialUser>();
@@ -98,7 +98,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
-  /** Cursor of a list's second page, and the number of empty pages shown. */
+  /** Cursor of a list's second page, to which a wrong cursor leads, and the number of empty pages shown so far. */
   let second: string | undefined;
   let empty = 0;
   const astray = <Shown extends { readonly next?: string }>(
@@ -203,10 +203,13 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   return network;
 }
 
-/** X's 403 about a single person. */
+/** Reaction to a message like X's 403 about a single person. */
 const FORBIDDEN: Answer = "not_permitted";
 
-/** All messages in both directions. Like X's, their ids grow with time and are compared as numbers. */
+/**
+ * Mailbox of the simulated network: all messages in both directions. Like X's, their ids grow with time and are
+ * compared as numbers.
+ */
 function createMail(now: () => number) {
   const all: { readonly dm: Accepted; readonly visibleAt: number }[] = [];
   let lastId = 0n;
@@ -224,7 +227,7 @@ function createMail(now: () => number) {
       all.push({ dm, visibleAt: now() + lateMs });
       return dm;
     },
-    /** The visible messages, newest first. */
+    /** Returns the messages that are visible now, newest first. */
     visible: (): Accepted[] =>
       all
         .filter(({ dm, visibleAt }) => visibleAt <= now() && now() - dm.createdAt <= SHOWN_MS)
@@ -233,7 +236,7 @@ function createMail(now: () => number) {
   };
 }
 
-/** The lowest bits of a snowflake distinguish messages of the same millisecond. */
+/** Number of the lowest bits of a snowflake id, which distinguish messages of the same millisecond. */
 const SEQUENCE_BITS = 22n;
 
 function isBefore(id: string, than: string | undefined): boolean {
@@ -266,7 +269,7 @@ function answerOf(answer: Answer | undefined, { recipientId, text, now, take }: 
   return { outcome: "in_doubt", detail: "no answer", rate };
 }
 
-/** A person who can be written to, unless `more` says otherwise. */
+/** Makes a person on the simulated network who can be written to, unless `more` says otherwise. */
 export function person(id: string, more: Partial<SocialUser> = {}): SocialUser {
   return { id, username: `user_${id}`, name: `Name ${id}`, receivesOurDm: true, protected: false, ...more };
 }

@@ -1,6 +1,6 @@
 import type { Sleep } from "../../../src/platform/clock.ts";
 
-/** Idle turns of the event loop before time moves on. */
+/** Number of idle turns of the event loop before virtual time moves on. */
 const QUIET_TURNS = 3;
 
 interface Timer {
@@ -13,14 +13,17 @@ interface Timer {
  * regardless of the machine's speed.
  */
 export interface VirtualTime extends Disposable {
-  /** ms since the epoch. */
+  /** Returns the virtual time in ms since the epoch. */
   now(): number;
   readonly sleep: Sleep;
   /** Moves the clock without waking sleepers that were due earlier. */
   jump(ms: number): void;
 }
 
-/** `isBusy` returns true during work that the event loop does not show, such as an append in another thread. */
+/**
+ * Creates a virtual clock. `isBusy` returns true during work that the event loop does not show, such as an append in
+ * another thread.
+ */
 export function createVirtualTime(start: string, isBusy: () => boolean): VirtualTime {
   let now = Date.parse(start);
   let quiet = 0;

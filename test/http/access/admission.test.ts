@@ -5,7 +5,7 @@ import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { allowOf } from "../attacks/routes.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
 
-test("every route answers its own method, and any other with 405 and the right ones", async () => {
+test("every path answers 405 with its allowed methods to any other method", async () => {
   await using world = await openApp();
   for (const { path, method } of describeEndpoints()) {
     const allow = allowOf(path);
@@ -33,7 +33,7 @@ test("HEAD answers like GET, without a body", async () => {
 });
 
 test.each(["/nothing", "/social", "/social/", "/Social/health", "/social/%68ealth", "/api"])(
-  "nothing is at %s",
+  "%s is not found",
   async (path) => {
     await using world = await openApp();
     expect(await problemIn(await ask(world.app, path))).toBe("404 not-found");
@@ -56,14 +56,14 @@ describe("the host", () => {
     ["localhost:3000:80", 421],
     ["x", 421],
     ["", 421],
-  ])("%j answers %i", async (host, status) => {
+  ])("%j is answered with %i", async (host, status) => {
     await using world = await openApp({ hosts: ["localhost", "reach.example", "[::1]"] });
     const response = await ask(world.app, "/social/health", { headers: { host } });
     expect(response.status).toBe(status);
     if (status === 421) expect(await problemIn(response)).toBe("421 misdirected-request");
   });
 
-  test("is not asked for by probes, which know an instance by its address alone", async () => {
+  test("is not checked for probes", async () => {
     await using world = await openApp({ hosts: ["reach.example"] });
     const headers = { host: "10.1.2.3:3000" };
     for (const path of ["/livez", "/readyz"]) {
@@ -78,7 +78,7 @@ describe("the host", () => {
     ["0.0.0.0", ["10.0.0.5:8080", "Other.example"], ["0.0.0.0", "10.0.0.5", "other.example", "reach.example"]],
     ["fd00::5", [], ["[fd00::5]"]],
     ["fd00:1:2:3:4:5:6:7", ["[fd00::6]:3000"], ["[fd00:1:2:3:4:5:6:7]", "[fd00::6]"]],
-  ])("bound to %s with %j allowed", (host, allowedHosts, served) => {
+  ])("matches the configured names, bound to %s with %j allowed", (host, allowedHosts, served) => {
     const hosts = listHosts({ host, allowedHosts, publicUrl, port: 3000 } as unknown as Parameters<
       typeof listHosts
     >[0]);
@@ -90,7 +90,7 @@ describe("the host", () => {
 describe("a request's id and trace", () => {
   const TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-  test("are the caller's, are given back, and stand with the event", async () => {
+  test("are accepted from the caller, returned, and recorded with the event", async () => {
     await using world = await openApp();
     const headers = { "x-request-id": "order-7.b_2", traceparent: TRACE };
     const response = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"], { headers });
@@ -99,7 +99,7 @@ describe("a request's id and trace", () => {
     expect(event?.meta).toMatchObject({ request_id: "order-7.b_2", traceparent: TRACE, caller: "anonymous" });
   });
 
-  test.each(["", "a b", "a/b", "ä", "x".repeat(129), '"a"'])("are replaced where the id is %j", async (id) => {
+  test.each(["", "a b", "a/b", "ä", "x".repeat(129), '"a"'])("are replaced if the id is %j", async (id) => {
     await using world = await openApp();
     const response = await ask(world.app, "/nothing", { headers: { "x-request-id": encodeURI(id) && id } }).catch(
       () => undefined,
@@ -109,7 +109,7 @@ describe("a request's id and trace", () => {
     expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f-]{17}$/);
   });
 
-  test("are made where there are none, each time new ones, also for what is refused", async () => {
+  test("are generated for each request that has none, also for refused ones", async () => {
     await using world = await openApp();
     const answers = [
       await ask(world.app, "/nothing"),
@@ -122,10 +122,10 @@ describe("a request's id and trace", () => {
   });
 });
 
-describe("requests of strangers", () => {
+describe("unauthenticated requests", () => {
   const from = (address: string) => ({ requestIP: () => ({ address }), timeout() {} });
 
-  test("are counted per address, those with a token and those of this machine are not", async () => {
+  test("are limited per address, except from the loopback address or with a token", async () => {
     await using world = await openApp({ rateLimitPerMinute: 2 });
     const as = async (address: string, token?: string): Promise<number> => {
       Object.assign(world.app, { server: from(address) });
@@ -139,7 +139,7 @@ describe("requests of strangers", () => {
     expect(await as(stranger)).toBe(200);
   });
 
-  test("learn when to come back", async () => {
+  test("receive Retry-After once they are limited", async () => {
     await using world = await openApp({ rateLimitPerMinute: 0 });
     Object.assign(world.app, { server: from("203.0.113.9") });
     world.now += 1;

@@ -3,13 +3,13 @@ import { SQL } from "bun";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
-import { newDatabase } from "eventstore-lite/testing/postgres-server";
-import { AppendInDoubt, StoreFull, StoreUnavailable } from "eventstore-lite";
-import type { DataOf, Recorded } from "../../../events/catalog.ts";
+import { newDatabase, AppendInDoubt, StoreFull, StoreUnavailable } from "eventstore-lite/testing";
+import { makeEvent, type DataOf, type Recorded } from "../../../events/catalog.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { SAME_READ_MS } from "../../../src/http/access/audit-reads.ts";
 import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { createLogger } from "../../../src/platform/logger.ts";
+import { makeId } from "../../../src/platform/clock.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
 import { showHistoryCommand } from "../../harness/memory/operation-commands.ts";
@@ -19,11 +19,15 @@ import { temporaryFolder } from "../../harness/temporary.ts";
 
 type Read = DataOf<"PersonalDataRead">;
 
-/** Personal data in the log; none of it may be in the record of a read, or in the stored log unencrypted. */
+/**
+ * Personal data that the test puts into the log. It must appear neither in the event that records a read, nor
+ * unencrypted in the stored log.
+ */
 const PLANTED = { username: "planted_ada", name: "Plantagenet", company: "Planted & Sons" };
 const CLICKED = { ip: "203.0.113.77", user_agent: "Planted-Agent/7.0" };
 const NEEDLES = [...Object.values(PLANTED), ...Object.values(CLICKED)];
 const ADA = { username: PLANTED.username };
+const [RUN, DRY_RUN] = ["01a1fd59-3b3a-7515-964c-67ff53c10ed1", "01a1fd59-3b3a-7515-964c-67ff53c10ed2"];
 const SECRETS = { reader: "a-token-that-reads", narrow: "a-token-that-tracks" };
 
 const toEntry = (name: string, secret: string, scope: string) =>
@@ -35,7 +39,9 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
   "POST /api/what-if": ["/api/what-if", { resource: "preview" }],
   "POST /console/what-if": ["/console/what-if", { resource: "preview" }],
   "GET /": ["/", { resource: "overview" }],
-  "GET /runs/:run_id": ["/runs/01a1fd59-3b3a-7515-964c-67ff53c10ed1?from=1", { resource: "run", filters: ["from"] }],
+  "GET /attention": ["/attention", { resource: "overview" }],
+  "GET /runs/:run_id": [`/runs/${RUN}?from=1`, { resource: "run", filters: ["from"] }],
+  "GET /runs/dry/:run_id": [`/runs/dry/${DRY_RUN}?from=1`, { resource: "preview", filters: ["from"] }],
   "GET /people": [
     `/people?search=${PLANTED.name}&status=open&unknown=${PLANTED.username}`,
     { resource: "recipients", filters: ["search", "status"], records: 1 },
@@ -85,13 +91,15 @@ const READS: Readonly<Record<string, readonly [path: string, Read]>> = {
 
 const toMethod = (endpoint: string): string => endpoint.split(" ")[0]!;
 
-/** The parts of a request besides its path. */
+/** Body and headers of a request to the service. */
 interface Sent {
   readonly body?: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A service with a recipient and a click, and helpers that make requests and read the log. */
+/**
+ * Starts a service with a recipient and a click in its log. The result has helpers that make requests and read the log.
+ */
 async function openWorld(place: Record<string, string>, more: Record<string, string>) {
   const tokens = [
     toEntry("reader", SECRETS.reader, "read+recipients+track"),
@@ -123,6 +131,11 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   expect((await send("/social/recipients", [{ ...PLANTED, basis: "opt_in" }])).status).toBe(200);
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   expect((await send("/api/tracking/event", { ...click, ...CLICKED })).status).toBe(202);
+  await store.append("outreach", [
+    makeEvent("RunStarted", makeId(), { run_id: RUN, dry_run: false }, {}),
+    makeEvent("RunStarted", makeId(), { run_id: DRY_RUN, dry_run: true }, {}),
+    makeEvent("DryRunFinished", makeId(), { run_id: DRY_RUN, reason: "completed", would_send: 0, would_skip: 0 }, {}),
+  ]);
   await service.projector.until((await store.head()).position);
   const signIn = await fetch(`${service.url}/session`, {
     method: "POST",
@@ -132,12 +145,15 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
   const cookie = (signIn.headers.get("set-cookie") ?? "").split(";")[0]!;
   const [added] = await Array.fromAsync(store.read({ types: ["RecipientAdded"] }));
   const [clicked] = await Array.fromAsync(store.read({ types: ["LinkClicked"] }));
-  /** The request that asks for a comparison: JSON from a program, or a form with its page's token. */
+  /**
+   * Returns the body and headers of the request for a what-if comparison: JSON for an API path, the form with its
+   * page's token for a console path.
+   */
   const bodyFor = async (path: string, headers: Record<string, string>): Promise<Sent> => {
     if (!path.startsWith("/console/")) return { body: "{}", headers: { "content-type": "application/json" } };
     const page = await (await fetch(`${service.url}/what-if`, { headers })).text();
     const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? "";
-    const body = new URLSearchParams({ form_token, back: "/what-if", rules: "{}" }).toString();
+    const body = new URLSearchParams({ form_token, back: "/what-if", DAILY_LIMIT: "50" }).toString();
     return { body, headers: { "content-type": "application/x-www-form-urlencoded" } };
   };
   const parts = opening.move();
@@ -167,7 +183,10 @@ async function openWorld(place: Record<string, string>, more: Record<string, str
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** Settings of a log, and everything that is stored there. */
+/**
+ * Kinds of place for a log: the settings for a new log there, and a function that returns all that is stored there as
+ * text.
+ */
 const PLACES = {
   "in a file": async () => {
     const folder = temporaryFolder();
@@ -198,7 +217,7 @@ const PLACES = {
 const isIn = (text: string, needle: string): boolean =>
   text.includes(needle) || text.includes(Buffer.from(needle).toString("hex"));
 
-test("each endpoint of the scope `read` declares whether it reads personal data, and has a request below", () => {
+test("each endpoint of the scope `read` declares whether it reads personal data, and is tested", () => {
   const reading = describeEndpoints().filter(({ scope }) => scope === "read");
   expect(reading.filter(({ personalRead }) => personalRead === undefined)).toEqual([]);
   const declared = reading.filter(({ personalRead }) => personalRead !== false);
@@ -216,7 +235,9 @@ test("each endpoint of the scope `read` declares whether it reads personal data,
         "/api/deliveries/lag",
         "/api/tokens",
         "/api/links",
+        "/deliveries/decide",
         "/links",
+        "/people/import",
         "/runs",
         "/social/account",
         "/social/quota",
@@ -240,20 +261,23 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
     });
     afterAll(() => world[Symbol.asyncDispose]());
 
-    test.each(Object.keys(READS))("%s is one event, of its caller, without data", async (endpoint) => {
-      const [path, wanted] = READS[endpoint]!;
-      const before = (await world.reads()).length;
-      expect((await world.read(path, world.headersFor(endpoint), toMethod(endpoint))).status).toBe(
-        path.startsWith("/find") ? 303 : 200,
-      );
-      const events = (await world.reads()).slice(before);
-      expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([[wanted, "reader"]]);
-      const { recipient: _, ...rest } = events[0]!.data;
-      const shown = JSON.stringify({ ...events[0], data: rest });
-      expect(NEEDLES.filter((needle) => isIn(shown, needle))).toEqual([]);
-    });
+    test.each(Object.keys(READS))(
+      "a read of %s is one event with its caller, without personal data",
+      async (endpoint) => {
+        const [path, wanted] = READS[endpoint]!;
+        const before = (await world.reads()).length;
+        expect((await world.read(path, world.headersFor(endpoint), toMethod(endpoint))).status).toBe(
+          path.startsWith("/find") ? 303 : 200,
+        );
+        const events = (await world.reads()).slice(before);
+        expect(events.map(({ data, meta }) => [data, meta.caller])).toEqual([[wanted, "reader"]]);
+        const { recipient: _, ...rest } = events[0]!.data;
+        const shown = JSON.stringify({ ...events[0], data: rest });
+        expect(NEEDLES.filter((needle) => isIn(shown, needle))).toEqual([]);
+      },
+    );
 
-    test.each(Object.keys(READS))("%s that is refused is none", async (endpoint) => {
+    test.each(Object.keys(READS))("a refused read of %s is no event", async (endpoint) => {
       const [path] = READS[endpoint]!;
       const before = (await world.reads()).length;
       const method = toMethod(endpoint);
@@ -262,7 +286,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       expect((await world.reads()).length).toBe(before);
     });
 
-    test("what shows no personal data is none", async () => {
+    test("a response without personal data is no event", async () => {
       const before = (await world.reads()).length;
       const { cookie = "" } = world.headersFor("GET /");
       const token = world.headersFor("GET /events");
@@ -280,7 +304,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       expect((await world.reads()).length).toBe(before);
     });
 
-    test("a page of now in place of one of an unknown moment is one", async () => {
+    test("a page with a wrong as_of shows current data, and is one event", async () => {
       const before = (await world.reads()).length;
       expect((await world.read("/people?as_of=never", world.headersFor("GET /people"))).status).toBe(400);
       expect((await world.reads()).slice(before).map(({ data }) => data)).toEqual([
@@ -288,7 +312,7 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       ]);
     });
 
-    test("the recipient's page and their history say who read", async () => {
+    test("the recipient's page and history name the reader", async () => {
       const headers = world.headersFor("GET /people/:id");
       await world.read("/people/@planted_ada", headers);
       const own = (await world.reads()).filter(({ data }) => data.recipient !== undefined);
@@ -298,19 +322,19 @@ describe.each(Object.entries(PLACES))("a log %s", (_where, openPlace) => {
       expect([...section.matchAll(/href="\/activity\/(\d+)"/g)].map(([, position]) => Number(position))).toEqual(
         own.map(({ position }) => position).toReversed(),
       );
-      expect(section).toContain("by <bdi>reader</bdi>");
+      expect(section).toContain("<bdi>reader</bdi> read personal data");
       const history = await capture(showHistoryCommand, ["@planted_ada"], { env: world.env });
       expect(history.out).toContain("personal data about @planted_ada was read: the record of one recipient");
     });
 
-    test("nothing of it is stored in the clear", async () => {
+    test("no personal data of these events is stored in the clear", async () => {
       const text = await stored();
       expect(isIn(text, "PersonalDataRead")).toBe(true);
       expect(NEEDLES.filter((needle) => isIn(text, needle))).toEqual([]);
     });
   });
 
-  test("with AUDIT_READS=off no read is an event", async () => {
+  test("records no read with AUDIT_READS=off", async () => {
     const { place } = await openPlace();
     await using world = await openWorld(place, {});
     for (const [endpoint, [path]] of Object.entries(READS)) {
@@ -353,9 +377,9 @@ async function openReads() {
   };
 }
 
-describe("a read that the log does not take", () => {
+describe("a read that cannot be recorded", () => {
   test.each([new StoreFull(), new StoreUnavailable("away"), new AppendInDoubt("in doubt")])(
-    "is refused with 503, and shows nothing: %s",
+    "is refused with 503 and shows no personal data: %s",
     async (fault) => {
       await using reads = await openReads();
       reads.disk.fault = fault;
@@ -375,7 +399,7 @@ describe("a read that the log does not take", () => {
   );
 });
 
-/** A service whose dry runs would contact the recipient. */
+/** An app whose next run is a simulated dry run, with one recipient who would get a message. */
 async function openDryRuns() {
   const world = await openApp({ auditReads: true });
   await world.authorize();
@@ -385,8 +409,8 @@ async function openDryRuns() {
   return world;
 }
 
-describe("an answer of an endpoint that changes something", () => {
-  test("is a read where it lists the recipients of a dry run, also when a repeat gets it by its key", async () => {
+describe("a response to a write", () => {
+  test("is a read for each dry run that lists recipients, also repeated by key", async () => {
     await using world = await openDryRuns();
     const headers = { "idempotency-key": "k1" };
     const start = (body: object) => post(world.app, "/social/run", body, { token: TOKEN, headers });
@@ -399,14 +423,28 @@ describe("an answer of an endpoint that changes something", () => {
     }
   });
 
-  test("is none where a run only begins", async () => {
+  test("is no read if it starts a run", async () => {
     await using world = await openDryRuns();
     const wait = { prefer: "wait=1" };
     expect((await post(world.app, "/social/run", {}, { token: TOKEN, headers: wait })).status).toBe(200);
     expect(await world.events("PersonalDataRead")).toEqual([]);
   });
 
-  test("is a read where it tells of a recipient's consent more than was sent", async () => {
+  test("is a read if it names the recipients of a run, also repeated by key", async () => {
+    await using world = await openDryRuns();
+    world.triggered = { kind: "joined", run_id: "run-1", expected: [{ recipient: ADA, expected: "message" }] };
+    const headers = { "idempotency-key": "k2" };
+    for (const count of [1, 2]) {
+      const body = { recipients: [PLANTED.username] };
+      expect((await post(world.app, "/social/run", body, { token: TOKEN, headers })).status).toBe(202);
+      const reads = await world.events("PersonalDataRead");
+      expect(reads.map(({ data }) => data)).toEqual(
+        Array.from({ length: count }, () => ({ resource: "preview" as const, records: 1 })),
+      );
+    }
+  });
+
+  test("is a read if it shows more of a consent than was sent", async () => {
     await using world = await openApp({ auditReads: true });
     await world.append("outreach", {
       type: "RecipientAdded",
@@ -421,18 +459,17 @@ describe("an answer of an endpoint that changes something", () => {
     expect(reads.map(({ data }) => data)).toEqual([{ resource: "recipient", recipient: ADA }]);
   });
 
-  test("is known by its endpoint, or holds nothing of a recipient that the caller did not send", () => {
+  test("is declared as a read for two endpoints", () => {
     const declared = describeEndpoints().filter(({ scope, personalRead }) => scope !== "read" && personalRead);
     expect(declared.map(({ method, path, personalRead }) => `${method} ${path} ${personalRead}`)).toEqual([
       "POST /social/run preview",
       "POST /social/recipients/consent recipient",
-      "POST /console/run/dry preview",
     ]);
   });
 });
 
-describe("a read that is repeated", () => {
-  test("by the same caller is one event in each interval, also when both are asked at once", async () => {
+describe("a repeated read", () => {
+  test("by the same caller is one event per interval, also for concurrent requests", async () => {
     await using reads = await openReads();
     const { world, page } = reads;
     world.now = SAME_READ_MS * 1_000_000;
@@ -446,7 +483,7 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(2);
   });
 
-  test("of another page, with another query, or of an export, is another event", async () => {
+  test("is another event for another page, another query or an export", async () => {
     await using reads = await openReads();
     for (const path of ["/people", "/people?search=a", "/people?search=b", "/people/@planted_ada"]) {
       await reads.page(path);
@@ -461,7 +498,7 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(10);
   });
 
-  test("by another caller is another event", async () => {
+  test("is another event for another caller", async () => {
     await using reads = await openReads();
     const { authentication } = reads.world.deps;
     const sha256 = createHash("sha256").update("the-token-of-bea-000").digest("hex");
@@ -473,7 +510,7 @@ describe("a read that is repeated", () => {
     expect(events.map(({ meta }) => meta.caller)).toEqual(["tests", "bea"]);
   });
 
-  test("after the handle of its address went to another recipient is another event", async () => {
+  test("is another event after the handle passed to another recipient", async () => {
     await using reads = await openReads();
     const read = async (id: string) => {
       const added = { recipient: { id, username: "handed_on" }, basis: "opt_in", fields: {}, source: "list" } as const;
@@ -485,7 +522,7 @@ describe("a read that is repeated", () => {
     expect(events.map(({ data }) => data.recipient?.id)).toEqual(["1001", "1002"]);
   });
 
-  test("is shown, like the first, only once that is on disk", async () => {
+  test("is answered only once the first one is durable", async () => {
     await using reads = await openReads();
     const { promise, resolve } = Promise.withResolvers<void>();
     reads.disk.ready = promise;
@@ -502,7 +539,7 @@ describe("a read that is repeated", () => {
     expect(await reads.count()).toBe(1);
   });
 
-  test("after it was refused is recorded", async () => {
+  test("is recorded if the first one was refused", async () => {
     await using reads = await openReads();
     reads.disk.fault = new StoreFull();
     expect((await reads.page("/people")).status).toBe(503);
@@ -510,7 +547,7 @@ describe("a read that is repeated", () => {
     expect([(await reads.page("/people")).status, await reads.count()]).toEqual([200, 1]);
   });
 
-  test("by a caller without a token is of `anonymous`", async () => {
+  test("has the caller `anonymous` without a token", async () => {
     await using world = await openApp({ auditReads: true, tokens: false });
     expect((await ask(world.app, "/people")).status).toBe(200);
     const [event] = await world.events("PersonalDataRead");

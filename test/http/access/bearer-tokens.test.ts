@@ -23,12 +23,12 @@ async function guarded(given: Given): Promise<string[]> {
   return paths.toSorted();
 }
 
-describe("what wants a token", () => {
-  test("by the policy `spec`: the two endpoints of the table, and actions", async () => {
+describe("a token is required", () => {
+  test("under the policy `spec` by two specified endpoints, actions and reads", async () => {
     expect(await guarded({ authPolicy: "spec" })).toEqual([...GUARDED, ...ACTIONS, ...READ_PATHS].toSorted());
   });
 
-  test("by the policy `strict`: everything but health and the way of authorization", async () => {
+  test("under the policy `strict` everywhere but for health and authorization", async () => {
     expect(await guarded({ authPolicy: "strict" })).toEqual(
       [
         "/social/me",
@@ -44,14 +44,14 @@ describe("what wants a token", () => {
     );
   });
 
-  test("OPEN_ROUTES opens single ones again, but never the two of the table or an action", async () => {
+  test("despite OPEN_ROUTES by the two specified endpoints and all actions", async () => {
     const openRoutes = ["/api/tracking/event", "/social/stats", ...GUARDED, ...ACTIONS];
     expect(await guarded({ authPolicy: "strict", openRoutes })).toEqual(
       ["/social/me", "/social/run", "/api/notify", ...GUARDED, ...ACTIONS, ...READ_PATHS].toSorted(),
     );
   });
 
-  test("without any token configured the two endpoints answer 401 to all callers", async () => {
+  test("by the two specified endpoints, also if no token is configured", async () => {
     await using world = await openApp({ tokens: false });
     for (const path of GUARDED) {
       expect(await problemIn(await post(world.app, path, GOOD[path]))).toBe("401 unauthorized");
@@ -72,7 +72,7 @@ describe("the Authorization header", () => {
     ["Basic eDp5", ""],
     ["Bearer wrong", ', error="invalid_token"'],
     [`Bearer ${TOKEN} ${TOKEN}`, ', error="invalid_token"'],
-  ])("of a 401 after %j the challenge says what RFC 6750 wants", async (authorization, error) => {
+  ])("%j is refused with the challenge of RFC 6750", async (authorization, error) => {
     await using world = await openApp();
     const headers = authorization === undefined ? {} : { authorization };
     const response = await post(world.app, "/api/messaging", GOOD["/api/messaging"], { headers });
@@ -80,7 +80,7 @@ describe("the Authorization header", () => {
   });
 
   test.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `BEARER ${TOKEN}`, `Bearer   ${TOKEN}`, `Bearer ${TOKEN} `])(
-    "%j lets in",
+    "%j is accepted",
     async (authorization) => {
       expect(await asWith(authorization)).toBe(200);
     },
@@ -97,13 +97,13 @@ describe("the Authorization header", () => {
     `Bearer ${TOKEN} ${TOKEN}`,
     `Bearer ${TOKEN}, Bearer ${TOKEN}`,
     `Bearer "${TOKEN}"`,
-  ])("%j does not", async (authorization) => {
+  ])("%j is refused", async (authorization) => {
     expect(await asWith(authorization)).toBe(401);
   });
 });
 
 test.each([{}, { authorization: "Basic eDp5" }, { authorization: "none" }])(
-  "a token without a name in the query does not count either, with headers %j",
+  "a token as a nameless query parameter is ignored, with headers %j",
   async (headers) => {
     await using world = await openApp();
     const response = await post(world.app, `/api/messaging?=${TOKEN}`, GOOD["/api/messaging"], { headers });
@@ -111,7 +111,7 @@ test.each([{}, { authorization: "Basic eDp5" }, { authorization: "none" }])(
   },
 );
 
-test("a token in the query, in the body or in a cookie does not count", async () => {
+test("a token in the query, body or cookie is ignored", async () => {
   await using world = await openApp();
   const query = `?access_token=${TOKEN}&token=${TOKEN}&Bearer=${TOKEN}`;
   const headers = { cookie: `access_token=${TOKEN}; token=${TOKEN}; reachlog_session=${TOKEN}` };
@@ -123,11 +123,11 @@ test("a token in the query, in the body or in a cookie does not count", async ()
 });
 
 test.each([
-  ["of the wrong shape", { nonsense: true }],
-  ["that is no JSON", "{"],
-  ["too large", "x".repeat(70_000)],
+  ["of a wrong shape", { nonsense: true }],
+  ["of invalid JSON", "{"],
+  ["above the size limit", "x".repeat(70_000)],
   ["of another type", new Uint8Array([255])],
-])("a stranger's body %s is answered like a good one", async (_what, body) => {
+])("an unauthenticated body %s is answered with 401", async (_what, body) => {
   await using world = await openApp({ authPolicy: "strict" });
   for (const path of [...GUARDED, "/api/notify", "/social/run"]) {
     const response = await post(world.app, path, body, { headers: { "content-type": "text/plain" } });
@@ -135,7 +135,7 @@ test.each([
   }
 });
 
-test("a wrong token is refused even where none is wanted", async () => {
+test("a wrong token is refused even if none is required", async () => {
   await using world = await openApp();
   for (const path of ["/social/health", "/api/health", "/social/stats"]) {
     expect(await problemIn(await ask(world.app, path, { token: "wrong" }))).toBe("401 unauthorized");
@@ -143,7 +143,7 @@ test("a wrong token is refused even where none is wanted", async () => {
   }
 });
 
-test("the caller's name stands with the event, and the token stands nowhere", async () => {
+test("the caller's name is recorded with the event, and the token is not", async () => {
   await using world = await openApp();
   await post(world.app, "/api/messaging", GOOD["/api/messaging"], { token: TOKEN });
   const [event] = await world.events("MessageRequested");
@@ -151,7 +151,7 @@ test("the caller's name stands with the event, and the token stands nowhere", as
   expect(JSON.stringify(event)).not.toContain(TOKEN);
 });
 
-test("after ten failures further ones from the address have to wait for the rest of the minute", async () => {
+test("after ten failures in a minute, further ones from the address are answered with 429", async () => {
   await using world = await openApp();
   for (let failure = 1; failure <= 10; failure++) {
     expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
@@ -165,7 +165,7 @@ test("after ten failures further ones from the address have to wait for the rest
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("401 unauthorized");
 });
 
-test("a right token always passes: one bad client behind a proxy locks out no caller that shares its address", async () => {
+test("a valid token is accepted despite failures from the same address", async () => {
   await using world = await openApp();
   for (let failure = 1; failure <= 12; failure++) await ask(world.app, "/social/health", { token: "wrong" });
   expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
@@ -174,14 +174,14 @@ test("a right token always passes: one bad client behind a proxy locks out no ca
   expect(await problemIn(await ask(world.app, "/social/health", { token: "wrong" }))).toBe("429 too-many-requests");
 });
 
-test("right tokens do not count as failures", async () => {
+test("valid tokens do not count as failures", async () => {
   await using world = await openApp();
   for (let request = 1; request <= 30; request++) {
     expect((await ask(world.app, "/social/health", { token: TOKEN })).status).toBe(200);
   }
 });
 
-describe("the comparison of tokens", () => {
+describe("token comparison", () => {
   const hashOf = (token: string): string => createHash("sha256").update(token).digest("hex");
   const KNOWN = ["first-token-0123456789", "second-token-0123456789", "third-token-0123456789"];
   const tokens = KNOWN.map((token, index) => ({ name: `caller-${index}`, sha256: hashOf(token) }));
@@ -194,7 +194,7 @@ describe("the comparison of tokens", () => {
     "first-token-01234567890",
     hashOf("first-token-0123456789"),
     "x".repeat(5_000),
-  ])("with %j is made in full with every known one, as digests of one length", (token) => {
+  ])("compares %j with every known token in constant time", (token) => {
     const compared: (readonly [number, number])[] = [];
     const authentication = createAuthentication(
       { tokens, authPolicy: "spec", openRoutes: [] },
@@ -216,7 +216,7 @@ describe("the comparison of tokens", () => {
   });
 });
 
-test("two tokens of one name are both that caller, and one that was taken out is no caller's", () => {
+test("two tokens can share a name, and a removed token is unknown", () => {
   const of = (token: string) => ({ name: "web", sha256: createHash("sha256").update(token).digest("hex") });
   const authentication = createAuthentication({ tokens: [of("old")], authPolicy: "spec", openRoutes: [] }, Date.now);
   const callers = () => ["old", "new"].map((token) => authentication.identify(token)?.name);

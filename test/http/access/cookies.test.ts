@@ -29,7 +29,7 @@ function tampered(pair: string): string {
   return `${pair.slice(0, at)}${pair[at] === "A" ? "B" : "A"}${pair.slice(at + 1)}`;
 }
 
-describe("the authorization's cookie", () => {
+describe("the authorization cookie", () => {
   const clock = { now: 1_000_000 };
   const cookieWith = (key: Uint8Array, secure = false) =>
     createAuthorizationCookie(key, secure ? TLS : PLAIN, () => clock.now);
@@ -39,7 +39,7 @@ describe("the authorization's cookie", () => {
   const opened = (pair: string, key = MASTER_KEY) =>
     cookieWith(key).read(new Request("http://localhost/social/callback", { headers: { cookie: pair } }));
 
-  test("keeps state and verifier for ten minutes, unreadable, for this site's navigation only", () => {
+  test("holds state and verifier, encrypted, for ten minutes", () => {
     const set = cookieWith(MASTER_KEY).give(authorization);
     expect(set).toMatch(/^reachlog_oauth=[\w-]+; Max-Age=600; Path=\/social; HttpOnly; SameSite=Lax$/);
     expect(Buffer.from(valueOf(set), "base64url").toString("latin1")).not.toContain("the-");
@@ -50,7 +50,7 @@ describe("the authorization's cookie", () => {
     expect(opened(pairOf(set))).toBeUndefined();
   });
 
-  test("does not open when it is tampered with, under another key, or absent", () => {
+  test("is rejected if it is changed, absent or encrypted with another key", () => {
     const pair = pairOf(cookieWith(MASTER_KEY).give(authorization));
     expect(opened(tampered(pair))).toBeUndefined();
     expect(opened(pair, OTHER_KEY)).toBeUndefined();
@@ -58,7 +58,7 @@ describe("the authorization's cookie", () => {
     expect(opened("")).toBeUndefined();
   });
 
-  test("is found among others, by its whole name", () => {
+  test("is found among other cookies by its full name", () => {
     const pair = pairOf(cookieWith(MASTER_KEY).give(authorization));
     const other = pair.replace("oauth=", "oauth=A");
     for (const among of [`b=2; ${pair}`, `b=2;${pair};c=3`, `x${other}; ${pair}`, `${pair}; ${other}`]) {
@@ -69,7 +69,7 @@ describe("the authorization's cookie", () => {
     }
   });
 
-  test("is sent over TLS only where the service has it", () => {
+  test("is Secure and has the __Host- prefix over TLS", () => {
     expect(cookieWith(MASTER_KEY, true).give(authorization)).toMatch(
       /^__Host-reachlog_oauth=[\w-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );
@@ -80,7 +80,7 @@ describe("the authorization's cookie", () => {
 });
 
 describe("the console", () => {
-  test("lets in with a token, asked for once, for twelve hours", async () => {
+  test("accepts a session for twelve hours after signing in with a token", async () => {
     await using world = await openApp();
     const page = (cookie: string) => ask(world.app, "/", { headers: { cookie } });
     const form = { "content-type": "application/x-www-form-urlencoded" };
@@ -102,7 +102,7 @@ describe("the console", () => {
       headers: { ...FORM, ...headers },
     });
 
-  test("leads to the page that was asked for, also after a wrong token", async () => {
+  test("leads to the requested page after signing in, also after a wrong token", async () => {
     await using world = await openApp();
     const asked = "/people?status=sent&search=%22a%3Cb";
     const pages = [ask(world.app, asked), signIn(world, { token: "not-a-token", back: asked })];
@@ -122,25 +122,25 @@ describe("the console", () => {
     "/a b",
     "/\t/evil.example",
     "/ü",
-  ])("leads to no other host: %j", async (back) => {
+  ])("refuses to lead to %j after signing in", async (back) => {
     await using world = await openApp();
     const answer = await signIn(world, { back });
     expect([await problemIn(answer), answer.headers.get("location")]).toEqual(["422 invalid-request", null]);
   });
 
-  test("asks without a page to return to where the address is longer than a form may say", async () => {
+  test("shows a sign-in form without a return page if the address is too long", async () => {
     await using world = await openApp();
     const page = await (await ask(world.app, `/people?search=${"a".repeat(2_000)}`)).text();
     expect(page).toContain('name="token"');
     expect(page).not.toContain('name="back"');
   });
 
-  test("takes a token with the spaces that a paste brings", async () => {
+  test("accepts a token with surrounding white space", async () => {
     await using world = await openApp();
     expect((await signIn(world, { token: ` ${TOKEN}\r\n` })).status).toBe(303);
   });
 
-  test("says why the form comes back where a browser drops a Secure cookie: it came over plain http", async () => {
+  test("refuses to sign in over plain http if its address is https", async () => {
     await using world = await openApp({
       publicUrl: "https://reach.example",
       hosts: ["localhost", "10.0.0.5", "reach.example"],
@@ -154,7 +154,7 @@ describe("the console", () => {
     }
   });
 
-  test("keeps a session apart from that of a service on another port of the host, which has the same jar", async () => {
+  test("uses a separate session cookie for each port of a host", async () => {
     await using world = await openApp();
     const { authentication } = world.deps;
     const services = [
@@ -170,7 +170,7 @@ describe("the console", () => {
     expect([one.admits({ headers }), other.admits({ headers })]).toEqual([true, true]);
   });
 
-  test("does not take a session encrypted with another key", async () => {
+  test("rejects a session encrypted with another key", async () => {
     await using world = await openApp();
     const { authentication } = world.deps;
     const other = createSessions({ ...SESSIONS, masterKey: OTHER_KEY, authentication, clock: () => world.now });
@@ -178,7 +178,7 @@ describe("the console", () => {
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
 
-  test("ends a session with the token that it was opened with", async () => {
+  test("ends a session when its token is revoked", async () => {
     await using world = await openApp();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers });
@@ -189,12 +189,12 @@ describe("the console", () => {
     expect((await page()).status).toBe(401);
   });
 
-  test("is closed under the strict policy, also where no token is left", async () => {
+  test("requires a token under the strict policy, also if none is configured", async () => {
     await using world = await openApp({ tokens: false, authPolicy: "strict" });
     expect((await ask(world.app, "/")).status).toBe(401);
   });
 
-  test("takes no cookie of a neighbour over TLS: its name is bound to this host", () => {
+  test("rejects a cookie without the __Host- prefix over TLS", () => {
     const sha256 = createHash("sha256").update(TOKEN).digest("hex");
     const config = { tokens: [{ name: "t", sha256 }], authPolicy: "spec", openRoutes: [] } as const;
     const authentication = createAuthentication(config, Date.now);
@@ -204,14 +204,14 @@ describe("the console", () => {
     expect([admits(pair), admits(pair.replace("__Host-", ""))]).toEqual([true, false]);
   });
 
-  test("does not take the authorization's cookie for a session", async () => {
+  test("rejects the authorization cookie as a session", async () => {
     await using world = await openApp();
     const encrypted = createAuthorizationCookie(MASTER_KEY, PLAIN, () => world.now).give({ state: "s", verifier: "v" });
     const cookie = pairOf(encrypted).replace("reachlog_oauth", "reachlog_session");
     expect((await ask(world.app, "/", { headers: { cookie } })).status).toBe(401);
   });
 
-  test("a wrong token opens no session, and after ten of them only a right one does not have to wait", async () => {
+  test("opens no session for a wrong token, and limits further attempts after ten", async () => {
     await using world = await openApp();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const signIn = (token: string) => post(world.app, "/session", `token=${token}`, { headers });
@@ -223,12 +223,12 @@ describe("the console", () => {
     expect((await signIn(TOKEN)).status).toBe(303);
   });
 
-  test("is open where no token is configured at all", async () => {
+  test("is open if no token is configured", async () => {
     await using world = await openApp({ tokens: false });
     expect((await ask(world.app, "/")).status).toBe(200);
   });
 
-  test("keeps other sites out of it", async () => {
+  test("forbids framing and caching", async () => {
     await using world = await openApp();
     const { headers } = await ask(world.app, "/");
     expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'");
@@ -236,7 +236,7 @@ describe("the console", () => {
   });
 });
 
-test("a session says nothing of its token, and is made for a right one only", () => {
+test("a session is not created for an unknown token", () => {
   const config = { tokens: [], authPolicy: "spec", openRoutes: [] } as const;
   const sessions = createSessions({
     ...SESSIONS,

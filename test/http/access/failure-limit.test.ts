@@ -9,7 +9,7 @@ const MASTER = new Uint8Array(32).fill(7);
 const KEY = new Uint8Array(32).fill(9);
 const MINUTE = 60_000;
 
-/** Instances that share a vault and a limit of three failures a minute. */
+/** Opens `count` instances that share a vault, and with it a limit of three failed authentications per minute. */
 async function openInstances(count: number) {
   const folder = temporaryFolder();
   const world = { now: 100 * MINUTE, claims: [] as string[], isAway: false };
@@ -25,7 +25,10 @@ async function openInstances(count: number) {
   });
   return {
     world,
-    /** Fails once at each of these instances, in order. */
+    /**
+     * Counts one failed authentication of `address` at each numbered instance, in order. Returns the waits that they
+     * impose.
+     */
     async failAt(numbers: readonly number[], address = "192.0.2.1") {
       const waits: (number | undefined)[] = [];
       for (const number of numbers) waits.push(await instances[number]?.fail(address));
@@ -40,7 +43,7 @@ async function openInstances(count: number) {
   };
 }
 
-test("alone, so many a minute are let through to a refusal, and then one waits", async () => {
+test("one instance allows a number of failures a minute per address, then requires a wait", async () => {
   const clock = { now: 0 };
   const { fail } = createFailureLimit(() => clock.now, 2);
   expect([await fail("a"), await fail("a"), await fail("a"), await fail("b")]).toEqual([
@@ -51,18 +54,18 @@ test("alone, so many a minute are let through to a refusal, and then one waits",
   ]);
 });
 
-test("an address that tries tokens at several instances in turn gets no more 401", async () => {
+test("an address that fails at several instances in turn is limited in total", async () => {
   await using instances = await openInstances(3);
   expect(await instances.failAt([0, 1, 2, 0, 1, 2])).toEqual([undefined, undefined, undefined, 60, 60, 60]);
 });
 
-test("nor does one that tries them at all instances at once", async () => {
+test("an address that fails at all instances at once is limited in total", async () => {
   await using instances = await openInstances(3);
   const waits = await instances.failAtOnce(4);
   expect(waits.filter((wait) => wait === undefined)).toHaveLength(3);
 });
 
-test("each address has its own count, and each minute a new one", async () => {
+test("failures are counted per address and minute", async () => {
   await using instances = await openInstances(2);
   await instances.failAt([0, 0, 0]);
   expect(await instances.failAt([1], "192.0.2.2")).toEqual([undefined]);
@@ -72,7 +75,7 @@ test("each address has its own count, and each minute a new one", async () => {
   expect(await instances.failAt([1])).toEqual([undefined]);
 });
 
-test("once all places are known to be taken the claims are not asked any more", async () => {
+test("claims are not requested once the limit is known to be reached", async () => {
   await using instances = await openInstances(2);
   await instances.failAt([0, 0, 0, 1]);
   const { claims } = instances.world;
@@ -81,14 +84,14 @@ test("once all places are known to be taken the claims are not asked any more", 
   expect(claims).toHaveLength(asked);
 });
 
-test("no name tells an address", async () => {
+test("the names of the claims do not contain the address", async () => {
   await using instances = await openInstances(1);
   await instances.failAt([0, 0]);
   expect(instances.world.claims).toHaveLength(2);
   expect(instances.world.claims.join()).not.toContain("192.0.2");
 });
 
-test("while the vault is out of reach each instance counts for itself", async () => {
+test("each instance counts for itself while the vault is unreachable", async () => {
   await using instances = await openInstances(2);
   instances.world.isAway = true;
   expect(await instances.failAt([0, 0, 0, 0, 1])).toEqual([undefined, undefined, undefined, 60, undefined]);

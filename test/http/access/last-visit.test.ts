@@ -6,7 +6,7 @@ import { addedOf } from "../../harness/memory/new-events.ts";
 
 const LINK = /<a href="\/activity\?show=news&amp;from=(\d+)">What happened since you were here<\/a>/;
 
-/** A browser that keeps one cookie and opens pages. */
+/** Simulated browser that keeps one cookie and opens pages. */
 function openBrowser(harness: AppHarness) {
   let cookie = "";
   return async (path: string): Promise<string | undefined> => {
@@ -17,7 +17,7 @@ function openBrowser(harness: AppHarness) {
   };
 }
 
-test("the overview leads to what happened since the browser was last here, for as long as the visit lasts", async () => {
+test("during a visit, the overview links to the events since the last visit", async () => {
   await using harness = await openApp({ tokens: false });
   const open = openBrowser(harness);
   const add = (username: string) => harness.append("outreach", addedOf({ username }));

@@ -13,19 +13,19 @@ const refusal = (act: () => void): unknown => {
   return undefined;
 };
 
-/** A server with this number of requests in flight. */
+/** Fake HTTP server that reports this number of requests in flight. */
 const busyWith = (pendingRequests: number) => ({
   pendingRequests,
   requestIP: () => ({ address: "127.0.0.1" }),
   timeout() {},
 });
 
-test("so many are answered at the same time, and no more", () => {
+test("requests beyond the limit of concurrent ones are refused", () => {
   const load = createLoadShedding(2);
   expect([refusal(() => load.admit(2)), refusal(() => load.admit(3))]).toEqual([undefined, "overloaded"]);
 });
 
-test("a request that is still coming takes no place until it is there, nor when it never comes", async () => {
+test("a request with an incomplete or failed upload does not count toward the limit", async () => {
   const load = createLoadShedding(2);
   const body = Promise.withResolvers<void>();
   const broken = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ test("a request that is still coming takes no place until it is there, nor when 
   expect([load.coming, refusal(() => load.admit(3))]).toEqual([0, "overloaded"]);
 });
 
-test("a busy service says when to come back, and does nothing; its health is answered all the same", async () => {
+test("an overloaded service refuses a click with Retry-After, and still answers health", async () => {
   await using world = await openApp();
   Object.assign(world.app, { server: busyWith(1_000_000) });
   const answer = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);

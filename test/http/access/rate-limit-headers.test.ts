@@ -11,7 +11,7 @@ const callFrom = (world: AppHarness, address: string): void => {
 
 const limitsOf = ({ headers }: Response) => [headers.get("ratelimit-policy"), headers.get("ratelimit")];
 
-test("a stranger sees what is left with each answer, refusals too", async () => {
+test("an unauthenticated caller sees its remaining requests with each response", async () => {
   await using world = await openApp({ rateLimitPerMinute: 2 });
   callFrom(world, "203.0.113.9");
   const policy = '"anonymous";q=2;w=60';
@@ -26,7 +26,7 @@ test("a stranger sees what is left with each answer, refusals too", async () => 
   expect(await problemIn(refused)).toBe("429 too-many-requests");
 });
 
-test("who has a token, or is on this machine, has no such limit", async () => {
+test("a caller with a token or on this machine has no such limit", async () => {
   await using world = await openApp();
   callFrom(world, "203.0.113.9");
   expect(limitsOf(await ask(world.app, "/social/health", { token: TOKEN }))).toEqual([null, null]);
@@ -34,7 +34,7 @@ test("who has a token, or is on this machine, has no such limit", async () => {
   expect(limitsOf(await ask(world.app, "/social/health"))).toEqual([null, null]);
 });
 
-test("a run shows the day's quota beside the limit of the address", async () => {
+test("the response of a run shows the daily quota and the limit of the address", async () => {
   await using world = await openApp();
   await world.authorize();
   callFrom(world, "203.0.113.9");
@@ -45,7 +45,7 @@ test("a run shows the day's quota beside the limit of the address", async () => 
   ]);
 });
 
-test("a limit that was shown before is updated, and others stay", () => {
+test("a repeated limit replaces its former value and keeps the others", () => {
   const headers: Record<string, string> = {};
   const quota = { limit: 9, windowSeconds: 60, left: 9, seconds: 60 };
   setRateLimitHeaders(headers, "a", quota);
@@ -56,7 +56,7 @@ test("a limit that was shown before is updated, and others stay", () => {
   expect(headers["ratelimit"]).toBe('"b";r=5;t=60, "a";r=5;t=60');
 });
 
-test("a run shows what is left after it, and a refusal what was left before it", async () => {
+test("a started run shows the remaining quota after it, a refused one the quota before it", async () => {
   await using world = await openApp();
   await world.authorize();
   const runThat = (kind: "started" | "daily_limit_reached"): Triggered => {

@@ -13,7 +13,7 @@ function limitOf(limit: number) {
   };
 }
 
-test("so many a minute pass, then one waits for the rest of it", () => {
+test("requests beyond the limit wait for the rest of the minute", () => {
   const { clock, take } = limitOf(2);
   expect([take("a"), take("a"), take("a")]).toEqual([undefined, undefined, 60]);
   clock.now += 59_001;
@@ -22,7 +22,7 @@ test("so many a minute pass, then one waits for the rest of it", () => {
   expect(take("a")).toBeUndefined();
 });
 
-test("a limit that changes holds from then on", () => {
+test("a changed limit applies at once", () => {
   let limit = 4;
   const { take, allowance } = createRateLimit(
     () => limit,
@@ -33,12 +33,12 @@ test("a limit that changes holds from then on", () => {
   expect([take("a"), allowance("b").limit]).toEqual([60, 2]);
 });
 
-test("each address has a count of its own", () => {
+test("each address is counted separately", () => {
   const { take } = limitOf(1);
   expect([take("a"), take("b"), take("a")]).toEqual([undefined, undefined, 60]);
 });
 
-test("a flood of addresses cannot fill the memory: the window is cut short", () => {
+test("a flood of addresses resets the window, which bounds the memory", () => {
   const { take } = limitOf(1);
   take("first");
   for (let address = 1; address < 50_000; address++) take(`a${address}`);
@@ -51,7 +51,7 @@ test.each([
   ["2001:db8::1", "2001:db8:0:0:1::"],
   ["::1", "::2"],
   ["fe80::1%eth0", "fe80::2"],
-])("%s and %s are one caller's: who has one of them has the other", (one, other) => {
+])("%s and %s count as one caller", (one, other) => {
   const { take } = limitOf(1);
   expect([take(one), take(other)]).toEqual([undefined, 60]);
 });
@@ -59,7 +59,7 @@ test.each([
 test.each([
   ["2001:db8:1:2::1", "2001:db8:1:3::1"],
   ["192.0.2.1", "192.0.2.2"],
-])("%s and %s are two callers", (one, other) => {
+])("%s and %s count as two callers", (one, other) => {
   const { take } = limitOf(1);
   expect([take(one), take(other)]).toEqual([undefined, undefined]);
 });

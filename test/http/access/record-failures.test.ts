@@ -5,10 +5,14 @@ import { recordFailures } from "../../../src/http/access/record-failures.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
+import { toLogContext } from "../../harness/memory/log.ts";
 
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
-/** A limit on a real, encrypted log. `pass` lets the time pass until failures are recorded. */
+/**
+ * Starts the recorder of failed authentications on a real, encrypted log. `pass` ends its current wait, after which it
+ * records the failures.
+ */
 async function openRecord(replaced: Partial<EventLog> = {}) {
   const world = await openCommands();
   const logged: string[] = [];
@@ -16,9 +20,7 @@ async function openRecord(replaced: Partial<EventLog> = {}) {
   const clock = { now: START };
   let passed = Promise.withResolvers<void>();
   const eventLog = { ...createEventLog(world.store, () => crypto.randomUUID()), ...replaced };
-  const record = recordFailures({
-    limit: createFailureLimit(() => clock.now),
-    eventLog,
+  const context = toLogContext(eventLog, {
     clock: () => clock.now,
     async sleep(_ms, signal) {
       signal.addEventListener("abort", () => passed.resolve());
@@ -27,6 +29,10 @@ async function openRecord(replaced: Partial<EventLog> = {}) {
     },
     logger: { debug: at, info: at, warn: at, error: at },
   });
+  const record = recordFailures(
+    context,
+    createFailureLimit(() => clock.now),
+  );
   const types = ["AuthenticationsFailed"];
   return {
     world,
@@ -48,7 +54,7 @@ async function openRecord(replaced: Partial<EventLog> = {}) {
   };
 }
 
-test("what an address tried within a minute is one event, with those that got 429 afterwards", async () => {
+test("an address's failures within a minute are one event, with the count of 429s", async () => {
   await using opened = await openRecord();
   const { record, clock } = opened;
   for (let guess = 0; guess < 13; guess++) {
@@ -71,7 +77,7 @@ test("what an address tried within a minute is one event, with those that got 42
   ]);
 });
 
-test("each minute of an attack is an event of its own", async () => {
+test("each minute of an attack is one event", async () => {
   await using opened = await openRecord();
   for (let minute = 0; minute < 3; minute++) {
     await opened.record.fail("192.0.2.1");
@@ -85,7 +91,7 @@ test("each minute of an attack is an event of its own", async () => {
   ]);
 });
 
-test("a caller with many addresses cannot fill the log: a minute is nine events at most, and nothing is lost in the sum", async () => {
+test("failures of 20,000 addresses in a minute are nine events, with the full sum", async () => {
   await using opened = await openRecord();
   for (let address = 0; address < 20_000; address++) await opened.record.fail(`10.0.${address >> 8}.${address & 255}`);
   await opened.pass();
@@ -95,7 +101,7 @@ test("a caller with many addresses cannot fill the log: a minute is nine events 
   expect(events.reduce((sum, { data }) => sum + data.failed, 0)).toBe(20_000);
 });
 
-test("the address is encrypted in the log, and opens for who may read it", async () => {
+test("the address is encrypted in the stored event", async () => {
   await using opened = await openRecord();
   await opened.record.fail("203.0.113.77");
   await opened.pass();
@@ -104,14 +110,14 @@ test("the address is encrypted in the log, and opens for who may read it", async
   expect((await opened.events())[0]?.data.address).toBe("203.0.113.77");
 });
 
-test("what failed last is recorded when the service stops", async () => {
+test("pending failures are recorded when the service stops", async () => {
   await using opened = await openRecord();
   await opened.record.fail("192.0.2.1");
   await opened.record[Symbol.asyncDispose]();
   expect(await opened.events()).toHaveLength(1);
 });
 
-test("a stop waits for what is being recorded, and records what failed meanwhile", async () => {
+test("a stop waits for the append in progress, and records later failures", async () => {
   const appends: { readonly count: number; readonly end: () => void }[] = [];
   const begun = Promise.withResolvers<void>();
   await using opened = await openRecord({
@@ -142,7 +148,7 @@ test("a stop waits for what is being recorded, and records what failed meanwhile
   expect(appends.map(({ count }) => count)).toEqual([1, 1]);
 });
 
-test("a log that takes nothing fails no caller, and the operator's log shows it without addresses", async () => {
+test("a failed append fails no caller, and is logged without addresses", async () => {
   await using opened = await openRecord({ append: () => Promise.reject(new Error("disk full")) });
   await opened.record.fail("203.0.113.77");
   await opened.record[Symbol.asyncDispose]();

@@ -11,11 +11,11 @@ const TOKENS = [{ name: "t", sha256: createHash("sha256").update(TOKEN).digest("
 const authentication = createAuthentication({ tokens: TOKENS, authPolicy: "spec", openRoutes: [] }, Date.now);
 const SIGNED_IN_MS = 12 * 3_600_000;
 
-/** A browser's request with the cookie of its sign-in. */
+/** Builds a browser's request with the cookie that the browser got at its sign-in. */
 const requestWith = (setCookie = ""): Request =>
   new Request("http://localhost/", { headers: { cookie: setCookie.split(";")[0] ?? "" } });
 
-describe.each(ENGINES)("sessions of two instances, with a vault in %s", (_engine, openPlace) => {
+describe.each(ENGINES)("the sessions of two instances with a vault in %s", (_engine, openPlace) => {
   async function openInstances() {
     const world = await openPlace();
     const clock = { now: 1_000_000 };
@@ -49,7 +49,7 @@ describe.each(ENGINES)("sessions of two instances, with a vault in %s", (_engine
     };
   }
 
-  test("a copy of the cookie opens nothing once its browser signed out, here at once, there within seconds", async () => {
+  test("reject a copied cookie after sign-out, at the other instance after the next look-up", async () => {
     await using world = await openInstances();
     const { clock, one, other } = world;
     const copy = requestWith(one.signIn(TOKEN));
@@ -65,7 +65,7 @@ describe.each(ENGINES)("sessions of two instances, with a vault in %s", (_engine
     expect(other.admits(another)).toBe(true);
   });
 
-  test("a restarted instance knows it too, until the session would have ended by itself", async () => {
+  test("reject a signed-out cookie until its session would have expired", async () => {
     await using world = await openInstances();
     const { clock, one, other } = world;
     const copy = requestWith(one.signIn(TOKEN));
@@ -76,7 +76,7 @@ describe.each(ENGINES)("sessions of two instances, with a vault in %s", (_engine
     expect(other.admits(copy)).toBe(false);
   });
 
-  test("a browser is asked for no more than it is looked up, and none without a cookie is", async () => {
+  test("look up a cookie once per interval, and no request without one", async () => {
     await using world = await openInstances();
     const { clock, one } = world;
     const copy = requestWith(one.signIn(TOKEN));
@@ -86,7 +86,7 @@ describe.each(ENGINES)("sessions of two instances, with a vault in %s", (_engine
     expect(one.look(copy)).toBeUndefined();
   });
 
-  test("out of reach, the claims end no session; a sign-out fails, and has ended it here", async () => {
+  test("continue while the claims are unreachable; a failing sign-out still ends them locally", async () => {
     await using world = await openInstances();
     const { one, down } = world;
     const copy = requestWith(one.signIn(TOKEN));

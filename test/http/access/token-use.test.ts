@@ -4,13 +4,17 @@ import type { ApiToken } from "../../../src/config/tokens.ts";
 import { recordTokenUse } from "../../../src/http/access/token-use.ts";
 import { createEventLog, type EventLog } from "../../../src/log/event-log.ts";
 import { openCommands } from "../../harness/memory/commands.ts";
+import { SILENT, toLogContext } from "../../harness/memory/log.ts";
 
 const DAY_MS = 86_400_000;
 const MIDNIGHT = Date.parse("2026-03-01T00:00:00.000Z");
 const WEB: ApiToken = { name: "web", sha256: "3f2a9c".padEnd(64, "0") };
 const OPS: ApiToken = { name: "ops", sha256: "9c3f2a".padEnd(64, "0") };
 
-/** Recorders that share a log, like those of several instances. `replaced` overrides a part of the log. */
+/**
+ * A log, and a function that opens one more recorder of token use on it, as each instance has. `replaced` overrides
+ * methods of the log.
+ */
 async function openWorld(replaced: Partial<EventLog> = {}) {
   const world = await openCommands();
   const clock = { now: MIDNIGHT };
@@ -26,20 +30,21 @@ async function openWorld(replaced: Partial<EventLog> = {}) {
       passed = Promise.withResolvers();
     },
     open: () =>
-      recordTokenUse({
-        eventLog,
-        async sleep(_ms, signal) {
-          signal.addEventListener("abort", () => passed.resolve());
-          if (!signal.aborted) await passed.promise;
-        },
-        logger: { warn: (text) => void warned.push(text) },
-      }),
+      recordTokenUse(
+        toLogContext(eventLog, {
+          async sleep(_ms, signal) {
+            signal.addEventListener("abort", () => passed.resolve());
+            if (!signal.aborted) await passed.promise;
+          },
+          logger: { ...SILENT, warn: (text) => void warned.push(text) },
+        }),
+      ),
     recorded: async () => (await Array.fromAsync(world.store.read({ types: ["TokenUsed"] }))).map(({ data }) => data),
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };
 }
 
-test("a token's use is one event a day of UTC, whatever number of requests and instances it has, also after a restart", async () => {
+test("a token's use is recorded once per UTC day, for any number of requests and instances", async () => {
   await using world = await openWorld();
   for (const note of [world.open(), world.open(), world.open()]) {
     world.clock.now = MIDNIGHT;
@@ -58,7 +63,7 @@ test("a token's use is one event a day of UTC, whatever number of requests and i
   ]);
 });
 
-test("a log that does not take it is tried again by a later use, and said once", async () => {
+test("a failed recording is logged once and retried by a later use", async () => {
   let tries = 0;
   await using world = await openWorld({
     append: async () => {

@@ -1,8 +1,10 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { followTokensFile } from "../../../src/http/access/tokens-file.ts";
+import { toLogContext } from "../../harness/memory/log.ts";
+import type { EventLog } from "../../../src/log/event-log.ts";
 
 const OLD = "old-token-0123456789";
 const NEW = "new-token-0123456789";
@@ -11,7 +13,10 @@ const OTHER = "other-token-0123456789";
 const of = (name: string, token: string) => ({ name, sha256: createHash("sha256").update(token).digest("hex") });
 const line = (name: string, token: string) => `${name}:sha256:${of(name, token).sha256}\n`;
 
-/** Follows a tokens file with simulated contents, and a clock that advances with each read. */
+/**
+ * Follows a simulated tokens file whose first content is `first`. The wait between two reads ends when the test says
+ * so.
+ */
 function follow(first: string) {
   const tokens = [of("ops", OTHER), of("web", OLD)];
   const authentication = createAuthentication({ tokens, authPolicy: "strict", openRoutes: [] }, Date.now);
@@ -20,16 +25,18 @@ function follow(first: string) {
   const world = { content: first as string | undefined };
   let turn = Promise.withResolvers<void>();
   let asleep = Promise.withResolvers<void>();
-  const following = followTokensFile({
+  const file = {
     path: "tokens",
     fixed: [of("ops", OTHER)],
     tokens,
     authentication,
-    logger: { debug: at, info: at, warn: at, error: at },
     async read() {
       if (world.content === undefined) throw new Error("ENOENT");
       return world.content;
     },
+  };
+  const context = toLogContext({} as EventLog, {
+    logger: { debug: at, info: at, warn: at, error: at },
     async sleep(_ms, signal) {
       asleep.resolve();
       signal.addEventListener("abort", () => turn.resolve());
@@ -37,9 +44,10 @@ function follow(first: string) {
       turn = Promise.withResolvers();
     },
   });
+  const following = followTokensFile(context, file);
   return {
     logged,
-    /** Changes the file and waits for this number of reads. */
+    /** Changes the file's content and waits until the file was read `readings` times. */
     async becomes(content: string | undefined, readings = 2): Promise<void> {
       world.content = content;
       for (let reading = 0; reading < readings; reading++) {
@@ -54,7 +62,7 @@ function follow(first: string) {
   };
 }
 
-test("a token is exchanged without a moment in which the caller has none", async () => {
+test("a caller can replace its token without an interruption", async () => {
   await using file = follow(line("web", OLD));
   await file.becomes(line("web", OLD) + line("web", NEW));
   expect(file.callers()).toEqual(["ops", "web", "web"]);
@@ -64,7 +72,7 @@ test("a token is exchanged without a moment in which the caller has none", async
   for (const secret of [OLD, NEW, of("web", NEW).sha256]) expect(file.logged.join()).not.toContain(secret);
 });
 
-test("a file that is being written is waited for", async () => {
+test("a changed file is applied only once two reads agree", async () => {
   await using file = follow(line("web", OLD));
   const whole = line("web", OLD) + line("web", NEW);
   await file.becomes(line("web", OLD), 2);
@@ -76,7 +84,7 @@ test("a file that is being written is waited for", async () => {
 });
 
 test.each([
-  ["is gone", undefined, "it cannot be read"],
+  ["is missing", undefined, "it cannot be read"],
   ["is empty", "", "holds no token"],
   ["holds comments only", "# nothing\n", "holds no token"],
   ["was cut off", line("web", NEW).slice(0, 40), "line 1: the SHA-256 is not 64 hex digits"],
@@ -85,7 +93,7 @@ test.each([
     `${line("web", NEW)}web:short\n`,
     "line 2: the token has fewer than 16 characters",
   ],
-  ["gives another's token a name", line("web", OTHER), "line 1 is the token of an earlier name"],
+  ["repeats another caller's token", line("web", OTHER), "line 1 repeats the token of another name"],
 ])("a file that %s changes nothing, and is logged once", async (_what, content, problem) => {
   await using file = follow(line("web", OLD));
   await file.becomes(line("web", OLD), 3);
@@ -96,7 +104,7 @@ test.each([
   expect(file.callers()).toEqual(["ops", undefined, "web"]);
 });
 
-test("a plain token in the file is as good as its hash", async () => {
+test("a plain token in the file is accepted like its hash, and not logged", async () => {
   await using file = follow(line("web", OLD));
   await file.becomes(`web:${NEW}\n`);
   expect(file.callers()).toEqual(["ops", undefined, "web"]);

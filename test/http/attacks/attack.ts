@@ -5,7 +5,7 @@ import type { Target } from "./target.ts";
 export interface Outcome {
   readonly tried: number;
   readonly seen: string;
-  /** Descriptions of everything unexpected. */
+  /** Descriptions of the unexpected answers and effects. */
   readonly wrong: readonly string[];
 }
 
@@ -15,7 +15,7 @@ export interface Attack<T = Target> {
   run(target: T): Promise<Outcome>;
 }
 
-/** Declares a test for each attack, which prints a row of a table. */
+/** Declares a test for each attack. The test prints the attack's result as a row of a Markdown table. */
 export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, timeoutMs = 1_200_000): void {
   for (const { name, expected, run } of attacks) {
     test(

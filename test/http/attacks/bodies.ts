@@ -88,7 +88,9 @@ async function post(target: Target, path: string, body: string | Uint8Array, typ
   return target.ask({ method: "POST", path, headers: [type, WITH_TOKEN], body });
 }
 
-/** Checks that every path answers every body with a problem of this name, and that nothing is recorded. */
+/**
+ * Posts each body to each path. Checks that every answer is the problem `slug`, and that the log records no request.
+ */
 async function refuse(target: Target, cases: readonly (readonly [string, string | Uint8Array])[], slug: string) {
   await target.recorded();
   const wrong: string[] = [];
@@ -112,7 +114,7 @@ async function refuse(target: Target, cases: readonly (readonly [string, string 
 
 export const bodies: readonly Attack[] = [
   {
-    name: "bodies of any type but JSON in UTF-8, or packed",
+    name: "bodies of another type than JSON in UTF-8, or compressed, are refused",
     expected: "415, recorded 0",
     async run(target) {
       await target.recorded();
@@ -137,17 +139,17 @@ export const bodies: readonly Attack[] = [
     },
   },
   {
-    name: "bodies that are no JSON, or mean two things, or cannot be kept",
+    name: "invalid, ambiguous or unstorable JSON is refused as malformed",
     expected: "400, recorded 0",
     run: (target) => refuse(target, MALFORMED, "malformed-request"),
   },
   {
-    name: "JSON with prototypes, methods, huge numbers, too much of everything",
+    name: "JSON with prototypes, methods or excessive values is refused as invalid",
     expected: "422, recorded 0",
     run: (target) => refuse(target, UNFIT, "invalid-request"),
   },
   {
-    name: "texts of all scripts, directions and controls, in bytes and in escapes",
+    name: "texts of all scripts, directions and controls are recorded unchanged",
     expected: "altered 0",
     async run(target) {
       await target.recorded();

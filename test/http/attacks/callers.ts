@@ -6,7 +6,7 @@ import { slugOf } from "./target.ts";
 
 const swapped = (at: number): string => TOKEN.slice(0, at) + (TOKEN[at] === "x" ? "y" : "x") + TOKEN.slice(at + 1);
 
-/** Header lines without the right token in the right place. */
+/** Authorization headers that must not admit a request: the token is missing, wrong, or in the wrong place. */
 const NO_CREDENTIALS: readonly (readonly string[])[] = [
   [],
   ["Authorization:"],
@@ -43,15 +43,15 @@ const NO_CREDENTIALS: readonly (readonly string[])[] = [
   ["X-Forwarded-User: tester", "X-Remote-User: tester"],
 ];
 
-/** Allowed failed authentications per minute from one address. */
+/** Failed authentications per minute that one address may cause before the service answers 429. */
 const FAILURES_MAX = 10;
 
-/** RFC 6750: the error is present only if a token was sent. */
+/** Expected `WWW-Authenticate` header. RFC 6750: it names an error only if the request had a token. */
 const CHALLENGE = /^Bearer realm="reachlog"(?:, error="invalid_token")?$/;
 
 export const callers: readonly Attack[] = [
   {
-    name: "every guarded path without the right token in the right place",
+    name: "every guarded path refuses a request without the right token in its place",
     expected: "401, accepted 0",
     async run(target) {
       await target.recorded();
@@ -82,7 +82,7 @@ export const callers: readonly Attack[] = [
     },
   },
   {
-    name: "guesses of tokens from one address",
+    name: "guesses of tokens are limited per address",
     expected: `${FAILURES_MAX} × 401, then 429 with Retry-After; the right one passes, here and elsewhere`,
     async run(target) {
       const guesser = target.stranger();
@@ -102,7 +102,7 @@ export const callers: readonly Attack[] = [
     },
   },
   {
-    name: "the same request again and again, at once and later, with one key",
+    name: "a repeated request with one key is recorded once",
     expected: "recorded 1, another body 422, no key 400",
     async run(target) {
       await target.recorded();

@@ -11,7 +11,7 @@ const HEX = SIZE.toString(16);
 const CHUNKED = `${HEX}\r\n${BODY}\r\n0\r\n\r\n`;
 const AUTHORIZATION = `Authorization: ${BEARER.authorization}`;
 
-/** A click that would be recorded if its framing were accepted. */
+/** Builds a request to record a click. The service would record it if it accepted the length headers in `lines`. */
 const framed = (lines: readonly string[], body = BODY): Sent => ({
   method: "POST",
   path: PATH,
@@ -19,7 +19,10 @@ const framed = (lines: readonly string[], body = BODY): Sent => ({
   body,
 });
 
-/** Requests that two parsers may interpret differently. */
+/**
+ * Requests whose end two parsers may see at different places, because their length headers contradict each other or are
+ * malformed.
+ */
 const AMBIGUOUS: readonly Sent[] = [
   framed([`Content-Length: ${SIZE}`, "Transfer-Encoding: chunked"], CHUNKED),
   framed(["Transfer-Encoding: chunked", `Content-Length: ${CHUNKED.length}`], CHUNKED),
@@ -55,7 +58,7 @@ const AMBIGUOUS: readonly Sent[] = [
   framed(["X Spaced: a", `Content-Length: ${SIZE}`]),
 ];
 
-/** Request lines and first bytes that are not HTTP/1.1. */
+/** Request lines and first bytes that are not valid HTTP/1.1. */
 const LINES = [
   `POST ${PATH} HTTP/2.0\r\n`,
   `POST ${PATH} HTTP/1.2\r\n`,
@@ -74,7 +77,7 @@ const LINES = [
 
 export const framing: readonly Attack[] = [
   {
-    name: "requests that two readers may cut differently, and what is no HTTP",
+    name: "requests with ambiguous framing, or not in HTTP, are refused",
     expected: "refused or hung up, recorded 0",
     async run(target) {
       await target.recorded();
@@ -99,7 +102,7 @@ export const framing: readonly Attack[] = [
     },
   },
   {
-    name: "a second request hidden behind a length that lies",
+    name: "a second request hidden behind a wrong length is not recorded",
     expected: "each refused or asked for a token of its own, recorded 0",
     async run(target) {
       await target.recorded();
@@ -122,7 +125,7 @@ export const framing: readonly Attack[] = [
     },
   },
   {
-    name: "a body that ends before its length, by half a connection or all of it",
+    name: "a body that ends before its length is not recorded",
     expected: "recorded 0, faults in the log 0",
     async run(target) {
       await target.recorded();
@@ -143,7 +146,7 @@ export const framing: readonly Attack[] = [
     },
   },
   {
-    name: "too many headers, too long a header, too long an address",
+    name: "too many headers, a long header or a long address are refused",
     expected: "431; what is just long is served",
     async run(target) {
       const wrong: string[] = [];
@@ -163,7 +166,7 @@ export const framing: readonly Attack[] = [
     },
   },
   {
-    name: "POSTs sent without waiting for the answers, and repeated by their keys",
+    name: "pipelined POSTs, repeated by their keys, are recorded once",
     expected: "each recorded once",
     async run(target) {
       await target.recorded();

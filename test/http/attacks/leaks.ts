@@ -6,19 +6,21 @@ import { PATHS } from "./routes.ts";
 /** A text in the requests that no refusal may repeat. */
 const CANARY = "canary-7f3a";
 
-/** Internal details: stacks, files, libraries, statements. */
+/** Internal details that no answer may contain: stack traces, file names, libraries, SQL. */
 const INSIDE =
   /node_modules|\.ts\b|\.js\b|\bat [\w$.<>]+ \(|TypeError|SyntaxError|SQLITE|sqlite|elysia|typebox|JSON Parse|bun:/i;
 
-/** True for a static file of the console; it predates every request and contains libraries. */
+/**
+ * True for the console's scripts and styles. They are built before any request arrives and contain code of libraries.
+ */
 function isAsset(headers: ReadonlyMap<string, readonly string[]>): boolean {
   return /^text\/(css|javascript)/.test(headers.get("content-type")?.[0] ?? "");
 }
 
-/** Runs last, because it searches all earlier answers. */
+/** The check for leaks. It has to run after the other attacks, because it searches all their answers. */
 export const leaks: readonly Attack[] = [
   {
-    name: "answers searched for what callers sent, for the inside and for secrets",
+    name: "no response contains a caller's input, internal details or secrets",
     expected: "found 0",
     async run({ ask, heard, world, stranger }) {
       for (const { path, method } of PATHS) {
@@ -47,7 +49,7 @@ export const leaks: readonly Attack[] = [
     },
   },
   {
-    name: "lines of the service's own log, after all of this",
+    name: "each line of the logger is JSON, and none is an error",
     expected: "one JSON object a line, faults 0",
     async run({ service }) {
       const lines = service.log().trim().split("\n");

@@ -4,7 +4,7 @@ import { GOOD } from "../../harness/memory/app.ts";
 /** Every path with its method and protection, as the service declares them. */
 export const PATHS = describeEndpoints().map(({ path, method, protection }) => ({ path, method, protection }));
 
-/** The value of `Allow` for a path. */
+/** Returns the value of the header `Allow` that a 405 at this path must have. */
 export function allowOf(path: string): string {
   const methods = ["POST", "GET"].filter((method) => PATHS.some((one) => one.path === path && one.method === method));
   return methods.flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method])).join(", ");
@@ -12,7 +12,7 @@ export function allowOf(path: string): string {
 
 export const POSTS = Object.keys(GOOD) as (keyof typeof GOOD)[];
 
-/** Paths that need no token under the strict policy. */
+/** Paths that need no token, even under AUTH_POLICY=strict. */
 export const OPEN: readonly string[] = PATHS.filter(({ protection }) => protection === "open").map(({ path }) => path);
 
 export function goodBody(path: keyof typeof GOOD): string {

@@ -29,7 +29,10 @@ const HOSTS = (port: string): readonly string[] => [
   "..",
 ];
 
-/** Other spellings of a path; a lax server or proxy considers some of them equal to it. */
+/**
+ * Functions that spell a path differently, such as with `//` or `%2f`. A lax server or proxy takes some of the results
+ * for the original path.
+ */
 const DISGUISES: readonly ((path: string) => string)[] = [
   (path) => `/${path}`,
   (path) => `${path}/`,
@@ -83,7 +86,7 @@ const ORIGINS = ["https://evil.example", "null", "http://127.0.0.1", "http://loc
 
 export const routing: readonly Attack[] = [
   {
-    name: "a Host that is not ours, or none, or two",
+    name: "a foreign, missing or repeated Host is refused",
     expected: "421 or 400 before any route",
     async run(target) {
       const own = new URL(target.url).host;
@@ -116,7 +119,7 @@ export const routing: readonly Attack[] = [
     },
   },
   {
-    name: "a guarded path in disguise, without a token",
+    name: "a disguised guarded path is not served without a token",
     expected: "400, 401, 404, 405, 421 or 505, recorded 0",
     async run(target) {
       await target.recorded();
@@ -139,7 +142,7 @@ export const routing: readonly Attack[] = [
     },
   },
   {
-    name: "every method on every path",
+    name: "every path refuses all methods but its own",
     expected: "405 with Allow but for its own; unknown methods 400 or hung up",
     async run(target) {
       const wrong: string[] = [];
@@ -169,7 +172,7 @@ export const routing: readonly Attack[] = [
     },
   },
   {
-    name: "pages of other origins, simple and preflighted",
+    name: "pages of other origins receive no CORS headers",
     expected: "no Access-Control header; what a form can send 415",
     async run(target) {
       const wrong: string[] = [];
@@ -203,8 +206,8 @@ export const routing: readonly Attack[] = [
 ];
 
 /**
- * True if the path is open after resolution: the service resolves dot segments, backslashes and surplus slashes before
- * it looks a path up.
+ * True if the spelling leads to a path that needs no token. Before the service looks a path up, it resolves dot
+ * segments, backslashes and surplus slashes.
  */
 function isOpenNow(disguised: string): boolean {
   const { pathname } = new URL(disguised, "http://127.0.0.1");

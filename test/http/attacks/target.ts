@@ -3,7 +3,7 @@ import type { WireAnswer } from "../wire/answers.ts";
 import { requestBytes, type Sent } from "../wire/bytes.ts";
 import { openConnection, type Connection } from "../wire/connection.ts";
 
-/** The answers on a separate connection. */
+/** All answers that the service sent on one connection. */
 export interface Heard {
   /** Status of the first answer; 0 if the service closed the connection without one. */
   readonly status: number;
@@ -15,7 +15,7 @@ export interface RecordedRequest {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Types of the events that a request causes immediately. */
+/** Types of the events that the service appends when it accepts a request, before any delivery. */
 const CAUSED: ReadonlySet<string> = new Set([
   "LinkClicked",
   "NotificationRequested",
@@ -24,20 +24,23 @@ const CAUSED: ReadonlySet<string> = new Set([
   "RunStarted",
 ]);
 
-/** A real service under attack. Everything except health and the authorization requires a token. */
+/** A real service process under attack. All its paths require a token, except health and the OAuth authorization. */
 export interface Target extends AsyncDisposable {
   readonly world: Installation;
   readonly service: Running;
   readonly url: string;
-  /** All answers so far, which are searched for leaks. */
+  /** All answers of this service so far. An attack searches them for leaks. */
   readonly heard: WireAnswer[];
-  /** Returns an address that has not called yet. */
+  /** Returns a loopback address from which no request was made yet, so that no limit per caller applies. */
   stranger(): string;
   open(from?: string): Promise<Connection>;
   /** Sends bytes unchanged and waits until an answer arrives or the service closes the connection. */
   send(bytes: string | Uint8Array, from?: string): Promise<Heard>;
   ask(sent: Sent, from?: string): Promise<Heard>;
-  /** Returns the requests recorded since the last call, without their outcomes. */
+  /**
+   * Returns the requests that the log recorded since the last call of this function, without the events of their
+   * deliveries.
+   */
   recorded(): Promise<readonly RecordedRequest[]>;
 }
 
@@ -79,7 +82,7 @@ export async function openTarget(more: Record<string, string> = {}): Promise<Tar
   return target;
 }
 
-/** The slug of a problem; undefined for any other answer. */
+/** Returns the name of the problem in the first answer; undefined if that answer is not a problem. */
 export function slugOf({ answers: [answer] }: Heard): string | undefined {
   if (answer?.headers.get("content-type")?.[0] !== "application/problem+json") return undefined;
   return (JSON.parse(answer.body) as { type: string }).type.replace("urn:reachlog:problem:", "");

@@ -2,8 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import { OAuthError, type TokenPair } from "../../../src/account/oauth.ts";
 import type { Tokens } from "../../../src/account/tokens.ts";
-import { createUsedStates } from "../../../src/account/link.ts";
-import { createAuthorizationCookie } from "../../../src/http/access/encrypted-cookie.ts";
 import { listen } from "../../../src/http/server/listen.ts";
 import { createLoadShedding } from "../../../src/http/access/load-shedding.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
@@ -11,7 +9,7 @@ import { SocialError } from "../../../src/networks/network.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { oddIn } from "../../harness/page.ts";
 import { createSimulatedNetwork, OWN } from "../../harness/memory/social-network.ts";
-import { ask, MASTER_KEY, openApp, problemIn } from "../../harness/memory/app.ts";
+import { ask, openApp, problemIn } from "../../harness/memory/app.ts";
 import { requestBytes } from "../wire/bytes.ts";
 import { openConnection } from "../wire/connection.ts";
 
@@ -20,7 +18,10 @@ const JSON_WANTED = { accept: "application/json" };
 
 const disposed = disposedAfterEach();
 
-/** A world with X configured. The next exchanges throw `faults`, and return the tokens of the account `who`. */
+/**
+ * Opens an app with an account at a simulated X. Each exchange of a code throws the next of `faults`, or returns tokens
+ * of the account `who`.
+ */
 async function openX() {
   const faults: Error[] = [];
   // `asked` resolves when the network receives a code; it answers after `answered`.
@@ -56,11 +57,7 @@ async function openX() {
           revoke: async () => {},
         };
         const network = { ...createSimulatedNetwork(clock), me: async () => x.who };
-        const cookie = createAuthorizationCookie(MASTER_KEY, new URL("http://localhost"), clock);
-        const claims = new Set<string>();
-        const claim = async (name: string) => !claims.has(name) && claims.add(name).has(name);
-        const states = createUsedStates({ claim, isClaimed: async (name) => claims.has(name) }, clock);
-        return { oauth, tokens, network, eventLog, projector, pinnedHandle: undefined, cookie, states };
+        return { oauth, tokens, network, pinnedHandle: undefined };
       },
     }),
   );
@@ -73,7 +70,7 @@ async function openX() {
   return { world, x, begin, callback };
 }
 
-test("a browser that asks under another name of the host is led to PUBLIC_URL first, once", async () => {
+test("a browser on another host name is redirected to PUBLIC_URL once", async () => {
   const { world } = await openX();
   const under = (host: string, path = "/social/auth") => ask(world.app, path, { headers: { host } });
   const led = await under("127.0.0.1:3000");
@@ -85,7 +82,7 @@ test("a browser that asks under another name of the host is led to PUBLIC_URL fi
   }
 });
 
-test("a browser is sent to the network with a cookie that lets it come back, once", async () => {
+test("a browser is sent to the network and links the account when it comes back", async () => {
   const { world, begin, callback } = await openX();
   const started = await ask(world.app, "/social/auth");
   expect([started.status, started.headers.get("location")]).toEqual([302, "https://x.example/authorize?x=1"]);
@@ -100,7 +97,7 @@ test("a browser is sent to the network with a cookie that lets it come back, onc
   expect(world.projector.state("account")).toMatchObject({ authorized: true, user: OWN });
 });
 
-test("the repeat of a finished callback by the same browser shows its success, and exchanges nothing again", async () => {
+test("a repeated callback of the same browser shows its success without another exchange", async () => {
   const { world, x, begin, callback } = await openX();
   const cookie = await begin();
   await callback("state=the-state&code=c", { cookie });
@@ -124,7 +121,7 @@ describe("a used state is refused", () => {
     return { ...opened, cookie };
   };
 
-  test("with another code than the one that was exchanged", async () => {
+  test("with another code than the exchanged one", async () => {
     const { x, callback, cookie } = await finished();
     for (const query of ["state=the-state&code=other", "state=the-state"])
       expect(await (await callback(query, { cookie })).json()).toMatchObject(REFUSED);
@@ -132,7 +129,7 @@ describe("a used state is refused", () => {
   });
 
   test.each([
-    ["no account is linked any more", { type: "AccountUnlinked", data: { user_id: OWN.id, revoked: true } }],
+    ["the account is unlinked", { type: "AccountUnlinked", data: { user_id: OWN.id, revoked: true } }],
     ["the grant is dead", { type: "TokenRefreshFailed", data: { user_id: OWN.id, reason: "r", dead: true } }],
     [
       "another account is linked",
@@ -148,12 +145,12 @@ describe("a used state is refused", () => {
     expect(await again.json()).toMatchObject(REFUSED);
   });
 
-  test("by a browser that did not begin it", async () => {
+  test("from a browser that did not begin the authorization", async () => {
     const { callback } = await finished();
     expect(await problemIn(await callback("state=the-state&code=c", {}))).toBe("400 authorization-failed");
   });
 
-  test("where its authorization failed", async () => {
+  test("if its authorization failed", async () => {
     const { x, begin, callback } = await openX();
     x.faults.push(new OAuthError("unavailable", "down"));
     const cookie = await begin();
@@ -162,10 +159,10 @@ describe("a used state is refused", () => {
   });
 });
 
-describe("a network that takes its time with the tokens", () => {
+describe("a slow token exchange at the network", () => {
   /**
-   * The service on a real socket; it closes connections idle for a second, and the exchange of a code waits for
-   * `answer`.
+   * Starts the service on a real socket that closes connections after an idle second. X answers the exchange of the
+   * code only when `answer` is called.
    */
   async function slow() {
     const opened = await openX();
@@ -181,7 +178,10 @@ describe("a network that takes its time with the tokens", () => {
         redirect: "manual",
         ...init,
       });
-    /** Waits until the server has closed a connection that was opened later and went idle. */
+    /**
+     * Opens another connection, lets it go idle and waits until the server closes it: connections idle for longer would
+     * be closed by then, too.
+     */
     const idle = async (): Promise<void> => {
       using silent = await openConnection(url);
       await silent.write(requestBytes(url, { path: "/api/health" }));
@@ -201,7 +201,7 @@ describe("a network that takes its time with the tokens", () => {
     };
   }
 
-  test("costs the browser that waits for them no connection", async () => {
+  test("does not close the waiting browser's connection", async () => {
     await using opened = await slow();
     const answered = opened.follow();
     await opened.x.asked.promise;
@@ -210,7 +210,7 @@ describe("a network that takes its time with the tokens", () => {
     expect((await answered).status).toBe(303);
   });
 
-  test("nor a caller that asks which account is authorized", async () => {
+  test("does not close the connection of a caller of /social/me", async () => {
     await using opened = await slow();
     await opened.world.authorize();
     const asked = Promise.withResolvers<void>();
@@ -228,7 +228,7 @@ describe("a network that takes its time with the tokens", () => {
     expect((await answered).status).toBe(200);
   });
 
-  test("and a browser that asks again meanwhile is answered as the first time", async () => {
+  test("links the account for a browser that aborts and asks again", async () => {
     await using opened = await slow();
     const leaving = new AbortController();
     const first = opened.follow({ signal: leaving.signal }).catch(() => undefined);
@@ -242,13 +242,13 @@ describe("a network that takes its time with the tokens", () => {
   });
 });
 
-test("a program learns who was authorized", async () => {
+test("a program receives the authorized account and its scopes", async () => {
   const { begin, callback } = await openX();
   const response = await callback("state=the-state&code=c", { cookie: await begin(), ...JSON_WANTED });
   expect([response.status, await response.json()]).toEqual([200, { ...OWN, scopes: ["dm.write"] }]);
 });
 
-test("of several codes that come back with one state at once only one gets through", async () => {
+test("only one of several concurrent codes for one state is exchanged", async () => {
   const { x, begin, callback } = await openX();
   const cookie = await begin();
   const answers = await Promise.all([1, 2, 3].map((code) => callback(`state=the-state&code=${code}`, { cookie })));
@@ -256,12 +256,12 @@ test("of several codes that come back with one state at once only one gets throu
   expect(x.exchanged).toBe(1);
 });
 
-describe("nothing is stored, and the answer is 400, when", () => {
+describe("the callback answers 400 and stores nothing if", () => {
   test.each([
-    ["the state is another one", "state=other&code=c", true],
-    ["there is no state", "code=c", true],
-    ["there is nothing at all", "", true],
-    ["the browser has no cookie", "state=the-state&code=c", false],
+    ["the state is unknown", "state=other&code=c", true],
+    ["the state is missing", "code=c", true],
+    ["the query is empty", "", true],
+    ["the cookie is missing", "state=the-state&code=c", false],
   ] as const)("%s", async (_what, query, hasCookie) => {
     const { world, begin, callback } = await openX();
     const cookie = await begin();
@@ -270,7 +270,7 @@ describe("nothing is stored, and the answer is 400, when", () => {
     expect(await world.events("AccountAuthorized")).toEqual([]);
   });
 
-  test("the state is more than ten minutes old", async () => {
+  test("the state is ten minutes old", async () => {
     const { world, begin, callback } = await openX();
     const cookie = await begin();
     world.now += 600_000;
@@ -289,9 +289,12 @@ describe("nothing is stored, and the answer is 400, when", () => {
   });
 });
 
-describe("a browser gets a page that says what happened and leads on, with the status of the problem", () => {
+describe("a browser gets a page with the problem's status, the reason and links, after", () => {
   const ACCEPT = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" };
-  /** The parts of the page that a browser gets instead of a problem; another Accept header gets the problem itself. */
+  /**
+   * Checks that the answer is a page for browsers, not a problem in JSON. Returns its status, main part and link
+   * targets.
+   */
   const shown = async (response: Response): Promise<[number, string, readonly string[]]> => {
     const page = await response.text();
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
@@ -304,10 +307,10 @@ describe("a browser gets a page that says what happened and leads on, with the s
   const HOSTILE = encodeURIComponent("<b>canary</b>");
 
   test.each([
-    ["cancelled at X", new OAuthError("rejected", "access_denied"), "the-state", 400, "You cancelled at X."],
-    ["refused by X", new OAuthError("rejected", "canary"), "the-state", 400, "X refused the authorization."],
-    ["a state that is not ours", undefined, HOSTILE, 400, "does not belong to the authorization"],
-    ["X is down", new OAuthError("unavailable", "X is down"), "the-state", 502, "X is down"],
+    ["a cancellation at X", new OAuthError("rejected", "access_denied"), "the-state", 400, "You cancelled at X."],
+    ["a refusal by X", new OAuthError("rejected", "canary"), "the-state", 400, "X refused the authorization."],
+    ["a return with an unknown state", undefined, HOSTILE, 400, "does not belong to the authorization"],
+    ["an outage of X", new OAuthError("unavailable", "X is down"), "the-state", 502, "X is down"],
   ] as const)("%s", async (_what, fault, state, status, words) => {
     const { x, begin, callback } = await openX();
     if (fault !== undefined) x.faults.push(fault);
@@ -322,7 +325,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
     expect(answer.headers.has("set-cookie")).toBe(fault !== undefined);
   });
 
-  test("a browser without an authorization in progress, and one that comes twice", async () => {
+  test("a return without an authorization in progress, or with a used state", async () => {
     const { begin, callback } = await openX();
     const [status, main, ways] = await shown(await callback("state=the-state&code=c", ACCEPT));
     expect([status, ways]).toEqual([400, ["/social/auth", "/"]]);
@@ -334,7 +337,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
     expect(twice[1]).toContain("was used before");
   });
 
-  test("another account than the linked one", async () => {
+  test("an authorization of another account than the linked one", async () => {
     const { world, x, begin, callback } = await openX();
     await world.authorize();
     x.who = { id: "2", username: "stranger", name: "Stranger" };
@@ -345,7 +348,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
     expect(main).not.toContain("tranger");
   });
 
-  test("X is not configured", async () => {
+  test("a request while X is not configured", async () => {
     await using world = await openApp({ hasX: false });
     for (const path of ["/social/auth", "/social/callback?state=a&code=b"]) {
       const [status, main, ways] = await shown(await ask(world.app, path, { headers: ACCEPT }));
@@ -355,7 +358,7 @@ describe("a browser gets a page that says what happened and leads on, with the s
   });
 });
 
-test("a network that is down is answered as such", async () => {
+test("a network outage is answered with 502", async () => {
   const { x, begin, callback } = await openX();
   x.faults.push(new OAuthError("unavailable", "down"));
   expect(await problemIn(await callback("state=the-state&code=c", { cookie: await begin() }))).toBe(
@@ -363,7 +366,7 @@ test("a network that is down is answered as such", async () => {
   );
 });
 
-test("another account than the linked one gets 403, and the linked one stays", async () => {
+test("another account than the linked one gets 403, and the linked one stays linked", async () => {
   const { world, x, begin, callback } = await openX();
   await world.authorize();
   x.who = { id: "2", username: "stranger", name: "Stranger" };
@@ -374,7 +377,7 @@ test("another account than the linked one gets 403, and the linked one stays", a
 });
 
 describe("/social/me", () => {
-  test("asks the network who we are, now", async () => {
+  test("asks the network for the account each time", async () => {
     const { world, x } = await openX();
     await world.authorize();
     x.who = { ...OWN, username: "renamed" };
@@ -382,14 +385,14 @@ describe("/social/me", () => {
     expect([response.status, await response.json()]).toEqual([200, x.who]);
   });
 
-  test("is 401 without an account, and says where to authorize one", async () => {
+  test("answers 401 without an account, and names the OAuth scheme", async () => {
     const { world } = await openX();
     const response = await ask(world.app, "/social/me");
     expect(response.headers.get("www-authenticate")).toStartWith("OAuth ");
     expect(await problemIn(response)).toBe("401 not-authorized");
   });
 
-  test("is 502 when the network is down", async () => {
+  test("answers 502 if the network is down", async () => {
     const { world } = await openX();
     await world.authorize();
     const { account } = world.deps;

@@ -1,15 +1,15 @@
 // On the memory harness.
 import { Value } from "@sinclair/typebox/value";
 import type { Static } from "@sinclair/typebox";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { codec, makeEvent } from "../../../events/catalog.ts";
 import { CLICK_CHANNELS } from "../../../events/channel.ts";
 import { normalizeClick, toClick, trackingBody } from "../../../src/http/features/clicks.ts";
-import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
+import { type AppHarness, ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 import { LOG_ENGINES } from "../../harness/memory/log.ts";
 
-test("a click is answered with the id of its event, which names the channels it is dispatched to", async () => {
+test("a click is answered with the id of its event, which names its channels", async () => {
   await using world = await openApp({ channels: ["ads", "messaging"] });
   const response = await post(world.app, "/api/tracking/event", GOOD["/api/tracking/event"]);
   const [event] = await world.events("LinkClicked");
@@ -22,10 +22,10 @@ test("a click is answered with the id of its event, which names the channels it 
 
 test.each([
   ["blank", { ip: "", user_agent: "" }],
-  ["of spaces", { ip: " ", user_agent: " \t" }],
+  ["white space", { ip: " ", user_agent: " \t" }],
   ["null", { ip: null, user_agent: null }],
   ["absent", { ip: undefined, user_agent: undefined }],
-])("an address and a user agent that are %s are recorded as absent", async (_name, members) => {
+])("an address and user agent are recorded as absent if they are %s", async (_name, members) => {
   await using world = await openApp();
   const response = await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], ...members });
   const [event] = await world.events("LinkClicked");
@@ -33,7 +33,7 @@ test.each([
   for (const member of ["ip", "user_agent", "visitor"]) expect(event?.data).not.toHaveProperty(member);
 });
 
-test("an address is one visitor in whatever notation, and is recorded as IPv4 where it is one", async () => {
+test("all notations of an address are one visitor, and IPv4 is recorded as IPv4", async () => {
   await using world = await openApp();
   const link = { domain: "sho.rt", code: "spring", target: "https://example.com/landing" };
   await world.append("outreach", { type: "LinkAdded", data: link });
@@ -44,7 +44,7 @@ test("an address is one visitor in whatever notation, and is recorded as IPv4 wh
   expect(new Set(clicks.map(({ data }) => data.visitor)).size).toBe(2);
 });
 
-test("a link is recorded under one name, whatever the spelling of its domain and code", async () => {
+test("all spellings of a domain and code are recorded as one link", async () => {
   await using world = await openApp();
   const spellings = [
     ["sho.rt", "spring"],
@@ -60,14 +60,68 @@ test("a link is recorded under one name, whatever the spelling of its domain and
   );
 });
 
-/** Generators of values for every member of a body. */
-const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string | null>>> = {
+const FBP = "fb.1.1795168800750.1098115397.AQEAAQMB";
+const FBC = "fb.1.1795168800750.IwAR0_-aB.AQEAAQMB";
+const IDS = { fbp: FBP, fbc: FBC, fbclid: "IwAR0_-aB" };
+const REFERRER = "https://t.co/?about=ann";
+
+describe("what a caller knows of the visitor", () => {
+  const recorded = async (world: AppHarness, more: object): Promise<unknown> => {
+    const answer = await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], ...more });
+    expect(answer.status).toBe(202);
+    return (await world.events("LinkClicked")).at(-1)?.data;
+  };
+
+  test("is recorded byte for byte, and encrypted", async () => {
+    await using world = await openApp();
+    expect(await recorded(world, { ...IDS, referrer: REFERRER })).toMatchObject({ ...IDS, referrer: REFERRER });
+    const stored = JSON.stringify(await Array.fromAsync(world.store.readStored({})));
+    for (const text of [...Object.values(IDS), "about=ann"]) expect(stored).not.toContain(text);
+  });
+
+  test.each([
+    ["a malformed id", { fbp: "fb.1.1795168800750.x y", fbc: "IwAR0_-aB", fbclid: "a b" }, {}],
+    ["a blank or null one", { fbp: "", fbc: null, fbclid: null, referrer: " " }, {}],
+    ["an id of a network that is not configured", IDS, { channels: ["chat"] as const }],
+    [
+      "an id of a bot whose clicks are only recorded",
+      { ...IDS, user_agent: "curl/8" },
+      { env: { BOT_CLICKS: "record" } },
+    ],
+  ])("is left out if it is %s", async (_name, more, given) => {
+    await using world = await openApp(given);
+    const data = await recorded(world, more);
+    for (const member of ["fbp", "fbc", "fbclid", "referrer"]) expect(data).not.toHaveProperty(member);
+  });
+
+  test("is left out whole for a visitor who asked not to be tracked", async () => {
+    await using world = await openApp();
+    const { ip: _, user_agent: __, ...rest } = GOOD["/api/tracking/event"];
+    const channels = ["ads", "chat", "messaging"];
+    expect(await recorded(world, { ...IDS, referrer: REFERRER, anonymous: true })).toEqual({
+      ...rest,
+      anonymous: true,
+      bot: false,
+      channels,
+    });
+  });
+});
+
+/** fast-check generators of a click's request body, one for each member. */
+const MEMBERS: Readonly<Record<keyof Static<typeof trackingBody>, fc.Arbitrary<string | boolean | null>>> = {
   event: fc.string({ minLength: 1, maxLength: 64 }),
   domain: fc.string({ maxLength: 253 }),
   short_code: fc.string({ unit: "grapheme", maxLength: 20 }),
   original_url: fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.constant("HTTPS://Shop.Example/a b")),
   ip: fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom("", " ", null)),
   user_agent: fc.oneof(fc.string({ unit: "grapheme", maxLength: 50 }), fc.constant(null)),
+  referrer: fc.oneof(fc.webUrl(), fc.constantFrom("", null)),
+  fbp: fc.constantFrom(FBP, "fb.1.1", "", null),
+  fbc: fc.constantFrom(FBC, "fb.1.1", "", null),
+  fbclid: fc.constantFrom("IwAR0_-aB", "a b", "", null),
+  oppref: fc.constantFrom("oppref_abc", "a b", null),
+  sc_click_id: fc.constantFrom("a3f4-b5c6", "", null),
+  anonymous: fc.boolean(),
 };
 
 test.each(LOG_ENGINES)("results and clicks count all spellings of a message's link, in a log %s", async (engine) => {
@@ -100,7 +154,7 @@ test.each(LOG_ENGINES)("results and clicks count all spellings of a message's li
   expect(clicks).toMatchObject({ links: [{ link: links[0], clicks: 4 }] });
 });
 
-test("whatever fits the body's schema makes data that fits the event's, which is not checked again", () => {
+test("every valid body makes an event that fits its schema", () => {
   const bodies = fc.record(MEMBERS, { requiredKeys: trackingBody.required });
   fc.assert(
     fc.property(bodies, fc.boolean(), fc.subarray([...CLICK_CHANNELS]), (body, bot, channels) => {

@@ -1,6 +1,6 @@
 // On the memory harness.
 import type { DataOf } from "../../../events/catalog.ts";
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { ChannelName } from "../../../events/channel.ts";
 import { DISPATCHES_LISTED } from "../../../src/delivery/list-dispatches.ts";
@@ -20,7 +20,8 @@ const gaveUp = (source: number, channel: ChannelName, more: object = {}): NewEve
   outcomeOf("DispatchAbandoned", { source, channel, lane: "clicks", detail: "gone", refused: true, ...more });
 
 /**
- * Adds two dead letters of chat, and one of ads that may have arrived `agoMs` ago. Returns the ids of their sources.
+ * Opens an app with two dead letters of the chat channel, and one of the ads channel that may have arrived `agoMs` ago.
+ * Returns the ids of the clicks that caused them.
  */
 async function openWithLetters(agoMs = HOUR_MS) {
   const harness = disposed(await openApp());
@@ -43,7 +44,7 @@ async function openWithLetters(agoMs = HOUR_MS) {
 const NONE_LEFT = { left: [], left_count: 0 };
 const UNKNOWN = "01a1fd59-3b3a-7515-964c-67ff53c10ed1";
 
-test("letters that are named are sent again, and whatever else is named is left with the reason", async () => {
+test("named dead letters are retried, and other named events are left with a reason", async () => {
   const { ids, asked, kinds } = await openWithLetters();
   const left = [{ event_id: UNKNOWN, channel: null, why: "no_dead_letter" }];
   expect(await asked("retry", { event_ids: [ids[0], UNKNOWN] })).toEqual({ done: 1, left, left_count: 1 });
@@ -54,7 +55,7 @@ test("letters that are named are sent again, and whatever else is named is left 
   expect(await asked("retry", { all: true })).toEqual({ done: 0, ...NONE_LEFT });
 });
 
-test("what may have arrived is sent again while the network knows it, and then only where doubles are accepted", async () => {
+test("a dead letter that may have arrived is retried after 48 hours only with accept_doubles", async () => {
   const known = await openWithLetters(47 * HOUR_MS);
   expect(await known.asked("retry", { all: true, channel: "ads" })).toEqual({ done: 1, ...NONE_LEFT });
   const { ids, asked } = await openWithLetters(48 * HOUR_MS);
@@ -63,7 +64,7 @@ test("what may have arrived is sent again while the network knows it, and then o
   expect(await asked("retry", { all: true, accept_doubles: true })).toEqual({ done: 1, ...NONE_LEFT });
 });
 
-test("letters of a suspended channel are left, and can be discarded; those given up later than named are not meant", async () => {
+test("dead letters of a suspended channel are not retried, but discarded up to until_position", async () => {
   const { harness, asked } = await openWithLetters();
   const data = { channel: "chat", network: "slack", detail: "gone", credential: "c" } as const;
   await harness.append(STREAMS.delivery("chat"), { type: "ChannelSuspended", data });
@@ -96,14 +97,14 @@ test.each([
   ["discard", { all: true }],
   ["discard", { all: true, why: "  " }],
   ["discard", { all: true, why: "x".repeat(501) }],
-])("%s refuses %j, and decides nothing", async (path, body) => {
+])("%s refuses %j and records nothing", async (path, body) => {
   const { asked, kinds } = await openWithLetters();
   expect(await asked(path, body)).toBe("422 invalid-request");
   expect(await kinds()).toEqual([]);
 });
 
 test.each([{ from: "yesterday" }, { from: "2026-03-02", to: "2026-03-01" }, { to: "86" }])(
-  "retry refuses the filter %j, and decides nothing",
+  "retry refuses the filter %j and records nothing",
   async (filter) => {
     const { asked, kinds } = await openWithLetters();
     expect(await asked("retry", { all: true, ...filter })).toBe("422 unusable-filter");
@@ -124,7 +125,7 @@ async function list({ app }: AppHarness, query: Record<string, string> = {}): Pr
   return (await answer.json()) as Listing;
 }
 
-/** Lists all pages. */
+/** Reads all pages of the list of dead letters. */
 async function listAll(harness: AppHarness, query: Record<string, string>) {
   const pages: Listing[] = [await list(harness, query)];
   for (let next = pages[0]?.next; next !== null && next !== undefined; next = pages.at(-1)?.next) {
@@ -133,7 +134,7 @@ async function listAll(harness: AppHarness, query: Record<string, string>) {
   return { count: pages[0]?.count, dispatches: pages.flatMap(({ dispatches }) => dispatches) };
 }
 
-test("lists one page and how many there are, and refuses what it does not know", async () => {
+test("the list has a page and the total count, and refuses unknown filters", async () => {
   const { harness, ids } = await openWithLetters();
   const listing = await list(harness, { channel: "chat" });
   expect(listing).toMatchObject({ count: 2, until_position: 6, next: null });
@@ -193,7 +194,7 @@ const filters = fc.record(
 type Given = typeof endings extends fc.Arbitrary<infer One> ? One : never;
 type Query = typeof filters extends fc.Arbitrary<infer One> ? One : never;
 
-/** The intended meaning of the filter. All deliveries ended in this century. */
+/** True if a correct filter selects this dead letter. Every dead letter here is newer than the year 2000. */
 function isMeant({ domain, short_code, channel, failure, refused }: Given, query: Query): boolean {
   const { error, link } = query;
   const status = "status" in failure ? String(failure.status) : "";
@@ -210,7 +211,7 @@ function isMeant({ domain, short_code, channel, failure, refused }: Given, query
   );
 }
 
-test("whatever the filter, the dry run names what the listing counts, and the decision decides exactly that", async () => {
+test("for any filter, list, dry run and decision mean the same dispatches", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(endings, { maxLength: 60 }), filters, fc.boolean(), async (given, query, isRetry) => {
       await using harness = await openApp();
@@ -255,7 +256,7 @@ test("whatever the filter, the dry run names what the listing counts, and the de
   );
 });
 
-test("lists page after page, each dispatch once, the newest first", async () => {
+test("the pages of the list hold each dispatch once, newest first", async () => {
   const harness = disposed(await openApp());
   const count = 2 * DISPATCHES_LISTED + 1;
   await harness.append(STREAMS.requests, ...Array.from({ length: count }, () => CLICK));
@@ -265,7 +266,7 @@ test("lists page after page, each dispatch once, the newest first", async () => 
   expect(listed.dispatches.map(({ source }) => source)).toEqual(Array.from({ length: count }, (_, at) => count - at));
 });
 
-test("nothing is done where it would be another number than the one that was named", async () => {
+test("a retry of another number of dispatches than expected is refused", async () => {
   const { asked, kinds, harness } = await openWithLetters();
   const named = { all: true, channel: "chat", expected: 2, until_position: 6 };
   await harness.append(STREAMS.requests, CLICK);
@@ -281,7 +282,7 @@ test("nothing is done where it would be another number than the one that was nam
 const doubted = (source: number, channel: ChannelName): NewEvent =>
   outcomeOf("DispatchInDoubt", { source, channel, lane: "clicks", detail: "no answer in time", mode: "single" });
 
-test("dispatches in doubt are settled: they arrived, or are left, and nothing is sent", async () => {
+test("dispatches in doubt are settled as arrived or left, and nothing is sent", async () => {
   const harness = disposed(await openApp());
   await harness.append(STREAMS.requests, CLICK, CLICK, CLICK);
   await harness.append(STREAMS.delivery("chat"), doubted(1, "chat"));
@@ -318,7 +319,7 @@ test("dispatches in doubt are settled: they arrived, or are left, and nothing is
   ]);
 });
 
-test("one dispatch in doubt is retried by hand, once, and the log says that it may arrive twice", async () => {
+test("one dispatch in doubt is retried once, recorded with may_double", async () => {
   const harness = disposed(await openApp());
   await harness.append(STREAMS.requests, CLICK, CLICK);
   await harness.append(STREAMS.delivery("chat"), doubted(1, "chat"));
@@ -355,4 +356,45 @@ test("one dispatch in doubt is retried by hand, once, and the log says that it m
   await harness.append(STREAMS.delivery("chat"), again);
   expect((await list(harness, { status: "in_doubt", channel: "chat" })).dispatches).toMatchObject([{ source: 1 }]);
   expect(await retry({ channel: "chat" })).toMatchObject({ done: 1 });
+});
+
+describe("answers about dispatches in doubt", () => {
+  async function openInDoubt() {
+    const harness = disposed(await openApp());
+    await harness.append(STREAMS.requests, CLICK, CLICK, CLICK);
+    const requests = [1, 2, 3].map((source) =>
+      outcomeOf("DispatchInDoubt", { source, channel: "chat", lane: "clicks", detail: "no answer" }),
+    );
+    await harness.append(STREAMS.delivery("chat"), ...requests);
+    return harness;
+  }
+
+  const body = { channel: "chat", arrived: ["1"], leave: ["2"], again: ["3"], why: "seen in the chat" };
+
+  test("each is recorded as its own decision, with the reason and the caller", async () => {
+    const harness = await openInDoubt();
+    const answer = await post(harness.app, "/api/deliveries/decide", body, { token: TOKEN });
+    const one = { done: 1, left: [] };
+    expect(await answer.json()).toEqual({ arrived: one, leave: one, again: one });
+    const events = await Array.fromAsync(harness.store.read({ from: 7 }));
+    expect(events.map(({ type, data, meta }) => [type, data, meta.caller])).toMatchObject([
+      ["DispatchSettled", { source: 1, as: "arrived", why: "seen in the chat" }, "tests"],
+      ["DispatchSettled", { source: 2, as: "left", why: "seen in the chat" }, "tests"],
+      ["DispatchRetryRequested", { source: 3, in_doubt: true, may_double: true }, "tests"],
+    ]);
+    expect(harness.projector.state("deliveries").chat).toMatchObject({ in_doubt: 0, dispatched: 1 });
+  });
+
+  test("an unknown one is left with a reason, and a repeat decides nothing", async () => {
+    const harness = await openInDoubt();
+    const decide = async (given: object): Promise<unknown> =>
+      (await post(harness.app, "/api/deliveries/decide", given, { token: TOKEN })).json();
+    await decide(body);
+    expect(await decide({ channel: "chat", leave: ["1", UNKNOWN], why: "old" })).toMatchObject({
+      leave: { done: 0, left: [{ why: "not_in_doubt" }, { event_id: UNKNOWN, why: "not_in_doubt" }] },
+    });
+    expect(await decide({ channel: "chat", why: "old" })).toMatchObject({
+      type: "urn:reachlog:problem:nothing-chosen",
+    });
+  });
 });

@@ -24,7 +24,7 @@ async function positionsIn(response: Response, count: number): Promise<readonly 
   return positions;
 }
 
-test("it begins with the next event, with the position asked for, or behind the last one seen", async () => {
+test("a stream begins at the next event, at `from`, or after the Last-Event-ID", async () => {
   const harness = await openEvents();
   await harness.append("requests", MESSAGE, MESSAGE, MESSAGE);
   const follow = (path: string, headers = {}) => ask(harness.app, path, { token: TOKEN, headers });
@@ -35,7 +35,7 @@ test("it begins with the next event, with the position asked for, or behind the 
   expect(await positionsIn(next, 1)).toEqual([4]);
 });
 
-test("only the types and the stream asked for", async () => {
+test("a stream holds only the requested types and stream", async () => {
   const harness = await openEvents();
   await harness.append("requests", MESSAGE);
   await harness.append("outreach", { type: "RunStarted", data: { run_id: "r", dry_run: true } });
@@ -45,19 +45,22 @@ test("only the types and the stream asked for", async () => {
   expect(await positionsIn(await follow("stream=outreach"), 1)).toEqual([2]);
 });
 
-test.each(["from=-1", "from=abc", "from=", "type=Nothing", "only=", "only=events"])("%s is refused", async (query) => {
-  const harness = await openEvents();
-  expect((await ask(harness.app, `/events?${query}`, { token: TOKEN })).status).toBe(422);
-});
+test.each(["from=-1", "from=abc", "from=", "type=Nothing", "only=", "only=events"])(
+  "the query %s is refused",
+  async (query) => {
+    const harness = await openEvents();
+    expect((await ask(harness.app, `/events?${query}`, { token: TOKEN })).status).toBe(422);
+  },
+);
 
-test("only positions, where nothing else is wanted", async () => {
+test("with only=position a stream sends the newest position alone", async () => {
   const harness = await openEvents();
   await harness.append("requests", MESSAGE, MESSAGE);
   const stream = await ask(harness.app, "/events?only=position&from=1", { token: TOKEN });
   expect(await positionsIn(stream, 1)).toEqual([2]);
 });
 
-test("it wants a token or a session, whatever the policy, as soon as there is a token", async () => {
+test("a stream requires a token or a session", async () => {
   const harness = await openEvents();
   expect((await ask(harness.app, "/events")).status).toBe(401);
   expect((await ask(harness.app, "/events", { token: "not-a-token" })).status).toBe(401);
@@ -69,7 +72,7 @@ test("it wants a token or a session, whatever the policy, as soon as there is a 
   await response.body?.cancel();
 });
 
-test("past the limit of streams another one is refused, until one of them goes", async () => {
+test("a stream beyond the limit is refused until another one ends", async () => {
   const harness = await openEvents();
   const { load } = harness.deps;
   const ends = Array.from({ length: STREAMS_MAX - 1 }, (_, index) => load.openStream(`reader ${index}`));
@@ -84,7 +87,7 @@ test("past the limit of streams another one is refused, until one of them goes",
   expect(load.streams).toBe(0);
 });
 
-test("HEAD shows the headers, and opens no stream that no reader would end", async () => {
+test("HEAD returns the headers and opens no stream", async () => {
   const harness = await openEvents();
   const response = await ask(harness.app, "/events", { method: "HEAD", token: TOKEN });
   expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream"]);

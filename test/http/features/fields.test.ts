@@ -13,7 +13,7 @@ const world = await openApp();
 afterAll(() => world[Symbol.asyncDispose]());
 await world.authorize();
 
-/** Posts the valid body with some fields replaced; `undefined` removes a field. */
+/** Posts the endpoint's valid example body with some fields replaced; `undefined` removes a field. */
 async function send(path: Path, fields: Record<string, unknown>) {
   const { position } = await world.store.head();
   const response = await post(world.app, path, { ...GOOD[path], ...fields }, { token: TOKEN });
@@ -67,14 +67,14 @@ test.each([
   ["/api/messaging", { text: "\u3000" }, "/text"],
   ["/api/messaging", { text: wide(4097) }, "/text"],
   ["/api/messaging", { chat_id: 7 }, "/chat_id"],
-] as const)("%s refuses %j and names it", async (path, fields, named) => {
+] as const)("%s refuses %j and names the path %s", async (path, fields, named) => {
   const { response, data, triggers } = await send(path, fields);
   const refused = (await response.clone().json()) as Refused;
   expect([response.status, refused.errors.map((error) => error.path)]).toEqual([422, [named]]);
   expect([data, triggers]).toEqual([undefined, []]);
 });
 
-test("a refusal does not repeat what was sent", async () => {
+test("a refusal does not repeat the values that were sent", async () => {
   const { response } = await send("/api/messaging", { text: 4_711_4711, secret: "canary" });
   const body = await response.text();
   expect(body).not.toContain("canary");
@@ -93,7 +93,7 @@ test.each([
   ["/api/tracking/event", { ip: "2001:db8::1", user_agent: "" }],
   ["/api/messaging", { text: wide(4096) }],
   ["/api/messaging", { text: " x " }],
-] as const)("%s takes %j", async (path, fields) => {
+] as const)("%s accepts %j", async (path, fields) => {
   expect((await send(path, fields)).status).toBeLessThan(300);
 });
 
@@ -110,28 +110,28 @@ test.each([
   ["WARN", "warning"],
   ["Fatal", "critical"],
   [undefined, "info"],
-])("the level %j is %s", async (given, level) => {
+])("the level %j is recorded as %s", async (given, level) => {
   expect((await send("/api/notify", { level: given })).data).toMatchObject({ level });
 });
 
-test("a notification without a service is of the service unknown", async () => {
+test("a notification without a service is recorded with the service unknown", async () => {
   expect((await send("/api/notify", { service: undefined })).data).toMatchObject({ service: "unknown" });
 });
 
 describe("original_url", () => {
-  test.each(urls.valid)("%s is taken and kept as it came", async (url) => {
+  test.each(urls.valid)("%s is accepted and recorded unchanged", async (url) => {
     const { status, data } = await send("/api/tracking/event", { original_url: url });
     expect(status).toBe(202);
     expect(data).toMatchObject({ original_url: url });
   });
 
-  test.each(urls.normalized)("$url is taken, and what a browser makes of it is kept beside it", async (each) => {
+  test.each(urls.normalized)("$url is recorded unchanged, together with its normalized form", async (each) => {
     const { status, data } = await send("/api/tracking/event", { original_url: each.url });
     expect(status).toBe(202);
     expect(data).toMatchObject({ original_url: each.url, normalized_url: each.normalized });
   });
 
-  test("nothing is kept beside what a browser asks for as it is", async () => {
+  test("a normalized address is recorded without a second form", async () => {
     const { data } = await send("/api/tracking/event", { original_url: "https://example.com/a%20b?q=%C3%BC" });
     expect(data).not.toHaveProperty("normalized_url");
   });

@@ -1,6 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { StoreFull, StoreUnavailable, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
+import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
 import type { Event } from "../../../events/catalog.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 import { createEventIntake } from "../../../src/http/server/event-intake.ts";
@@ -9,7 +10,7 @@ import { ask, GOOD, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 import { METADATA, openMemoryLog, SILENT } from "../../harness/memory/log.ts";
 import { formTokenIn, oneOfEach } from "../one-of-each.ts";
 
-/** A log on a disk that can be full. */
+/** Makes a log refuse appends and snapshots with `StoreFull` while `disk.isFull`. */
 function onDisk(disk: { isFull: boolean }): (store: EventStore<Event>) => EventStore<Event> {
   return (store) => ({
     ...store,
@@ -23,7 +24,7 @@ function onDisk(disk: { isFull: boolean }): (store: EventStore<Event>) => EventS
 
 const POSTS = ["/api/notify", "/api/tracking/event", "/api/tracking/test", "/api/messaging"] as const;
 
-test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again once there is room", async (path) => {
+test.each(POSTS)("a full disk refuses %s and degrades health until there is room", async (path) => {
   const disk = { isFull: false };
   await using world = await openApp({ store: onDisk(disk) });
   const send = () => post(world.app, path, GOOD[path], { token: TOKEN });
@@ -47,7 +48,7 @@ test.each(POSTS)("a full disk that %s meets: health is degraded, and ok again on
   expect((await send()).ok).toBe(true);
 });
 
-test("while the key store is out of reach, what needs no key ends no outage, which is one line", async () => {
+test("an outage of the key store is logged once, although events without a key are accepted", async () => {
   await using log = await openMemoryLog();
   const lines: string[] = [];
   let isAway = true;
@@ -76,7 +77,7 @@ test("while the key store is out of reach, what needs no key ends no outage, whi
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
 });
 
-test("a full disk that takes what is small and refuses what is large is one line at its start, and one at its end", async () => {
+test("a full disk that still accepts small events is logged once, and its end once", async () => {
   await using log = await openMemoryLog();
   const lines: string[] = [];
   let isFull = true;
@@ -111,7 +112,10 @@ test("a full disk that takes what is small and refuses what is large is one line
 
 const MESSAGE = { type: "MessageRequested", data: { text: "hello" } } as const;
 
-/** A log, or a part of one, whose calls fail while `isAway` returns true. */
+/**
+ * Wraps a log, or a part of one such as its leases: while `isAway` returns true, its calls fail as for an unreachable
+ * log.
+ */
 function gated<Part extends object>(part: Part, isAway: () => boolean): Part {
   const away = () => Promise.reject(new StoreUnavailable("the log does not answer"));
   async function* none(): AsyncGenerator {
@@ -127,20 +131,33 @@ function gated<Part extends object>(part: Part, isAway: () => boolean): Part {
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
-/** They work without the log: a run is simulated, no account is configured, and suspended channels are in memory. */
-const WITHOUT_LOG = ["POST /social/run", "POST /social/account/unlink", "POST /api/deliveries/resume"];
+/**
+ * Endpoints that succeed here without a log: the run and the look-up are simulated, no message is in doubt, there is no
+ * account to unlink, suspended channels are known in memory, and a preview records nothing.
+ */
+const WITHOUT_LOG = [
+  "POST /social/lookup",
+  "POST /social/run",
+  "POST /social/settle",
+  "POST /social/account/unlink",
+  "POST /api/deliveries/resume",
+  "POST /social/recipients/preview",
+];
 
-/** Bodies of decisions; the examples contain all members, some of which exclude each other. */
+/**
+ * Request bodies of decisions about dead letters. The examples in the OpenAPI document are unusable: they have members
+ * that exclude each other.
+ */
 const DECISIONS: Readonly<Record<string, object>> = {
   "/api/deliveries/retry": { all: true },
   "/api/deliveries/discard": { all: true, why: "over" },
   "/api/deliveries/settle": { all: true, why: "over", as: "left" },
 };
 
-/** These always answer 503 here, because neither an account at X nor an address of links is configured. */
+/** Endpoints that always answer 503 in this test, because no X account and no address for links is configured. */
 const UNCONFIGURED = ["/social/auth", "/social/callback", "/api/links/add"];
 
-test("a log out of reach: whatever endpoint refuses for it says when to ask again, and none answers 500", async () => {
+test("while the log is unreachable, each refusing endpoint answers 503 with Retry-After", async () => {
   let isAway = false;
   await using world = await openApp({
     store: (store) => ({

@@ -4,7 +4,7 @@ import { ask, INSTANCE, openApp, REPORT } from "../../harness/memory/app.ts";
 
 const { run_id } = REPORT;
 
-test("health shows the run in progress, the account and the day", async () => {
+test("/social/health shows the run in progress, the account and the quota", async () => {
   await using world = await openApp();
   const health = async () => (await ask(world.app, "/social/health")).json();
   const quota = { limit: 100, used: 63, remaining: 37, resets_at: "2026-03-02T00:00:00.000Z" };
@@ -38,7 +38,7 @@ test("health shows the run in progress, the account and the day", async () => {
   expect(await health()).toMatchObject({ status: "degraded", authorized: false });
 });
 
-test("health shows version, position and channels; a log that takes nothing makes it 503", async () => {
+test("/api/health shows version, position and channels, and answers 503 while the log refuses appends", async () => {
   await using world = await openApp({ channels: ["chat"] });
   const off = { configured: false, pending: 0, circuit: null, suspended: null };
   const body = {
@@ -64,7 +64,7 @@ test("health shows version, position and channels; a log that takes nothing make
   expect([unwell.status, await unwell.json()]).toMatchObject([503, { status: "degraded" }]);
 });
 
-test("health shows a webhook with a name from its subscription on, and degrades for it", async () => {
+test("health shows a subscribed named webhook, and degrades while it is suspended", async () => {
   await using world = await openApp({ channels: ["webhook-crm"] });
   await world.append("webhook-crm", {
     type: "WebhookSubscribed",
@@ -85,7 +85,7 @@ const SUSPENDED = {
   data: { channel: "chat", network: "fake chat", detail: "channel_is_archived", credential: "" },
 } as const;
 
-test("a suspended channel degrades health until it is resumed, and clicks are taken all the same", async () => {
+test("a suspended channel degrades health until it is resumed", async () => {
   await using world = await openApp();
   const health = async () => {
     const response = await ask(world.app, "/api/health");
@@ -103,7 +103,7 @@ test.each([
   ["open", "degraded"],
   ["half_open", "degraded"],
   ["closed", "ok"],
-] as const)("with a circuit that is %s, health is %s", async (circuit, status) => {
+] as const)("with a circuit in the state %s, health is %s", async (circuit, status) => {
   await using world = await openApp({ circuits: { messaging: circuit } });
   const response = await ask(world.app, "/api/health");
   expect([response.status, await response.json()]).toMatchObject([
@@ -112,7 +112,7 @@ test.each([
   ]);
 });
 
-test("health names the instances of the log, the one that is asked first", async () => {
+test("health names the instances of the log, its own first", async () => {
   await using world = await openApp();
   const other = { ...INSTANCE, id: "0195a0f0-0000-7000-8000-000000000002", version: "1.2.4", configuration: "other" };
   const app = world.restart({ instances: () => [INSTANCE, other] });
@@ -123,12 +123,12 @@ test("health names the instances of the log, the one that is asked first", async
   ]);
 });
 
-test("while the log is out of reach outreach is degraded", async () => {
+test("/social/health is degraded while the log is unreachable", async () => {
   await using world = await openApp({ awaySince: 0 });
   expect(await (await ask(world.app, "/social/health")).json()).toMatchObject({ status: "degraded" });
 });
 
-test("health says which instance has which role, and no other lease", async () => {
+test("health names the holder of each role, and no other lease", async () => {
   await using world = await openApp();
   const { leases } = world.store;
   const one = { holder: INSTANCE.id, ttlMs: 60_000 };

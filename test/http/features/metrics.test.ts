@@ -1,7 +1,7 @@
 // On the memory harness.
+import { USUAL_CHANNELS } from "../../harness/click.ts";
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { CLICK_CHANNELS } from "../../../events/channel.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { observeLog } from "../../../src/metrics/log-health.ts";
 import { parseExposition, type Sample } from "../../metrics/exposition.ts";
@@ -17,7 +17,7 @@ async function samplesOf({ app }: Pick<AppHarness, "app">): Promise<readonly Sam
   return parseExposition(await response.text());
 }
 
-/** The value of the only sample with these labels. */
+/** Returns the value of the only sample with this name and these labels. */
 function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
   const fits = samples.filter(
     (sample) =>
@@ -28,14 +28,14 @@ function valueOf(samples: readonly Sample[], name: string, labels: Readonly<Reco
 }
 
 const LINK = "link-go.example/spring";
-const click: NewEvent = clickOf({ short_code: "spring", channels: [...CLICK_CHANNELS] });
+const click: NewEvent = clickOf({ short_code: "spring", channels: [...USUAL_CHANNELS] });
 
-test("without a token no caller is shown a figure, once there is one", async () => {
+test("metrics require a token", async () => {
   await using world = await openApp({ authPolicy: "spec" });
   expect((await ask(world.app, "/metrics")).status).toBe(401);
 });
 
-test("answers are counted by endpoint and status, whatever a path holds", async () => {
+test("responses are counted by endpoint and status, not by path", async () => {
   await using world = await openApp();
   for (const id of ["ada", "ben", "carl"]) await ask(world.app, `/people/${id}`);
   for (const path of ["/nowhere/1", "/nowhere/2"]) await ask(world.app, path);
@@ -50,7 +50,7 @@ test("answers are counted by endpoint and status, whatever a path holds", async 
   ]);
 });
 
-test("of each channel it is known what waits, and for how long", async () => {
+test("pending dispatches and the oldest one's age are shown for each lane", async () => {
   await using world = await openApp();
   await world.append(LINK, click, click);
   await world.append("requests", {
@@ -70,7 +70,7 @@ test("of each channel it is known what waits, and for how long", async () => {
   ]);
 });
 
-test("a channel's suspension, its circuit and its dead letters are figures", async () => {
+test("suspension, circuit and dead letters of a channel are shown", async () => {
   await using world = await openApp({ channels: ["ads", "chat"], circuits: { ads: "half_open" } });
   await world.append(LINK, click);
   const before = await samplesOf(world);
@@ -98,7 +98,7 @@ test("a channel's suspension, its circuit and its dead letters are figures", asy
   ]);
 });
 
-test("the day's quota, the account and the run are figures", async () => {
+test("quota, account and run are shown", async () => {
   await using world = await openApp();
   await world.authorize();
   await world.append("outreach", { type: "RunStarted", data: { run_id: "run-1", dry_run: false } });
@@ -116,7 +116,7 @@ test("the day's quota, the account and the run are figures", async () => {
   expect(valueOf(after, "reachlog_runs_ended_total", { reason: "completed" })).toBe(0);
 });
 
-test("who serves the log, and has which role, are figures", async () => {
+test("the number of instances and the roles held here are shown", async () => {
   await using world = await openApp({ channels: ["chat"] });
   const [own] = world.deps.instances();
   const take = (name: string, holder = "another") => world.store.leases.acquire(name, { holder, ttlMs: 60_000 });
@@ -132,7 +132,7 @@ test("who serves the log, and has which role, are figures", async () => {
   expect([valueOf(samples, "reachlog_instances"), valueOf(samples, "reachlog_log_away_seconds")]).toEqual([1, 0]);
 });
 
-test("while the log is out of reach the figures that need it are missing, and no others", async () => {
+test("only the metrics that need the log are missing while it is unreachable", async () => {
   const away = async () => Promise.reject(new Error("out of reach"));
   await using world = await openApp({
     store: (store) => ({ ...store, head: away, leases: { ...store.leases, list: away } }),
@@ -145,12 +145,12 @@ test("while the log is out of reach the figures that need it are missing, and no
   expect(text).toContain("\nreachlog_quota_limit 100\n");
 });
 
-test("for how long the log has been out of reach is a figure", async () => {
+test("the duration of the log's outage is shown", async () => {
   await using world = await openApp({ awaySince: Date.parse("2026-03-01T07:58:30.000Z") });
   expect(valueOf(await samplesOf(world), "reachlog_log_away_seconds")).toBe(90);
 });
 
-test("how many events the witness has not cosigned is a figure where there is one", async () => {
+test("the number of events not yet cosigned is shown if there is a witness", async () => {
   await using world = await openApp();
   expect((await samplesOf(world)).some(({ name }) => name.startsWith("reachlog_witness"))).toBe(false);
   const { store, projector } = world;
@@ -163,7 +163,7 @@ test("how many events the witness has not cosigned is a figure where there is on
   expect(await registry.metrics()).toContain(`\nreachlog_witness_lag_events ${position - 2}\n`);
 });
 
-test("no figure holds what a caller sent", async () => {
+test("no metric contains a caller's input", async () => {
   await using world = await openApp();
   await post(world.app, "/api/tracking/event", { ...GOOD["/api/tracking/event"], short_code: "a-secret-code" });
   await ask(world.app, "/people/a-secret-person");
@@ -172,12 +172,12 @@ test("no figure holds what a caller sent", async () => {
   expect(text.match(/secret/gi)).toBeNull();
 });
 
-test("how far the machine's clock is ahead of the log's is a figure", async () => {
+test("the clock's skew against the log is shown", async () => {
   await using world = await openApp({ skewMs: -7_200_000 });
   expect(valueOf(await samplesOf(world), "reachlog_clock_skew_seconds")).toBe(-7_200);
 });
 
-test("how long until a token expires is a figure of each one that does", async () => {
+test("the time until expiry is shown for each expiring token", async () => {
   await using world = await openApp();
   const token = (name: string, sha256: string) => ({ name, sha256: sha256.padEnd(64, "0") });
   const { list, replace } = world.deps.authentication;
@@ -194,7 +194,7 @@ test("how long until a token expires is a figure of each one that does", async (
   expect(await figures()).toEqual([]);
 });
 
-test("of a webhook with a name there are figures while it carries events, or something of it is dead", async () => {
+test("a named webhook has metrics while it is subscribed or has dead letters", async () => {
   await using world = await openApp();
   const subscription = { channel: "webhook-crm" as const, types: ["LinkClicked"], receiver: "x" };
   await world.append("webhook-crm", { type: "WebhookSubscribed", data: subscription });

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { valid } from "../../fuzz/bodies.ts";
 import { parseDocument, type Schema } from "../../fuzz/document.ts";
-import { findContact } from "../../../projections/contacts.ts";
+import { findContact } from "../../../projections/contact-identity.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { parseRecipients } from "../../../src/recipients/recipients-file.ts";
 import { ask, openApp, post, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
@@ -49,7 +49,7 @@ describe("POST /social/recipients", () => {
     ["application/json", "json"],
     ["application/jsonl", "jsonl"],
     ["application/x-ndjson", "jsonl"],
-  ] as const)("whatever fits the document's schema of %s is taken", async (type, format) => {
+  ] as const)("a body that fits the documented schema of %s is accepted", async (type, format) => {
     const document = parseDocument(await (await ask(world.app, "/openapi.json")).text()) as Document;
     const { schema, example } = document.paths["/social/recipients"].post.requestBody.content[type] ?? {};
     if (schema === undefined) throw new Error(`no schema of ${type}`);
@@ -67,7 +67,7 @@ describe("POST /social/recipients", () => {
 
   const PEOPLE = "username,Product,name,basis\nann_builds,tea,Ann,opt_in\nbea,,Bea,\nc d,,Cid,opt_in\nBEA,cups,Bea,";
 
-  test("takes a CSV, and says what was taken and what was refused", async () => {
+  test("imports a CSV, and reports accepted and refused rows", async () => {
     const answer = await send("/social/recipients", PEOPLE, "text/csv; charset=utf-8");
     expect([answer.status, await answer.json()]).toEqual([
       200,
@@ -96,12 +96,12 @@ describe("POST /social/recipients", () => {
     ["application/json", JSON.stringify({ recipients: [{ username: "ann_builds" }, { id: "1786543210987654321" }] })],
     ["application/x-ndjson", '{"username":"ann_builds"}\n{"id":"1786543210987654321"}\n'],
     ["application/jsonl", '{"username":"ann_builds"}\n{"id":"1786543210987654321"}\n'],
-  ])("takes %s: %s", async (type, body) => {
+  ])("imports %s: %s", async (type, body) => {
     const answer = await send("/social/recipients", body, type);
     expect([answer.status, await answer.json()]).toMatchObject([200, { added: 2, without_consent: 2, refused: 0 }]);
   });
 
-  test("says which cells were not read as they stand", async () => {
+  test("notes the cells that were read differently", async () => {
     const answer = await send("/social/recipients", "id,username,name\n1001,null,Ann\n1002,null,'@Bea", "text/csv");
     expect(await answer.json()).toMatchObject({
       added: 2,
@@ -113,7 +113,24 @@ describe("POST /social/recipients", () => {
     });
   });
 
-  test("reads dates in the order that the query names, and knows no other", async () => {
+  test("reads columns as the query maps them, and a preview with the same query writes nothing", async () => {
+    const list = "E-Mail,Handle,Opted in\na@x.example,ann,yes";
+    const query = `?${new URLSearchParams([
+      ["map", "E-Mail="],
+      ["map", "Opted in=basis"],
+    ])}`;
+    const preview = await (await send(`/social/recipients/preview${query}`, list, "text/csv")).json();
+    expect(preview).toMatchObject({ rows: 1, added: 1, unchanged: 0, refused: 0, finished: [{ username: "ann" }] });
+    expect(contact("ann")).toBeUndefined();
+    expect(await (await send(`/social/recipients${query}`, list, "text/csv")).json()).toMatchObject({ added: 1 });
+    expect(contact("ann")).toMatchObject({ basis: "opt_in", fields: {} });
+    expect(await (await send(`/social/recipients/preview${query}`, list, "text/csv")).json()).toMatchObject({
+      unchanged: 1,
+    });
+    expect(await problemIn(await send("/social/recipients?map=x", list, "text/csv"))).toBe("422 unreadable-file");
+  });
+
+  test("reads dates in the order of the query, and refuses an unknown order", async () => {
     const list = "username,basis,consent_at\nann,opt_in,3/2/2025";
     expect(await (await send("/social/recipients?dates=mdy", list, "text/csv")).json()).toMatchObject({ added: 1 });
     expect(contact("ann")?.consent).toEqual({ basis: "opt_in", at: "2025-03-02" });
@@ -123,17 +140,17 @@ describe("POST /social/recipients", () => {
     expect(await (await send("/social/recipients", list, "text/csv")).json()).toMatchObject({ refused_rows: refused });
   });
 
-  test("sent again, updates the recipients that it added before", async () => {
+  test("updates recipients when a list is sent again", async () => {
     await send("/social/recipients", PEOPLE, "text/csv");
     const again = await send("/social/recipients", PEOPLE, "text/csv");
     expect(await again.json()).toMatchObject({ added: 0, updated: 2 });
   });
 
   test.each([
-    ["nothing", "", "the file is empty"],
-    ["no list", "name\nAnn", "no column is named username"],
+    ["an empty body", "", "the file is empty"],
+    ["a table without usernames", "name\nAnn", "no column is named username"],
     ["a workbook", "PK\u0003\u0004", "workbook"],
-  ])("refuses %s as a whole, and takes nothing", async (_what, body, why) => {
+  ])("refuses %s as a whole", async (_what, body, why) => {
     const answer = await send("/social/recipients", body, "text/csv");
     const { detail } = (await answer.clone().json()) as { detail: string };
     expect([await problemIn(answer), detail]).toEqual(["422 unreadable-file", expect.stringContaining(why)]);
@@ -147,7 +164,7 @@ describe("POST /social/recipients", () => {
     },
   );
 
-  test("takes more than other endpoints do, and no more than 10 MiB", async () => {
+  test("accepts larger bodies than other endpoints, up to 10 MiB", async () => {
     const many = Array.from({ length: 5_000 }, (_, at) => `person_${at},opt_in,${"x".repeat(10)}`).join("\n");
     const answer = await send("/social/recipients", `username,basis,note\n${many}`, "text/csv");
     expect(await answer.json()).toMatchObject({ added: 5_000 });
@@ -162,7 +179,7 @@ describe("POST /social/recipients", () => {
     expect(pulled).toBeLessThan(15);
   });
 
-  test("repeats a million refused rows no more than some of them", async () => {
+  test("lists at most 1,000 of many refused rows", async () => {
     const bad = "! !\n".repeat(3_000);
     const answer = await send("/social/recipients", `username\n${bad}`, "text/csv");
     const { refused, refused_rows } = (await answer.json()) as { refused: number; refused_rows: unknown[] };
@@ -170,10 +187,10 @@ describe("POST /social/recipients", () => {
   });
 });
 
-describe("while a list is being taken", () => {
+describe("an import in progress", () => {
   const LONG = `username,note\n${'"a","b"\n'.repeat(500_000)}`;
 
-  test("another is refused, and may come later", async () => {
+  test("causes another import to be refused until it is complete", async () => {
     const taken = Promise.withResolvers<void>();
     const first = world.deps.load.whileTaking(() => taken.promise);
     const second = await send("/social/recipients", "username\nbea", "text/csv");
@@ -184,7 +201,7 @@ describe("while a list is being taken", () => {
     expect((await send("/social/recipients", "username\nbea", "text/csv")).status).toBe(200);
   });
 
-  test("it is given up when its client hangs up, and the next one has its place", async () => {
+  test("is abandoned when its client disconnects, so that another can start", async () => {
     const client = new AbortController();
     const headers = { host: "localhost", "content-type": "text/csv", authorization: `Bearer ${TOKEN}` };
     const init = { method: "POST", body: LONG, headers, signal: client.signal };
@@ -196,7 +213,7 @@ describe("while a list is being taken", () => {
     expect((await send("/social/recipients", "username\nbea", "text/csv")).status).toBe(200);
   });
 
-  test("it is given up when the service stops, before anything is taken", async () => {
+  test("is abandoned when the service stops, before anything is recorded", async () => {
     const app = world.restart({ stopping: AbortSignal.abort() });
     const headers = { "content-type": "text/csv" };
     const answer = await post(app, "/social/recipients", "username\nbea\n", { token: TOKEN, headers });
@@ -206,17 +223,20 @@ describe("while a list is being taken", () => {
 });
 
 describe("POST /social/recipients/suppress", () => {
-  test.each([ANN.id, "ann_builds", "@ANN_builds"])("stops messages to %s, once", async (recipient) => {
-    await world.append("outreach", ...FAILED);
-    for (const _again of [1, 2]) {
-      const answer = await send("/social/recipients/suppress", { recipient });
-      expect([answer.status, await answer.json()]).toEqual([200, { known: true }]);
-    }
-    expect(contact("ann_builds")?.suppressed).toBe(true);
-    expect(await world.events("RecipientSuppressed")).toMatchObject([{ meta: { caller: "tests" } }]);
-  });
+  test.each([ANN.id, "ann_builds", "@ANN_builds"])(
+    "suppresses %s, and records a repeat only once",
+    async (recipient) => {
+      await world.append("outreach", ...FAILED);
+      for (const _again of [1, 2]) {
+        const answer = await send("/social/recipients/suppress", { recipient });
+        expect([answer.status, await answer.json()]).toEqual([200, { known: true }]);
+      }
+      expect(contact("ann_builds")?.suppressed).toBe(true);
+      expect(await world.events("RecipientSuppressed")).toMatchObject([{ meta: { caller: "tests" } }]);
+    },
+  );
 
-  test("holds for the recipient who comes to be known by that name", async () => {
+  test("suppresses a recipient who is added later under that name", async () => {
     expect(await (await send("/social/recipients/suppress", { recipient: "nan" })).json()).toEqual({ known: false });
     await send("/social/recipients", "username,basis\nnan,opt_in", "text/csv");
     expect(contact("nan")?.suppressed).toBe(true);
@@ -227,42 +247,45 @@ describe("POST /social/recipients/consent", () => {
   const consent = (body: object) => send("/social/recipients/consent", body);
   const OPT_IN = { basis: "opt_in", consent_at: "2025-03-02", consent_source: "form", consent_text: "Yes" };
 
-  test.each([ANN.id, "ann_builds", "@ANN_builds"])("records the consent of %s, once", async (recipient) => {
-    await world.append("outreach", ...FAILED);
-    for (const _again of [1, 2]) {
-      const answer = await consent({
-        recipient,
-        ...OPT_IN,
-        tracking: "granted",
-        tracking_at: "2025-03-02T10:00+01:00",
+  test.each([ANN.id, "ann_builds", "@ANN_builds"])(
+    "records the consent of %s, and a repeat only once",
+    async (recipient) => {
+      await world.append("outreach", ...FAILED);
+      for (const _again of [1, 2]) {
+        const answer = await consent({
+          recipient,
+          ...OPT_IN,
+          tracking: "granted",
+          tracking_at: "2025-03-02T10:00+01:00",
+        });
+        expect([answer.status, await answer.json()]).toEqual([
+          200,
+          { known: true, basis: "opt_in", tracking: "granted" },
+        ]);
+      }
+      expect(contact("ann_builds")).toMatchObject({
+        consent: { basis: "opt_in", at: "2025-03-02", source: "form", text: "Yes" },
+        tracking: { status: "granted", at: "2025-03-02T09:00:00.000Z" },
       });
-      expect([answer.status, await answer.json()]).toEqual([
-        200,
-        { known: true, basis: "opt_in", tracking: "granted" },
-      ]);
-    }
-    expect(contact("ann_builds")).toMatchObject({
-      consent: { basis: "opt_in", at: "2025-03-02", source: "form", text: "Yes" },
-      tracking: { status: "granted", at: "2025-03-02T09:00:00.000Z" },
-    });
-    expect(await world.events("ConsentRecorded")).toMatchObject([{ meta: { caller: "tests" } }]);
-  });
+      expect(await world.events("ConsentRecorded")).toMatchObject([{ meta: { caller: "tests" } }]);
+    },
+  );
 
-  test("holds for the recipient who comes to be known by that name", async () => {
+  test("applies to a recipient who is added later under that name", async () => {
     const answer = await consent({ recipient: "nora", tracking: "denied" });
     expect(await answer.json()).toEqual({ known: false, basis: "none", tracking: "denied" });
     await send("/social/recipients", "username,basis\nnora,opt_in", "text/csv");
     expect(contact("nora")).toMatchObject({ basis: "opt_in", tracking: { status: "denied" } });
   });
 
-  test("says what holds: a recipient who wrote first keeps that basis", async () => {
+  test("keeps and reports the basis of a recipient who wrote first", async () => {
     const received = { recipient: ANN, message_id: "m", received_at: "2025-03-01T10:00:00.000Z" };
     await world.append("outreach", { type: "DirectMessageReceived", data: received });
     const answer = await consent({ recipient: ANN.id, basis: "none", tracking: "denied" });
     expect(await answer.json()).toEqual({ known: true, basis: "dm_first", tracking: "denied" });
   });
 
-  test("revoked, tracking has the clicks by their own links erased, and leaves the recipient as they are", async () => {
+  test("erases the clicks on personal links, and nothing else, when tracking is denied", async () => {
     const attempt = { ...ATTEMPT, text: "Hi", variant: "A", day: "2026-03-01" };
     const personal_links = [{ code: "own-link", link: "go.example/shared" }];
     await consent({ recipient: ANN.id, ...OPT_IN, tracking: "granted" });
@@ -288,7 +311,7 @@ describe("POST /social/recipients/consent", () => {
     [{ basis: "opt_in", consent_source: "ftp://shop.example" }, "/consent_source"],
     [{ tracking: "granted", tracking_text: "x".repeat(1_001) }, "/tracking_text"],
     [{ tracking: "granted", note: "x" }, "/note"],
-  ])("refuses %j, says where it does not fit, and records nothing", async (body, path) => {
+  ])("refuses %j, names the path %j and records nothing", async (body, path) => {
     const answer = await consent({ recipient: ANN.id, ...body });
     expect([answer.status, await answer.json()]).toMatchObject([422, { errors: [{ path }] }]);
     expect((await world.store.head()).position).toBe(0);
@@ -306,7 +329,7 @@ describe("POST /social/recipients/retry", () => {
     expect(await problemIn(await retry("@ann_builds"))).toBe("409 nothing-to-retry");
   });
 
-  test("is refused for a stranger and for a suppressed recipient", async () => {
+  test("is refused for an unknown and for a suppressed recipient", async () => {
     expect(await problemIn(await retry("stranger"))).toBe("404 unknown-recipient");
     await world.append("outreach", ...FAILED);
     await send("/social/recipients/suppress", { recipient: ANN.id });
@@ -316,7 +339,7 @@ describe("POST /social/recipients/retry", () => {
   });
 });
 
-describe("a reply that is held", () => {
+describe("a held reply", () => {
   const release = (recipient: string) => send("/social/recipients/release", { recipient });
   const held = async () => {
     await world.projector.until((await world.store.head()).position);
@@ -325,7 +348,7 @@ describe("a reply that is held", () => {
   const received_at = "2026-03-01T08:00:00.000Z";
   const hold = { type: "RecipientHeld", data: { recipient: ANN, message_id: "m", received_at } } as const;
 
-  test("is listed until an operator releases its sender, or suppresses them", async () => {
+  test("is listed until an operator releases or suppresses its sender", async () => {
     expect(await held()).toEqual({ count: 0, held: [] });
     await world.append("outreach", hold);
     expect(await held()).toEqual({ count: 1, held: [{ ...ANN, held_at: received_at }] });
@@ -346,7 +369,7 @@ describe("a reply that is held", () => {
 describe("POST /social/recipients/forget", () => {
   const forget = (recipient: string) => send("/social/recipients/forget", { recipient });
 
-  test("erases the person in the log, the projections and the snapshots, and no other person", async () => {
+  test("erases the recipient, and no other one, in log and projections", async () => {
     await send("/social/recipients", "username,name\nann_builds,Ann Bell\nbea,Bea Cole", "text/csv");
     await world.append("outreach", ...FAILED);
     const answer = await forget("@ann_builds");
@@ -363,7 +386,7 @@ describe("POST /social/recipients/forget", () => {
     expect(await problemIn(await forget("@ann_builds"))).toBe("404 unknown-recipient");
   });
 
-  test("a follower of the log that is behind sees nothing of them any more", async () => {
+  test("hides the recipient from a subscriber that is behind", async () => {
     const stop = new AbortController();
     const follower = world.store.subscribe({ from: 1, signal: stop.signal })[Symbol.asyncIterator]();
     await send("/social/recipients", "username\nbea", "text/csv");
@@ -377,7 +400,7 @@ describe("POST /social/recipients/forget", () => {
     expect(seen.join()).not.toContain("Ann Bell");
   });
 
-  test("a person who is imported again afterwards is never known by their name", async () => {
+  test("keeps the recipient out of the contacts after another import", async () => {
     await world.append("outreach", ...FAILED);
     await forget(ANN.id);
     await send("/social/recipients", `id,username,name\n${ANN.id},ann_builds,Ann Bell`, "text/csv");
@@ -385,13 +408,13 @@ describe("POST /social/recipients/forget", () => {
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("Ann Bell");
   });
 
-  test("logs nothing, and names no person in its refusals", async () => {
+  test("logs nothing, and names no recipient in its refusal", async () => {
     const answer = await forget("ann_builds");
     expect(JSON.stringify(await answer.json())).not.toContain("ann_builds");
     expect(world.logged).toEqual([]);
   });
 
-  test("is given up when the service stops, before anything is erased", async () => {
+  test("is abandoned when the service stops, before anything is erased", async () => {
     await send("/social/recipients", "username,name\nann_builds,Ann Bell", "text/csv");
     const head = await world.store.head();
     const stopping = AbortSignal.abort();
@@ -416,7 +439,7 @@ describe("POST /api/tracking/forget", () => {
     user_agent: "Firefox",
   });
 
-  test("erases the clicks of that address and of no other", async () => {
+  test("erases the clicks of the address and of no other", async () => {
     for (const ip of ["203.0.113.7", "203.0.113.8", "203.0.113.7"]) await send("/api/tracking/event", click(ip));
     const answer = await send("/api/tracking/forget", { ip: "203.0.113.7" });
     expect([answer.status, await answer.json()]).toMatchObject([200, { events: 2, keys: 1 }]);
@@ -426,7 +449,7 @@ describe("POST /api/tracking/forget", () => {
     expect(await problemIn(await send("/api/tracking/forget", { ip: "203.0.113.7" }))).toBe("404 unknown-address");
   });
 
-  test("records why, and on whose request", async () => {
+  test("records the ground and the requester", async () => {
     await send("/api/tracking/event", click("203.0.113.7"));
     const reason = { ground: "objection", requested_by: "authority" };
     const answer = await send("/api/tracking/forget", { ip: "203.0.113.7", ...reason });
@@ -437,13 +460,13 @@ describe("POST /api/tracking/forget", () => {
     expect(await problemIn(await send("/api/tracking/forget", wrong))).toBe("422 invalid-request");
   });
 
-  test("wants an address", async () => {
+  test("refuses an input that is no IP address", async () => {
     expect(await problemIn(await send("/api/tracking/forget", { ip: "@ann" }))).toBe("422 invalid-request");
   });
 });
 
 test.each(["", " ", "no handle", "a".repeat(16), "@", "12345678901234567890", "Ã„"])(
-  "%j names no recipient, and is refused as it stands",
+  "the recipient %j is refused as invalid",
   async (recipient) => {
     for (const action of ["suppress", "retry", "forget", "consent"]) {
       const body = { recipient, ...(action === "consent" ? { tracking: "denied" } : {}) };
@@ -452,7 +475,7 @@ test.each(["", " ", "no handle", "a".repeat(16), "@", "12345678901234567890", "Ã
   },
 );
 
-test("each wants a token, before its body is read", async () => {
+test("each endpoint requires a token before it reads the body", async () => {
   for (const path of [
     "/social/recipients",
     "/social/recipients/consent",

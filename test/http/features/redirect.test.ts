@@ -4,15 +4,16 @@ import type { NewEvent } from "../../../src/log/event-log.ts";
 import { STREAMS } from "../../../src/log/event-log.ts";
 import { type AppHarness, type Given, openApp, post } from "../../harness/memory/app.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
+import { createRandom } from "../../harness/random.ts";
 
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 const TARGET = "https://shop.example/offer?a=b";
 const ANN = { id: "101", username: "ann" };
 const SHARED: NewEvent = { type: "LinkAdded", data: { domain: "go.example", code: "spring", target: TARGET } };
-/** A code in the form of recipients' own links. */
+/** Short code as a recipient's personal link has it. */
 const OWN = "7HxQp2MvkZ9bC";
 
-/** A message to Ann with her own link. */
+/** Event of a message to Ann that contains her personal link. */
 const INTENT: NewEvent = {
   type: "DirectMessageAttempted",
   data: {
@@ -42,7 +43,7 @@ function follow(world: AppHarness, code: string, headers: Record<string, string>
 }
 
 describe("the redirect", () => {
-  test("leads to the target that the log knows, once the click is durable", async () => {
+  test("leads to the recorded target, and records the click", async () => {
     await using world = await open();
     const { status, headers } = await follow(world, "spring");
     expect([status, headers.get("location"), headers.get("cache-control")]).toEqual([302, TARGET, "no-store"]);
@@ -55,7 +56,7 @@ describe("the redirect", () => {
   });
 
   test.each(["/l/spring/", "//l//spring", "/l/spring//?utm_source=dm", "/l/%2Fspring", "/l/%73pring"])(
-    "leads on from %s as without its slashes, and records the address of the visitor",
+    "serves %s like /l/spring, and records the visitor's address",
     async (path) => {
       await using world = await open();
       const request = new Request(`http://go.example${path}`, { headers: { host: "go.example" } });
@@ -71,7 +72,7 @@ describe("the redirect", () => {
     },
   );
 
-  test("is off by default, and knows no other code: a plain page, and nothing is recorded", async () => {
+  test("is off by default, and answers an unknown code with 404 and no event", async () => {
     await using off = await open({});
     expect((await follow(off, "spring")).status).toBe(404);
     await using world = await open();
@@ -80,13 +81,13 @@ describe("the redirect", () => {
     expect(await world.events("LinkClicked")).toEqual([]);
   });
 
-  test("finds a link that another instance has just added", async () => {
+  test("finds a link that another instance has just appended", async () => {
     await using world = await open();
     await world.eventLog.append(STREAMS.outreach, [{ ...SHARED, data: { ...SHARED.data, code: "new" } }], {});
     expect((await follow(world, "new")).status).toBe(302);
   });
 
-  test("answers before the click is durable where that is configured", async () => {
+  test("records the click also when it answers first", async () => {
     await using world = await open({ redirects: "after" });
     expect((await follow(world, "spring")).status).toBe(302);
     await world.projector.until(2);
@@ -94,11 +95,11 @@ describe("the redirect", () => {
   });
 
   test.each([
-    ["HEAD", {}, "HEAD", { bot: true, probe: "head", channels: [] }],
+    ["a HEAD request", {}, "HEAD", { bot: true, probe: "head", channels: [] }],
     ["a prefetch", { "sec-purpose": "prefetch;prerender" }, "GET", { bot: true, probe: "prefetch", channels: [] }],
     ["an older prefetch", { purpose: "prefetch" }, "GET", { bot: true, probe: "prefetch", channels: [] }],
     ["a bot", { "user-agent": "Twitterbot/1.0" }, "GET", { bot: true }],
-  ] as const)("records %s apart", async (_name, headers, method, expected) => {
+  ] as const)("records %s as no visitor", async (_name, headers, method, expected) => {
     await using world = await open();
     expect((await follow(world, "spring", headers, method)).status).toBe(302);
     const [click] = await world.events("LinkClicked");
@@ -106,7 +107,7 @@ describe("the redirect", () => {
     expect(click?.data).not.toHaveProperty("visitor");
   });
 
-  test.each(["sec-gpc", "dnt"])("records nothing of a visitor who sends %s", async (header) => {
+  test.each(["sec-gpc", "dnt"])("records an anonymous click of a visitor who sends %s", async (header) => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     await follow(world, OWN, { [header]: "1" });
@@ -117,20 +118,78 @@ describe("the redirect", () => {
   });
 });
 
-/** Stored events, as they are on disk, that contain this text. */
+describe("a redirect that adds parameters", () => {
+  const env = { CLICK_PARAM: "rl_click", PASS_QUERY: "utm_*" };
+  const landed = async (world: AppHarness, query: string, headers?: Record<string, string>): Promise<URL> =>
+    new URL((await follow(world, `spring${query}`, headers)).headers.get("location") ?? "");
+
+  test.each(["before", "after"] as const)("gives the click's id, recorded %s the answer", async (redirects) => {
+    await using world = await open({ redirects, env });
+    const { href } = await landed(world, "?utm_source=poster&utm_source=b&x=1&rl_click=forged");
+    await world.projector.until(2);
+    const [click] = await world.events("LinkClicked");
+    expect(href).toBe(`${TARGET}&utm_source=poster&utm_source=b&rl_click=${click?.id}`);
+    expect(click?.data.original_url).toBe(TARGET);
+  });
+
+  test("leads only to the target in the log, with 1,000 hostile queries", async () => {
+    await using world = await open({ redirects: "before", env });
+    const hostile = [
+      "&",
+      "=",
+      "#",
+      "?",
+      "/",
+      "\\",
+      "@",
+      ":",
+      "%0d%0aLocation: x",
+      "%00",
+      "%",
+      "%ff",
+      "//evil.example",
+      "utm_a",
+      "utm_a=",
+      "ä",
+    ];
+    const random = createRandom(48);
+    for (let at = 0; at < 1_000; at++) {
+      const parts = Array.from({ length: 1 + (at % 9) }, () => hostile[Math.floor(random() * hostile.length)]);
+      const url = await landed(world, `?${parts.join("")}`);
+      expect([url.origin, url.pathname, url.hash]).toEqual(["https://shop.example", "/offer", ""]);
+      const names = [...url.searchParams.keys()];
+      expect([names[0], names.at(-1)]).toEqual(["a", "rl_click"]);
+      expect(names.slice(1, -1).every((name) => name.startsWith("utm_"))).toBe(true);
+    }
+  });
+
+  test("records Meta's ids from query and cookies, unless the visitor asks not to be tracked", async () => {
+    await using world = await open();
+    const fbp = "fb.1.1795168800750.1098115397";
+    const cookie = `other=1; _fbp=${fbp}; _fbc=broken`;
+    await landed(world, "?fbclid=IwAR0_-aB", { cookie });
+    await landed(world, "?fbclid=IwAR0_-aB", { cookie, "sec-gpc": "1" });
+    const [first, second] = await world.events("LinkClicked");
+    expect(first?.data).toMatchObject({ fbp, fbclid: "IwAR0_-aB" });
+    expect(first?.data).not.toHaveProperty("fbc");
+    for (const member of ["fbp", "fbclid"]) expect(second?.data).not.toHaveProperty(member);
+  });
+});
+
+/** Returns the stored events, encrypted as they are on disk, that contain this text. */
 async function storedWith(world: AppHarness, text: string): Promise<readonly string[]> {
   const stored = await Array.fromAsync(world.store.readStored({}), (event) => JSON.stringify(event));
   return stored.filter((event) => event.includes(text));
 }
 
-describe("a click on a recipient's own link", () => {
+describe("a click on a personal link", () => {
   const clickBoth = async (world: AppHarness): Promise<void> => {
     expect((await follow(world, OWN)).headers.get("location")).toBe(TARGET);
     const body = { event: "click", domain: "go.example", short_code: OWN, original_url: TARGET, ip: "192.0.2.1" };
     expect((await post(world.app, "/api/tracking/event", body)).status).toBe(202);
   };
 
-  test("counts for the shared link, and is theirs while they grant tracking", async () => {
+  test("counts for the shared link, and for the recipient who granted tracking", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     await clickBoth(world);
@@ -151,7 +210,7 @@ describe("a click on a recipient's own link", () => {
     expect(await world.events("PersonalLinkClicked")).toEqual([]);
   });
 
-  test("is anonymous once its key was deleted, whatever the log says of consent", async () => {
+  test("is anonymous once its key is deleted, despite granted tracking", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     const { keyring } = world.deps.encryptedLog;
@@ -176,7 +235,7 @@ describe("a click on a recipient's own link", () => {
     ["go.example", `https://go.example/${OWN}`],
     ["go.example", `${OWN}.`],
     ["go.example", `${OWN}/favicon.ico`],
-  ])("is theirs, and its code in no record, for a click on %j with %j", async (domain, short_code) => {
+  ])("is recognized on %j with %j, and its code is not stored in the clear", async (domain, short_code) => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     const click = { event: "click", domain, short_code, original_url: `https://go.example/${OWN}` };
@@ -188,7 +247,7 @@ describe("a click on a recipient's own link", () => {
     expect(await storedWith(world, OWN)).toEqual([]);
   });
 
-  test("of a forgotten recipient is posted by another shortener: its code is not recorded", async () => {
+  test("is recorded without its code on the service's hosts if the recipient was forgotten", async () => {
     await using world = await open();
     const post13 = (domain: string) =>
       post(world.app, "/api/tracking/event", { event: "click", domain, short_code: OWN, original_url: TARGET });
@@ -198,7 +257,7 @@ describe("a click on a recipient's own link", () => {
     expect(clicks.map(({ data }) => data.short_code)).toEqual([...Array(5).fill("forgotten"), OWN]);
   });
 
-  test("is told from other links by their hosts: nothing looks through all links of the log", async () => {
+  test("is recognized without a scan of all links", async () => {
     await using world = await open();
     const { shared } = world.projector.state("links");
     const refuse = (): never => {
@@ -211,7 +270,7 @@ describe("a click on a recipient's own link", () => {
     expect(await world.events("LinkClicked")).toMatchObject([{ data: { short_code: "forgotten" } }]);
   });
 
-  test("by a neighbouring code is none", async () => {
+  test("does not exist for a similar code", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     const last = OWN.slice(0, -1);
@@ -220,7 +279,7 @@ describe("a click on a recipient's own link", () => {
     expect([...(await world.events("LinkClicked")), ...(await world.events("PersonalLinkClicked"))]).toEqual([]);
   });
 
-  test("of another domain does not count as theirs", async () => {
+  test("does not count for the recipient on another domain", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     const click = { event: "click", domain: "other.example", short_code: OWN, original_url: TARGET };
@@ -229,7 +288,7 @@ describe("a click on a recipient's own link", () => {
     expect(await storedWith(world, OWN)).toEqual([]);
   });
 
-  test("leaves its code nowhere in the clear", async () => {
+  test("leaves its code in the clear neither in the log nor in the logger's lines", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, addedOf(ANN, { tracking: "granted" }), INTENT);
     await clickBoth(world);
@@ -238,10 +297,10 @@ describe("a click on a recipient's own link", () => {
   });
 });
 
-describe("the place of a visitor", () => {
+describe("the visitor number of a click", () => {
   const places = async (world: AppHarness) => (await world.events("LinkClicked")).map(({ data }) => data.visitor);
 
-  test("is the same for the same visitor and link, all day, and another tomorrow", async () => {
+  test("is the same for one visitor and link within a day, and changes the next day", async () => {
     await using world = await open();
     await world.append(STREAMS.outreach, { ...SHARED, data: { ...SHARED.data, code: "summer" } });
     for (const code of ["spring", "spring", "summer"]) await follow(world, code);
@@ -254,7 +313,7 @@ describe("the place of a visitor", () => {
     expect(new Set([first, ...others]).size).toBe(1 + others.length);
   });
 
-  test("is recorded only for links that a message or an operator gave out", async () => {
+  test("is recorded only for known links", async () => {
     await using world = await open();
     const click = { event: "click", original_url: TARGET, ip: "192.0.2.1", domain: "go.example" };
     for (const short_code of ["unknown", "spring"])

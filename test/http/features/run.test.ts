@@ -13,7 +13,7 @@ async function authorized() {
 const run = (world: Awaited<ReturnType<typeof openApp>>, body: unknown = {}, prefer?: string) =>
   post(world.app, "/social/run", body, prefer === undefined ? {} : { headers: { prefer } });
 
-test("a run is started and its id given, with what is left of the day", async () => {
+test("a started run is answered with its id and the remaining quota", async () => {
   await using world = await authorized();
   const response = await run(world);
   expect([response.status, await response.json()]).toEqual([202, { run_id, dry_run: false, status: "started" }]);
@@ -22,7 +22,7 @@ test("a run is started and its id given, with what is left of the day", async ()
 });
 
 test.each(["wait=10", "respond-async, wait=10", "wait = 10; x=y", 'wait="10"', "WAIT=300", "wait=999999"])(
-  "with Prefer: %s the finished run is answered",
+  "with Prefer: %s the response holds the finished run",
   async (prefer) => {
     await using world = await authorized();
     const response = await run(world, {}, prefer);
@@ -34,7 +34,7 @@ test.each(["wait=10", "respond-async, wait=10", "wait = 10; x=y", 'wait="10"', "
 );
 
 test.each(["wait=0", "wait", "wait=soon", "wait=1.5", "await=10", "wait=-1", ""])(
-  "with Prefer: %j no caller waits",
+  "with Prefer: %j the response does not wait for the run",
   async (prefer) => {
     await using world = await authorized();
     expect((await run(world, {}, prefer)).status).toBe(202);
@@ -48,14 +48,14 @@ test.each([
   ["wait=0", false, "wait=0"],
   ["wait=999999", false, "wait=300"],
   ["wait=10", true, null],
-])("to Prefer: %s, with dry_run %p, the answer says what was applied: %s", async (prefer, dry_run, applied) => {
+])("with Prefer: %s and dry_run %p, Preference-Applied is %s", async (prefer, dry_run, applied) => {
   await using world = await authorized();
   const response = await run(world, { dry_run }, prefer);
   expect(response.status).toBeLessThan(300);
   expect(response.headers.get("preference-applied")).toBe(applied);
 });
 
-test("a caller that waited sees what is left of the day after the run", async () => {
+test("a caller that waited receives the quota that remains after the run", async () => {
   await using world = await authorized();
   const done = Promise.resolve().then(() => {
     world.used = 66;
@@ -65,7 +65,7 @@ test("a caller that waited sees what is left of the day after the run", async ()
   expect((await run(world, {}, "wait=10")).headers.get("ratelimit")).toBe('"dm-day";r=34;t=57600');
 });
 
-test("a run that is not finished in time, or died, is answered as started", async () => {
+test("a run that is not finished in time, or failed, is answered as started", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
   expect((await run(world, {}, "wait=300")).status).toBe(202);
@@ -73,8 +73,9 @@ test("a run that is not finished in time, or died, is answered as started", asyn
   expect((await run(world, {}, "wait=1")).status).toBe(202);
 });
 
-test("a dry run always waits, and shows which recipients it would write to and which not", async () => {
-  await using world = await authorized();
+test("a dry run always waits, and shows planned sends and skips", async () => {
+  await using world = await openApp({ template: "Hi. Reply stop for no more messages." });
+  await world.authorize();
   const preview = {
     reason: "completed" as const,
     would_send: [{ recipient: { id: "7", username: "ann" }, text: "Hi", variant: "A" }],
@@ -92,13 +93,26 @@ test("a dry run always waits, and shows which recipients it would write to and w
   expect(world.triggers).toMatchObject([{ dryRun: true }]);
 });
 
-test("a dry run that died of a fault is an internal error", async () => {
+test.each([
+  ["Hi {{name}}", [expect.stringContaining("Add {{optout}}")]],
+  ["Hi {{name}}. Reply stop for no more messages.", undefined],
+])("a dry run of the message %j has notes %j", async (template, notes) => {
+  await using world = await openApp({ template });
+  await world.authorize();
+  const preview = { reason: "completed" as const, would_send: [], would_skip: [], variants: [] };
+  const done = Promise.resolve({ ...REPORT, preview: { ...preview, estimate: REPORT.usage } });
+  world.triggered = { kind: "started", run_id, done };
+  const answer = (await (await run(world, { dry_run: true })).json()) as { notes?: unknown };
+  expect(answer.notes).toEqual(notes);
+});
+
+test("a dry run that fails is answered with 500", async () => {
   await using world = await authorized();
   world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined) };
   expect(await problemIn(await run(world, { dry_run: true }))).toBe("500 internal-error");
 });
 
-test("a run is started with the limit and for the recipients that its caller asks for, and its report says so", async () => {
+test("a run starts with the caller's limit and selection, and reports them", async () => {
   await using world = await authorized();
   const done = Promise.resolve({ ...REPORT, reason: "window_closed" as const, until: "2026-03-02T09:00:00.000Z" });
   world.triggered = { kind: "started", run_id, done };
@@ -109,8 +123,39 @@ test("a run is started with the limit and for the recipients that its caller ask
   expect(await response.json()).toMatchObject({ ...selection, reason: "window_closed", until });
 });
 
-describe("a run that does not start", () => {
-  test("because one is in progress: its id is given", async () => {
+describe("a run for named recipients", () => {
+  const expected = [
+    { recipient: { id: "7", username: "ann" }, expected: "message" as const },
+    { recipient: { username: "bob" }, expected: "no_message" as const, reason: "suppressed" as const },
+  ];
+
+  test("is answered with what is expected of each, whether it starts or they join one", async () => {
+    await using world = await authorized();
+    const body = { recipients: ["7000000000000000001", "@bob"] };
+    world.triggered = { kind: "started", run_id, done: Promise.resolve(undefined), expected };
+    const started = await run(world, body);
+    const answer = { run_id, dry_run: false, status: "started", recipients: expected };
+    expect([started.status, await started.json()]).toEqual([202, { ...answer, joined: false }]);
+    world.triggered = { kind: "joined", run_id, expected };
+    const joined = await run(world, body, "wait=300");
+    expect([joined.status, await joined.json()]).toEqual([202, { ...answer, joined: true }]);
+    expect(joined.headers.get("preference-applied")).toBeNull();
+    const recipients = [{ id: "7000000000000000001" }, { username: "bob" }];
+    expect(world.triggers.map((request) => request.recipients)).toEqual([recipients, recipients]);
+  });
+
+  test.each([[[]], [["no such name"]], [Array.from({ length: 101 }, (_, nth) => `user_${nth}`)]])(
+    "is refused for %j",
+    async (recipients) => {
+      await using world = await authorized();
+      expect((await run(world, { recipients })).status).toBe(422);
+      expect(world.triggers).toEqual([]);
+    },
+  );
+});
+
+describe("a run is refused", () => {
+  test("with the id of the run in progress", async () => {
     await using world = await authorized();
     world.triggered = { kind: "running", run_id: "run-0" };
     const response = await run(world);
@@ -118,7 +163,7 @@ describe("a run that does not start", () => {
     expect(response.headers.get("ratelimit")).toBe('"dm-day";r=37;t=57600');
   });
 
-  test("because the day is used up: it says when to come back", async () => {
+  test("with Retry-After if the day's quota is used up", async () => {
     await using world = await authorized();
     world.triggered = { kind: "daily_limit_reached" };
     const response = await run(world);
@@ -127,7 +172,7 @@ describe("a run that does not start", () => {
     expect(await problemIn(response)).toBe("429 daily-limit-reached");
   });
 
-  test("because the sending window is closed: it says when that opens", async () => {
+  test("with the opening time if the sending window is closed", async () => {
     await using world = await authorized();
     world.triggered = { kind: "window_closed", opensAt: world.now + 3_600_000 };
     const response = await run(world);
@@ -140,14 +185,14 @@ describe("a run that does not start", () => {
   test.each([
     [{ variant: "C" }, "/variant", "The template has no variant C. Choose A or B."],
     [{ source: "followers" }, "/source", "followers is not in RECIPIENT_SOURCES (list)."],
-  ])("because %j is not configured: it says what is", async (body, path, message) => {
+  ])("with the configured values if %j is not configured", async (body, path, message) => {
     await using world = await authorized();
     const response = await run(world, body);
     expect(await response.clone().json()).toMatchObject({ errors: [{ path, message }] });
     expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
   });
 
-  test("because a clock is wrong: it says which, by how much, and what to do", async () => {
+  test("with the skew and the remedy if the clocks differ", async () => {
     await using world = await authorized();
     world.triggered = { kind: "clock_skewed", skewMs: 2 * 3_600_000 };
     const response = await run(world);
@@ -157,7 +202,7 @@ describe("a run that does not start", () => {
     expect(await problemIn(response)).toBe("503 clock-skewed");
   });
 
-  test("because no account is authorized: it says where to do that", async () => {
+  test("with the address to authorize at if no account is authorized", async () => {
     await using world = await openApp();
     const response = await run(world);
     expect(response.headers.get("www-authenticate")).toContain("/social/auth");
@@ -165,19 +210,19 @@ describe("a run that does not start", () => {
     expect(world.triggers).toEqual([]);
   });
 
-  test("because the grant died meanwhile", async () => {
+  test("if the grant has just died", async () => {
     await using world = await authorized();
     world.triggered = { kind: "not_authorized" };
     expect(await problemIn(await run(world))).toBe("401 not-authorized");
   });
 
-  test("because there is no template", async () => {
+  test("if there is no template", async () => {
     await using world = await openApp({ hasTemplate: false });
     await world.authorize();
     expect(await problemIn(await run(world))).toBe("503 no-message-template");
   });
 
-  test("because X is not configured", async () => {
+  test("if X is not configured", async () => {
     await using world = await openApp({ hasX: false });
     await world.authorize();
     expect((await run(world)).status).toBe(401);

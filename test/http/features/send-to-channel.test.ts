@@ -6,7 +6,7 @@ import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.
 const detail = "the network said no";
 const settlements: readonly (readonly [string, Settlement | undefined, number, string])[] = [
   ["delivered", { status: "delivered", latencyMs: 12 }, 200, "delivered"],
-  ["still being retried", undefined, 202, "pending"],
+  ["pending", undefined, 202, "pending"],
   ["refused", { status: "failed", detail }, 502, "delivery-refused"],
   ["skipped", { status: "skipped", detail }, 502, "delivery-refused"],
   ["in doubt", { status: "in_doubt", detail }, 504, "delivery-in-doubt"],
@@ -16,7 +16,7 @@ describe.each([
   ["/api/notify", "NotificationRequested"],
   ["/api/messaging", "MessageRequested"],
 ] as const)("%s", (path, type) => {
-  test.each(settlements)("%s", async (_what, settlement, status, name) => {
+  test.each(settlements)("reports a dispatch that is %s", async (_what, settlement, status, name) => {
     await using world = await openApp();
     world.settlement = settlement;
     const response = await post(world.app, path, GOOD[path], { token: TOKEN });
@@ -27,7 +27,7 @@ describe.each([
     else expect(body).toMatchObject({ type: `urn:reachlog:problem:${name}`, detail });
   });
 
-  test("without credentials nothing is recorded", async () => {
+  test("records nothing without credentials", async () => {
     await using world = await openApp({ channels: ["ads"] });
     expect(await problemIn(await post(world.app, path, GOOD[path], { token: TOKEN }))).toBe(
       "503 channel-not-configured",
@@ -36,7 +36,7 @@ describe.each([
   });
 });
 
-test("a test message gives each channel's result, configured or not", async () => {
+test("a test message reports the result of each channel, configured or not", async () => {
   await using world = await openApp({ channels: ["chat", "messaging"] });
   const results = async (settlement: Settlement | undefined) => {
     world.settlement = settlement;
@@ -65,7 +65,7 @@ test("a test message gives each channel's result, configured or not", async () =
   expect(await results(undefined)).toMatchObject({ chat: { ok: false, status: "in_doubt" } });
 });
 
-test("a test message may go to one channel alone, also to a webhook with a name", async () => {
+test("a test message can go to one channel alone, such as a named webhook", async () => {
   await using world = await openApp({ channels: ["chat", "webhook", "webhook-crm"] });
   world.settlement = { status: "delivered", latencyMs: 12 };
   const tested = async (body: object) => {

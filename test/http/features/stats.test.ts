@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { ask, openApp } from "../../harness/memory/app.ts";
 
-test("stats are counted over all time, as of a position", async () => {
+test("stats count over all time and name their position", async () => {
   await using world = await openApp();
   const stats = async () => (await ask(world.app, "/social/stats")).json();
   expect(await stats()).toEqual({ sent: 0, skipped: 0, failed: 0, as_of: { position: 0, time: null } });
@@ -16,7 +16,7 @@ test("stats are counted over all time, as of a position", async () => {
   });
 });
 
-test("while the log is out of reach they say that they may be out of date", async () => {
+test("stats are marked as stale while the log is unreachable", async () => {
   await using world = await openApp({ awaySince: 0 });
   expect(await (await ask(world.app, "/social/stats")).json()).toMatchObject({ as_of: { stale: true } });
 });

@@ -7,18 +7,21 @@ const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } 
 const stop = (world: AppHarness, body?: object): Promise<Response> =>
   post(world.app, "/social/run/stop", body, { token: TOKEN });
 
-test.each([undefined, {}, { run_id: "run-1" }])("the run in progress is asked to stop, named by %j", async (body) => {
-  await using world = await openApp();
-  await world.append("outreach", STARTED);
-  for (const _again of [1, 2]) {
-    const answer = await stop(world, body);
-    expect([answer.status, await answer.json()]).toEqual([202, { run_id: "run-1", status: "stopping" }]);
-  }
-  const asked = await Array.fromAsync(world.store.read({ types: ["RunStopRequested"] }));
-  expect(asked).toMatchObject([{ stream: "outreach", data: { run_id: "run-1" }, meta: { caller: "tests" } }]);
-});
+test.each([undefined, {}, { run_id: "run-1" }])(
+  "the run in progress is requested to stop once, with the body %j",
+  async (body) => {
+    await using world = await openApp();
+    await world.append("outreach", STARTED);
+    for (const _again of [1, 2]) {
+      const answer = await stop(world, body);
+      expect([answer.status, await answer.json()]).toEqual([202, { run_id: "run-1", status: "stopping" }]);
+    }
+    const asked = await Array.fromAsync(world.store.read({ types: ["RunStopRequested"] }));
+    expect(asked).toMatchObject([{ stream: "outreach", data: { run_id: "run-1" }, meta: { caller: "tests" } }]);
+  },
+);
 
-test("where that run is not in progress, nothing is stopped or recorded", async () => {
+test("a stop of a run that is not in progress is refused and not recorded", async () => {
   await using world = await openApp();
   expect(await problemIn(await stop(world))).toBe("409 no-run-in-progress");
   await world.append("outreach", STARTED);

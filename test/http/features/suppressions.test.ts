@@ -37,21 +37,24 @@ describe("POST /social/suppressions", () => {
     ["application/json", "json"],
     ["application/jsonl", "jsonl"],
     ["application/x-ndjson", "jsonl"],
-  ] as const)("whatever fits the document's schema of %s is read, and its example is taken", async (type, format) => {
-    const document = parseDocument(await (await ask(world.app, "/openapi.json")).text()) as Document;
-    const { schema, example } = document.paths[PATH].post.requestBody.content[type] ?? {};
-    if (schema === undefined) throw new Error(`no schema of ${type}`);
-    const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
-    fc.assert(
-      fc.property(bodies, (body) => void parseSuppressions(body, format, { now: 0 }, "")),
-      { numRuns: 200 },
-    );
-    const given = example === undefined ? schema.examples?.[0] : JSON.stringify(example);
-    const answer = await send(given, type);
-    expect([answer.status, await answer.json()]).toMatchObject([200, { added: 1, refused: 0 }]);
-  });
+  ] as const)(
+    "a body that fits the documented schema of %s is readable, and its example is imported",
+    async (type, format) => {
+      const document = parseDocument(await (await ask(world.app, "/openapi.json")).text()) as Document;
+      const { schema, example } = document.paths[PATH].post.requestBody.content[type] ?? {};
+      if (schema === undefined) throw new Error(`no schema of ${type}`);
+      const bodies = valid(schema).map((body) => (typeof body === "string" ? body : JSON.stringify(body)));
+      fc.assert(
+        fc.property(bodies, (body) => void parseSuppressions(body, format, { now: 0 }, "")),
+        { numRuns: 200 },
+      );
+      const given = example === undefined ? schema.examples?.[0] : JSON.stringify(example);
+      const answer = await send(given, type);
+      expect([answer.status, await answer.json()]).toMatchObject([200, { added: 1, refused: 0 }]);
+    },
+  );
 
-  test("suppresses who is named or hashed, and reports each row; again it changes nothing", async () => {
+  test("suppresses named and hashed recipients, reports each row, and ignores a repeat", async () => {
     const { hashesOf } = world.deps;
     const [hash = ""] = hashesOf({ id: "1001" });
     const list = [
@@ -80,7 +83,7 @@ describe("POST /social/suppressions", () => {
     expect((await world.store.head()).position).toBe(position);
   });
 
-  test("reads dates in the order that the query names", async () => {
+  test("reads dates in the order of the query", async () => {
     const list = "username,suppressed_at\nann,3/2/2025";
     const refused = { line: 2, value: "3/2/2025", reason: expect.stringContaining("3/2/2025 is ambiguous") };
     expect(await (await send(list, "text/csv")).json()).toMatchObject({ added: 0, refused_rows: [refused] });
@@ -89,14 +92,14 @@ describe("POST /social/suppressions", () => {
     expect((await world.events("RecipientSuppressed"))[0]?.data.suppressed_at).toBe("2025-02-03");
   });
 
-  test("refuses as a whole what is no list, in another type, or of another caller", async () => {
+  test("refuses an unreadable list, another type, and a caller without a token", async () => {
     expect(await problemIn(await send("name\nAnn", "text/csv"))).toBe("422 unreadable-file");
     expect(await problemIn(await send("username\nann", "text/plain"))).toBe("415 unsupported-media-type");
     expect(await problemIn(await post(world.app, PATH, []))).toBe("401 unauthorized");
     expect((await world.store.head()).position).toBe(0);
   });
 
-  test("is one list at a time, of recipients or of suppressions", async () => {
+  test("refuses a list while another one is imported", async () => {
     const taken = Promise.withResolvers<void>();
     const first = world.deps.load.whileTaking(() => taken.promise);
     expect(await problemIn(await send([{ username: "ann" }]))).toBe("503 overloaded");
@@ -105,7 +108,7 @@ describe("POST /social/suppressions", () => {
     expect((await send([{ username: "ann" }])).status).toBe(200);
   });
 
-  test("takes 32 MiB and no more", async () => {
+  test("accepts 12 MiB, and stops reading an endless list", async () => {
     const large = `username,reason\nann,opt_out\n${"\n".repeat(12 * 2 ** 20)}`;
     expect(await (await send(large, "text/csv")).json()).toMatchObject({ added: 1 });
     let pulled = 0;
@@ -131,7 +134,7 @@ describe("GET /social/suppressions", () => {
       "reachlog-suppressions.jsonl",
       '{"username":"ann","reason":"opt_out","suppressed_at":"2025-03-02"}\n',
     ],
-  ])("answers with the list as a file: %s", async (query, type, name, line) => {
+  ])("returns the list as a file: %j", async (query, type, name, line) => {
     const answer = await read(query);
     expect([answer.headers.get("content-type"), answer.headers.get("content-disposition")]).toEqual([
       type,
@@ -141,7 +144,7 @@ describe("GET /social/suppressions", () => {
     expect(world.deps.load.streams).toBe(0);
   });
 
-  test("names no recipient where it is asked for hashes", async () => {
+  test("names no recipient if hashes are requested", async () => {
     const list = await (await read("?hashed=true")).text();
     const [hash = ""] = world.deps.hashesOf({ username: "ann" });
     expect(list).toContain(`.${hash}"`);
@@ -149,7 +152,7 @@ describe("GET /social/suppressions", () => {
     expect(await (await send(list, "text/csv")).json()).toMatchObject({ added: 0, repeated: 1 });
   });
 
-  test("refuses what it does not know: a mistyped wish for hashes would disclose names", async () => {
+  test("refuses an invalid query, because a mistyped `hashed` would disclose names", async () => {
     for (const query of ["?format=xml", "?hashed=yes", "?hashed="])
       expect([query, await problemIn(await read(query))]).toEqual([query, "422 invalid-request"]);
     expect(await problemIn(await ask(world.app, PATH))).toBe("401 unauthorized");

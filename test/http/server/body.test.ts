@@ -1,14 +1,18 @@
 // On the memory harness.
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { GOOD, openApp, post, slugOf, problemIn, TOKEN, type AppHarness } from "../../harness/memory/app.ts";
 
 const LIMIT = 64 * 1024;
 const text = new TextEncoder();
 
+/** App that several tests share. A test may use it only if it leaves no events there that another test counts. */
+const shared = await openApp();
+afterAll(() => shared[Symbol.asyncDispose]());
+
 const notify = (world: AppHarness, body: unknown, headers: Record<string, string> = {}) =>
   post(world.app, "/api/notify", body, { token: TOKEN, headers });
 
-/** A body of this size in bytes: valid JSON with a message that is too long. */
+/** Builds a request body of exactly this size. It is valid JSON, but its message is too long. */
 const ofBytes = (bytes: number): string => JSON.stringify({ message: "x".repeat(bytes - '{"message":""}'.length) });
 
 /** A body in pieces without a length, like that of a chunked request. */
@@ -24,23 +28,21 @@ function chunked(body: string): ReadableStream<Uint8Array> {
   });
 }
 
-describe("a body of 64 KiB is read, one byte more is refused", () => {
+describe("a body of 64 KiB", () => {
   const shapes = [
-    ["with its length given", (body: string) => body, true],
-    ["chunked", chunked, false],
+    ["with a content length", (body: string) => body, true],
+    ["in chunks", chunked, false],
   ] as const;
-  test.each(shapes)("%s", async (_what, shape, hasLength) => {
-    await using world = await openApp();
+  test.each(shapes)("is read, and refused with one byte more: %s", async (_what, shape, hasLength) => {
     const headers = (bytes: number): Record<string, string> => (hasLength ? { "content-length": String(bytes) } : {});
-    expect(await problemIn(await notify(world, shape(ofBytes(LIMIT)), headers(LIMIT)))).toBe("422 invalid-request");
-    expect(await problemIn(await notify(world, shape(ofBytes(LIMIT + 1)), headers(LIMIT + 1)))).toBe(
+    expect(await problemIn(await notify(shared, shape(ofBytes(LIMIT)), headers(LIMIT)))).toBe("422 invalid-request");
+    expect(await problemIn(await notify(shared, shape(ofBytes(LIMIT + 1)), headers(LIMIT + 1)))).toBe(
       "413 body-too-large",
     );
   });
 });
 
-test("a body without end is given up at the limit", async () => {
-  await using world = await openApp();
+test("an endless body is refused at the limit", async () => {
   let pulled = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -48,15 +50,14 @@ test("a body without end is given up at the limit", async () => {
       controller.enqueue(new Uint8Array(10_000).fill(32));
     },
   });
-  expect(await problemIn(await notify(world, endless))).toBe("413 body-too-large");
+  expect(await problemIn(await notify(shared, endless))).toBe("413 body-too-large");
   expect(pulled).toBeLessThan(20);
 });
 
 test.each(["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"'])(
-  "the type %s is read",
+  "a body of the type %s is read",
   async (type) => {
-    await using world = await openApp();
-    expect((await notify(world, GOOD["/api/notify"], { "content-type": type })).status).toBe(200);
+    expect((await notify(shared, GOOD["/api/notify"], { "content-type": type })).status).toBe(200);
   },
 );
 
@@ -68,42 +69,40 @@ test.each([
   "application/jsonp",
   "text/json, application/json",
   "",
-])("the type %j is refused", async (type) => {
-  await using world = await openApp();
+])("a body of the type %j is refused", async (type) => {
   const body = text.encode(JSON.stringify(GOOD["/api/notify"]));
-  expect(await problemIn(await notify(world, body, { "content-type": type }))).toBe("415 unsupported-media-type");
+  expect(await problemIn(await notify(shared, body, { "content-type": type }))).toBe("415 unsupported-media-type");
 });
 
 test.each([
-  ["cut short", '{"message":"x'],
+  ["a truncated object", '{"message":"x'],
   ["two values", '{"message":"x"}{}'],
-  ["a comma too many", '{"message":"x",}'],
+  ["a trailing comma", '{"message":"x",}'],
   ["single quotes", "{'message':'x'}"],
   ["not a number", "NaN"],
   ["white space only", "   "],
-  ["a tower of brackets", "[".repeat(30_000) + "]".repeat(30_000)],
-  ["an object in each other", '{"a":'.repeat(17) + "1" + "}".repeat(17)],
-  ["ambiguous", '{"message":"x","message":"y"}'],
-  ["ambiguous by an escape", '{"message":"x","mess\\u0061ge":"y"}'],
-  ["ambiguous where no schema looks", '{"message":"x","more":[{"a":1,"a":1}]}'],
-  ["ambiguous beside a text that looks like it", '{"a":"\\\\","b":"\\"\\":","a":1}'],
-  ["ambiguous about its prototype", '{"__proto__":1,"__proto__":2}'],
-  ["holding a NUL", '{"message":"x\\u0000"}'],
-  ["holding a NUL in a name", '{"message\\u0000":"x"}'],
-  ["holding half of a surrogate pair", '{"message":"\\ud83d"}'],
-  ["holding a pair the wrong way round", '{"message":"\\udc4b\\ud83d"}'],
-])("a body that is %s is malformed", async (_what, body) => {
-  await using world = await openApp();
-  expect(await problemIn(await notify(world, body))).toBe("400 malformed-request");
+  ["30,000 nested arrays", "[".repeat(30_000) + "]".repeat(30_000)],
+  ["17 nested objects", '{"a":'.repeat(17) + "1" + "}".repeat(17)],
+  ["a duplicate member", '{"message":"x","message":"y"}'],
+  ["a duplicate member, once escaped", '{"message":"x","mess\\u0061ge":"y"}'],
+  ["a duplicate member where no schema looks", '{"message":"x","more":[{"a":1,"a":1}]}'],
+  ["a duplicate member next to escaped quotes", '{"a":"\\\\","b":"\\"\\":","a":1}'],
+  ["a duplicate __proto__", '{"__proto__":1,"__proto__":2}'],
+  ["a NUL in a text", '{"message":"x\\u0000"}'],
+  ["a NUL in a name", '{"message\\u0000":"x"}'],
+  ["half of a surrogate pair in a text", '{"message":"\\ud83d"}'],
+  ["a reversed surrogate pair", '{"message":"\\udc4b\\ud83d"}'],
+])("a malformed body is refused: %s", async (_what, body) => {
+  expect(await problemIn(await notify(shared, body))).toBe("400 malformed-request");
 });
 
 test.each([
-  ["colons and quotes in a text", { message: 'a": "b", "message": ":\\\\" }' }],
+  ["colons and quotes", { message: 'a": "b", "message": ":\\\\" }' }],
   ["a backslash before a quote", { message: "\\", service: '\\"' }],
-  ["escapes of whole characters", '{"message":"\\ud83d\\udc4b \\u00e4 \\\\u0000"}'],
-  ["control characters, which each outlet leaves out", { message: "\u001b[31mred\u001b[0m\t\u0085" }],
-  ["marks of direction, which right-to-left text needs", { message: "\u202eshalom\u202c \u2067x\u2069" }],
-])("%s is taken, and kept as it came", async (_what, body) => {
+  ["escaped characters", '{"message":"\\ud83d\\udc4b \\u00e4 \\\\u0000"}'],
+  ["control characters", { message: "\u001b[31mred\u001b[0m\t\u0085" }],
+  ["marks of direction", { message: "\u202eshalom\u202c \u2067x\u2069" }],
+])("a message with %s is stored unchanged", async (_what, body) => {
   await using world = await openApp();
   expect((await notify(world, body)).status).toBe(200);
   const given = (typeof body === "string" ? JSON.parse(body) : body) as { message: string };
@@ -115,15 +114,14 @@ test.each([
   ["/social/recipients", "text/csv", "text/csv or application/json or application/jsonl or application/x-ndjson"],
   ["/session", "application/x-www-form-urlencoded", "application/x-www-form-urlencoded"],
   ["/console/recipients", "multipart/form-data; boundary=x", "multipart/form-data"],
-])("%s names what it takes where the body is packed, or of another type", async (path, type, taken) => {
-  await using world = await openApp();
+])("%s names the accepted types if the body is compressed or of another type", async (path, type, taken) => {
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  const signedIn = await post(world.app, "/session", `token=${TOKEN}`, { headers: form });
+  const signedIn = await post(shared.app, "/session", `token=${TOKEN}`, { headers: form });
   const caller = path.startsWith("/console")
     ? { headers: { cookie: signedIn.headers.get("set-cookie")?.split(";")[0] ?? "" } }
     : { token: TOKEN, headers: {} };
   for (const headers of [{ "content-type": type, "content-encoding": "gzip" }, { "content-type": "image/png" }]) {
-    const answer = await post(world.app, path, "x", { ...caller, headers: { ...caller.headers, ...headers } });
+    const answer = await post(shared.app, path, "x", { ...caller, headers: { ...caller.headers, ...headers } });
     expect([answer.status, ((await answer.json()) as { detail: string }).detail]).toEqual([
       415,
       `Send ${taken} in UTF-8, uncompressed.`,
@@ -131,9 +129,8 @@ test.each([
   }
 });
 
-test.each(["gzip", "deflate", "br", "x"])("a body packed by %s is refused", async (encoding) => {
-  await using world = await openApp();
-  const answer = await notify(world, GOOD["/api/notify"], { "content-encoding": encoding });
+test.each(["gzip", "deflate", "br", "x"])("a body with the encoding %s is refused", async (encoding) => {
+  const answer = await notify(shared, GOOD["/api/notify"], { "content-encoding": encoding });
   expect(await problemIn(answer)).toBe("415 unsupported-media-type");
 });
 
@@ -149,14 +146,14 @@ test.each([
   expect(await world.events("NotificationRequested")).toEqual([]);
 });
 
-test("after a broken body the next one is read as it is", async () => {
+test("a body is read unchanged after an invalid one", async () => {
   await using world = await openApp();
   await notify(world, new Uint8Array([0xe2, 0x82]));
   await notify(world, { message: "größer 日本 👋🏽" });
   expect(await world.events("NotificationRequested")).toMatchObject([{ data: { message: "größer 日本 👋🏽" } }]);
 });
 
-test("an absent and an empty body are an empty object, whatever the type", async () => {
+test("an absent or empty body counts as an empty object, with any content type", async () => {
   await using world = await openApp();
   await world.authorize();
   for (const body of [undefined, ""]) {
@@ -167,15 +164,14 @@ test("an absent and an empty body are an empty object, whatever the type", async
 });
 
 test.each([{ text: { toString: "" } }, { text: [{ valueOf: 1, toString: null }] }, [{ toString: "" }]])(
-  "a body with members that only look like methods is refused like any other: %j",
+  "a body with members named like methods is refused as invalid: %j",
   async (body) => {
-    await using world = await openApp();
-    const answer = await post(world.app, "/api/messaging", body, { token: TOKEN });
+    const answer = await post(shared.app, "/api/messaging", body, { token: TOKEN });
     expect([answer.status, await slugOf(answer)]).toEqual([422, "invalid-request"]);
   },
 );
 
-test("a caller that hangs up in the middle of a body leaves no error in the log", async () => {
+test("a caller that disconnects during the body causes no logged error", async () => {
   await using world = await openApp();
   const body = new ReadableStream({
     start: (controller) => controller.error(new Error("the connection was closed")),

@@ -24,7 +24,7 @@ const read = ({ app }: AppHarness, path: string, headers: Record<string, string>
 
 const FILES = ["/console.css", "/console.js", "/idiomorph.js", "/openapi.json", "/docs"];
 
-test.each(FILES)("%s is compressed as its reader accepts it, and says that this varies", async (path) => {
+test.each(FILES)("%s is compressed as Accept-Encoding allows, with a Vary header", async (path) => {
   const { world } = await openSignedIn();
   const whole = await (await read(world, path, {})).text();
   for (const [accepted, encoding] of [
@@ -49,7 +49,7 @@ test.each(FILES)("%s is compressed as its reader accepts it, and says that this 
 });
 
 test.each(["/", "/people", "/activity", "/setup"])(
-  "the page %s is compressed where its address holds nothing that it would repeat",
+  "the page %s is compressed, because it repeats nothing from its address",
   async (path) => {
     const { world, cookie } = await openSignedIn();
     const answer = await read(world, path, { cookie, "accept-encoding": "br" });
@@ -65,14 +65,14 @@ test.each([
   "/activity?recipient=ada",
   "/activity/1",
   "/api/audit/export",
-])("%s is not: its length would tell how far what was asked for agrees with what is shown", async (path) => {
+])("%s is not compressed, because its length could reveal its content", async (path) => {
   const { world, cookie } = await openSignedIn();
   const answer = await read(world, path, { cookie, "accept-encoding": "gzip, br" });
   expect([path, answer.headers.get("content-encoding")]).toEqual([path, null]);
   await answer.body?.cancel();
 });
 
-test("a form's token is another one on each page, and counts in its own session alone", async () => {
+test("a form token differs on each page and is valid only in its own session", async () => {
   const { world, cookie } = await openSignedIn();
   const tokenIn = async () =>
     /name="form_token" value="([^"]+)"/.exec(await (await read(world, "/setup", { cookie })).text())?.[1] ?? "";

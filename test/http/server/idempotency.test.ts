@@ -1,18 +1,30 @@
 // On the memory harness.
-import { describe, expect, test } from "bun:test";
-import { AppendInDoubt, StoreClosed, StoreFull, StoreOverloaded } from "eventstore-lite";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { StoreClosed } from "eventstore-lite";
+import { AppendInDoubt, StoreFull, StoreOverloaded } from "eventstore-lite/testing";
 import type { RunEnd } from "../../../events/outreach.ts";
 import type { Settlement } from "../../../src/delivery/settlement.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { sleep } from "../../../src/platform/clock.ts";
-import { ask, GOOD, openApp, post, REPORT, problemIn, TOKEN, type Ask, type Given } from "../../harness/memory/app.ts";
+import {
+  ask,
+  GOOD,
+  openApp,
+  post,
+  REPORT,
+  problemIn,
+  TOKEN,
+  type AppHarness,
+  type Ask,
+  type Given,
+} from "../../harness/memory/app.ts";
 
 const TRACK = "/api/tracking/event";
 const keyed = (key: string, more: Ask = {}): Ask => ({ ...more, headers: { "idempotency-key": key, ...more.headers } });
 
-test("a repeat gets the first answer, to the letter, and nothing is done twice", async () => {
+test("a repeat with the same key returns the first response and records nothing", async () => {
   await using world = await openApp();
   const send = () => post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const [first, again] = [await send(), await send()];
@@ -22,7 +34,7 @@ test("a repeat gets the first answer, to the letter, and nothing is done twice",
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
 
-test("after a restart too", async () => {
+test("a repeat after a restart returns the first response", async () => {
   await using world = await openApp();
   const first = await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   const again = await post(world.restart(), TRACK, GOOD[TRACK], keyed("k-1"));
@@ -30,7 +42,7 @@ test("after a restart too", async () => {
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
 
-test("a click's own event gives its answer: none is kept beside it, and a full log does not say that nothing was done", async () => {
+test("a repeated click is answered from its event, or with 503 while the log is full", async () => {
   let isFull = false;
   await using world = await openApp({
     store: (store) => ({
@@ -49,7 +61,10 @@ test("a click's own event gives its answer: none is kept beside it, and a full l
   expect(await world.events("RequestAnswered")).toEqual([]);
 });
 
-/** A log that accepts events, but not the answers to keyed requests. */
+/**
+ * Makes a log refuse to store answers to requests with an idempotency key while `fault` returns an error. The log
+ * accepts all other events.
+ */
 function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["store"]> {
   return (store) => ({
     ...store,
@@ -62,9 +77,9 @@ function takingNoAnswers(fault: () => Error | undefined): NonNullable<Given["sto
 
 const FAULTS = [new StoreFull(), new StoreOverloaded(), new StoreClosed(), new AppendInDoubt(null), new Error("died")];
 
-describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
+describe.each(FAULTS)("a response that cannot be stored (%s)", (fault) => {
   const NOTIFY = "/api/notify";
-  test("is given all the same: what was asked for is done", async () => {
+  test("is still returned, because the request is recorded", async () => {
     await using world = await openApp({ store: takingNoAnswers(() => fault) });
     const answer = await post(world.app, NOTIFY, GOOD[NOTIFY], keyed("k-1"));
     const [requested] = await world.events("NotificationRequested");
@@ -72,7 +87,7 @@ describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
     expect(world.logged.join("\n")).toContain("an answer was not kept");
   });
 
-  test("is made again from what the log holds", async () => {
+  test("is rebuilt from the log for a repeat", async () => {
     let lost: Error | undefined = fault;
     await using world = await openApp({ store: takingNoAnswers(() => lost) });
     const first = await post(world.app, NOTIFY, GOOD[NOTIFY], keyed("k-1"));
@@ -82,20 +97,23 @@ describe.each(FAULTS)("an answer that is not kept (%s)", (fault) => {
     expect(await world.events("NotificationRequested")).toHaveLength(1);
   });
 
-  test.each([TRACK, "/api/notify", "/api/messaging"] as const)("%s: another body is refused", async (path) => {
-    let lost: Error | undefined = fault;
-    await using world = await openApp({ store: takingNoAnswers(() => lost) });
-    const send = (body: object) => post(world.restart(), path, body, keyed("k-1", { token: TOKEN }));
-    expect((await send(GOOD[path])).status).toBeLessThan(300);
-    lost = undefined;
-    const [name = "", value] = Object.entries(GOOD[path])[0] ?? [];
-    const other = { ...GOOD[path], [name]: `${String(value)}-other` };
-    expect(await problemIn(await send(other))).toBe("422 idempotency-key-reused");
-    expect((await send(GOOD[path])).status).toBeLessThan(300);
-  });
+  test.each([TRACK, "/api/notify", "/api/messaging"] as const)(
+    "still protects its key against another body: %s",
+    async (path) => {
+      let lost: Error | undefined = fault;
+      await using world = await openApp({ store: takingNoAnswers(() => lost) });
+      const send = (body: object) => post(world.restart(), path, body, keyed("k-1", { token: TOKEN }));
+      expect((await send(GOOD[path])).status).toBeLessThan(300);
+      lost = undefined;
+      const [name = "", value] = Object.entries(GOOD[path])[0] ?? [];
+      const other = { ...GOOD[path], [name]: `${String(value)}-other` };
+      expect(await problemIn(await send(other))).toBe("422 idempotency-key-reused");
+      expect((await send(GOOD[path])).status).toBeLessThan(300);
+    },
+  );
 });
 
-test("a repeat that the log cannot answer does not read that nothing was done", async () => {
+test("a repeat during a log failure gets a 503 that does not deny the first request", async () => {
   let isLost = true;
   await using world = await openApp({
     store: (store) => ({
@@ -113,7 +131,7 @@ test("a repeat that the log cannot answer does not read that nothing was done", 
   expect(await problemIn(again)).toBe("503 log-unavailable");
 });
 
-test("what is recorded is never answered as if nothing was, also when the log ends while its outcome is waited for", async () => {
+test("a recorded request is answered as pending or in doubt if the log closes mid-wait", async () => {
   await using world = await openApp();
   const delivery = { ...world.deps.delivery, settled: () => Promise.reject(new StoreClosed()) };
   const app = createApp({ ...world.deps, delivery });
@@ -144,7 +162,7 @@ test("parallel duplicates wait for the first; another body among them is refused
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
 
-test("parallel duplicates at two instances are done once", async () => {
+test("parallel duplicates at two instances are recorded once", async () => {
   await using world = await openApp();
   const apps = [world.app, world.restart(), world.app, world.restart()];
   const answers = await Promise.all(apps.map((app) => post(app, TRACK, GOOD[TRACK], keyed("k-1"))));
@@ -152,8 +170,8 @@ test("parallel duplicates at two instances are done once", async () => {
   expect(await world.events("LinkClicked")).toHaveLength(1);
 });
 
-describe("two instances that get the same key at once", () => {
-  test("give the same answer, although the outcome came in time for one of them only", async () => {
+describe("two instances that receive the same key at once", () => {
+  test("return the same response, although only one saw the outcome in time", async () => {
     await using world = await openApp();
     const first = Promise.withResolvers<Settlement | undefined>();
     const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
@@ -167,7 +185,7 @@ describe("two instances that get the same key at once", () => {
     expect(await world.events("RequestAnswered")).toHaveLength(1);
   });
 
-  test("refuse the same, and give it again", async () => {
+  test("return the first refusal, although the other one saw a delivery", async () => {
     await using world = await openApp();
     const first = Promise.withResolvers<Settlement | undefined>();
     const slow = world.restart({ delivery: { ...world.deps.delivery, settled: () => first.promise } });
@@ -181,21 +199,23 @@ describe("two instances that get the same key at once", () => {
     expect(await (await waiting).text()).toBe(await refused.text());
   });
 
-  test("start one run, and both wait for it", async () => {
+  test("start one run and both wait for it", async () => {
     await using world = await openApp();
     await world.authorize();
     const done = Promise.withResolvers<typeof REPORT>();
     world.triggered = { kind: "started", run_id: "run-1", done: done.promise };
     const polled = Promise.withResolvers<void>();
     const other = world.restart({
-      idempotency: createIdempotency({
-        ...world.deps,
-        makeId: () => crypto.randomUUID(),
-        async sleep(_ms, signal) {
-          polled.resolve();
-          await sleep(1, signal);
+      idempotency: createIdempotency(
+        {
+          ...world.deps,
+          async sleep(_ms, signal) {
+            polled.resolve();
+            await sleep(1, signal);
+          },
         },
-      }),
+        world.deps.stopping,
+      ),
     });
     const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=60" } }));
     const first = send(world.app);
@@ -212,22 +232,23 @@ describe("two instances that get the same key at once", () => {
     expect(world.triggers).toHaveLength(1);
   });
 
-  test("wait no longer than the service runs", async () => {
+  test("stop waiting when the service stops", async () => {
     await using world = await openApp();
     await world.authorize();
     world.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
     const stopping = new AbortController();
     const polled = Promise.withResolvers<void>();
     const other = world.restart({
-      idempotency: createIdempotency({
-        ...world.deps,
-        makeId: () => crypto.randomUUID(),
-        stopping: stopping.signal,
-        async sleep(_ms, signal) {
-          polled.resolve();
-          await sleep(60_000, signal);
+      idempotency: createIdempotency(
+        {
+          ...world.deps,
+          async sleep(_ms, signal) {
+            polled.resolve();
+            await sleep(60_000, signal);
+          },
         },
-      }),
+        stopping.signal,
+      ),
     });
     const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=1" } }));
     const first = send(world.app);
@@ -240,7 +261,7 @@ describe("two instances that get the same key at once", () => {
   });
 });
 
-test("a key counts for one caller and one route", async () => {
+test("the same key from another caller or on another route is a different key", async () => {
   await using world = await openApp();
   await post(world.app, TRACK, GOOD[TRACK], keyed("k-1"));
   await post(world.app, TRACK, GOOD[TRACK], keyed("k-1", { token: TOKEN }));
@@ -271,28 +292,34 @@ test("keys of different case are different keys", async () => {
   expect(await world.events("LinkClicked")).toHaveLength(2);
 });
 
-test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256), `"${"x".repeat(256)}"`])(
-  "%j is no key",
-  async (key) => {
-    await using world = await openApp();
-    expect(await problemIn(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
-    expect(await world.events("LinkClicked")).toEqual([]);
-  },
-);
+describe("a malformed key", () => {
+  let world: AppHarness;
+  beforeAll(async () => {
+    world = await openApp();
+  });
+  afterAll(() => world[Symbol.asyncDispose]());
 
-test.each([
-  ['"a";p=1', "The Idempotency-Key has parameters. Send the key alone."],
-  ["a; p=1", "The Idempotency-Key has parameters. Send the key alone."],
-  ['"a", "b"', "The Idempotency-Key was sent more than once. Send one key."],
-  ["a, b", "The Idempotency-Key was sent more than once. Send one key."],
-  ["a b", "The Idempotency-Key needs 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted."],
-])("the refusal of %j says what is wrong with it", async (key, detail) => {
-  await using world = await openApp();
-  expect(await (await post(world.app, TRACK, GOOD[TRACK], keyed(key))).json()).toMatchObject({ detail });
+  test.each(["", '""', '"', 'a"b', "a b", "a, b", '"a\\b"', "ä", "x".repeat(256), `"${"x".repeat(256)}"`])(
+    "%j is refused",
+    async (key) => {
+      expect(await problemIn(await post(world.app, TRACK, GOOD[TRACK], keyed(key)))).toBe("400 malformed-request");
+      expect(await world.events("LinkClicked")).toEqual([]);
+    },
+  );
+
+  test.each([
+    ['"a";p=1', "The Idempotency-Key has parameters. Send the key alone."],
+    ["a; p=1", "The Idempotency-Key has parameters. Send the key alone."],
+    ['"a", "b"', "The Idempotency-Key was sent more than once. Send one key."],
+    ["a, b", "The Idempotency-Key was sent more than once. Send one key."],
+    ["a b", "The Idempotency-Key needs 1 to 255 printable ASCII characters. Send it bare without spaces, or quoted."],
+  ])("%j is refused with what is wrong", async (key, detail) => {
+    expect(await (await post(world.app, TRACK, GOOD[TRACK], keyed(key))).json()).toMatchObject({ detail });
+  });
 });
 
-describe("what is kept", () => {
-  test("a refusal by the network, with all it said", async () => {
+describe("the stored response", () => {
+  test("repeats a network's refusal unchanged", async () => {
     await using world = await openApp();
     world.settlement = { status: "failed", detail: "no such channel" };
     const send = () => post(world.app, "/api/notify", GOOD["/api/notify"], keyed("k-1"));
@@ -308,7 +335,7 @@ describe("what is kept", () => {
     expect(await world.events("NotificationRequested")).toHaveLength(1);
   });
 
-  test("a run that is in progress is not: the same key may start one later", async () => {
+  test("is not a run in progress: the same key may start a run later", async () => {
     await using world = await openApp();
     await world.authorize();
     const { triggered } = world;
@@ -321,7 +348,7 @@ describe("what is kept", () => {
     expect(world.triggers).toHaveLength(2);
   });
 
-  test("a body that did not fit is not", async () => {
+  test("is not the refusal of an invalid body", async () => {
     await using world = await openApp();
     const send = (body: unknown) => post(world.app, "/api/notify", body, keyed("k-1"));
     expect((await send({ msg: "typo" })).status).toBe(422);
@@ -329,10 +356,10 @@ describe("what is kept", () => {
   });
 });
 
-describe("the answer of a run", () => {
+describe("the stored response of a run", () => {
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
 
-  /** Requests a run, ends it, and requests it again with the same key. */
+  /** Requests a run, appends its end if given, and then requests a run twice more with the same idempotency key. */
   async function repeatAfter(end: NewEvent | undefined, prefer: Record<string, string> = {}) {
     await using world = await openApp();
     await world.authorize();
@@ -355,9 +382,9 @@ describe("the answer of a run", () => {
     ["the network was down", finished("network_unavailable")],
     ["the sending window was closed", finished("window_closed")],
     ["the service was stopped", finished("stopped")],
-    ["of a fault of ours", finished("fault")],
+    ["of an internal fault", finished("fault")],
     ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
-  ])("that ended because %s is not given again: the day would be lost", async (_why, end) => {
+  ])("is not repeated if the run ended because %s", async (_why, end) => {
     for (const prefer of [{}, { prefer: "wait=10" }]) {
       // The second run ended differently, and is the answer from then on.
       expect(await repeatAfter(end, prefer)).toEqual({ triggers: 2, answered: ["run-2", "run-2"] });
@@ -365,18 +392,18 @@ describe("the answer of a run", () => {
   });
 
   test.each([
-    ["goes on", undefined],
+    ["is in progress", undefined],
     ["is complete", finished("completed")],
-    ["used the day up", finished("daily_limit_reached")],
-    ["sent what it was asked to", finished("limit_reached")],
-    ["took its time", finished("time_limit")],
-    ["has found what an operator has to see to", finished("sender_restricted")],
-  ])("that %s is given again", async (_why, end) => {
+    ["used up the day", finished("daily_limit_reached")],
+    ["reached its limit of messages", finished("limit_reached")],
+    ["reached its time limit", finished("time_limit")],
+    ["found the account restricted", finished("sender_restricted")],
+  ])("is repeated if the run %s", async (_why, end) => {
     expect(await repeatAfter(end)).toEqual({ triggers: 1, answered: ["run-1", "run-1"] });
   });
 });
 
-test("the trigger of a run gets a key of its own, the same for each repeat", async () => {
+test("a run is triggered with a key that is the same for each repeat", async () => {
   await using world = await openApp();
   await world.authorize();
   world.triggered = { kind: "not_authorized" };
@@ -386,7 +413,7 @@ test("the trigger of a run gets a key of its own, the same for each repeat", asy
   expect([again, other?.key === first?.key]).toEqual([first, false]);
 });
 
-test("however many keys there are, the log's database holds few leases for them", async () => {
+test("400 keys share at most 256 leases", async () => {
   const names = new Set<string>();
   await using world = await openApp({
     store: (store) => ({

@@ -1,11 +1,13 @@
 // On the memory harness.
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { createApp } from "../../../src/http/app.ts";
 import { ask, GOOD, openApp, post, problemIn } from "../../harness/memory/app.ts";
 
-/** Returns the parameters that a page receives from its path. */
+const world = await openApp({ tokens: false });
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** Returns the parameters that the console takes from this path and passes to its page. */
 async function parametersAt(path: string): Promise<unknown> {
-  await using world = await openApp({ tokens: false });
   let parameters: unknown;
   const console: typeof world.deps.console = {
     ...world.deps.console,
@@ -28,15 +30,15 @@ test.each([
   ["/people", {}],
   ["/people/", {}],
   ["//people//1/", { id: "1" }],
-])("%s has the parameters %j", async (path, parameters) => {
+])("a page at %s receives the parameters %j", async (path, parameters) => {
   expect(await parametersAt(path)).toEqual(parameters);
 });
 
-test.each(["/people/1/2", "/People/1", "/people/1/.hidden"])("%s meets no page", async (path) => {
+test.each(["/people/1/2", "/People/1", "/people/1/.hidden"])("%s matches no page", async (path) => {
   expect(await parametersAt(path)).toBeUndefined();
 });
 
-test.each(["%", "%zz", "%E0%A4%A", "%ff"])("%s encodes no text", async (segment) => {
+test.each(["%", "%zz", "%E0%A4%A", "%ff"])("a segment with the invalid escape %s matches no page", async (segment) => {
   expect(await parametersAt(`/people/${segment}`)).toBeUndefined();
 });
 
@@ -44,29 +46,26 @@ describe("a path with parameters", () => {
   test.each(["/links/go.example/a", "/links/%3Cb%3E/%E2%80%AE", "/links/a/b%2Fc", "/links/a/b/", "//links//a/b?x=1"])(
     "is served at %s",
     async (path) => {
-      await using world = await openApp({ tokens: false });
       expect((await ask(world.app, path)).status).toBe(200);
     },
   );
 
   test.each(["/links/a", "/links/a/", "/links//a", "/links/a/b/c", "/links/a/%", "/activity/%ff"])(
-    "nothing is at %s",
+    "is not found at %s",
     async (path) => {
-      await using world = await openApp({ tokens: false });
       expect(await problemIn(await ask(world.app, path))).toBe("404 not-found");
     },
   );
 
-  test("answers any other method with 405 and its own", async () => {
-    await using world = await openApp({ tokens: false });
+  test("answers another method with 405 and the allowed methods", async () => {
     const response = await ask(world.app, "/links/go.example/a", { method: "POST" });
     expect([response.headers.get("allow"), await problemIn(response)]).toEqual(["GET, HEAD", "405 method-not-allowed"]);
   });
 });
 
-describe("a path with slashes that it does not need", () => {
+describe("a path with extra slashes", () => {
   test.each(["/api/tracking/event/", "//api/tracking/event", "/api//tracking///event//"])(
-    "is served at %s as without",
+    "accepts only a POST, as without them, at %s",
     async (path) => {
       await using world = await openApp();
       const response = await post(world.app, path, GOOD["/api/tracking/event"]);
@@ -78,12 +77,11 @@ describe("a path with slashes that it does not need", () => {
     },
   );
 
-  test.each(["/social/health/", "//api/health", "/livez/", "//"])("is served at %s", async (path) => {
-    await using world = await openApp({ tokens: false });
+  test.each(["/social/health/", "//api/health", "/livez/", "//"])("answers a GET at %s", async (path) => {
     expect((await ask(world.app, path)).status).toBe(200);
   });
 
-  test("asks for a token as without, and for a host that is ours", async () => {
+  test("still requires a token and a known host", async () => {
     await using world = await openApp();
     expect(await problemIn(await post(world.app, "//api/messaging/", { text: "x" }))).toBe("401 unauthorized");
     const foreign = { headers: { host: "evil.example" } };

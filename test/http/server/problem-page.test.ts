@@ -8,11 +8,11 @@ const BROWSER = { accept: "text/html,application/xhtml+xml,application/xml;q=0.9
 
 const REFUSED = [
   ["an unknown path", "/nowhere/%3Cb%3Ecanary", "GET", 404],
-  ["an event that is not there", "/activity/999", "GET", 404],
-  ["a method that the path has not", "/people", "POST", 405],
+  ["an unknown event", "/activity/999", "GET", 404],
+  ["an unsupported method", "/people", "POST", 405],
 ] as const;
 
-describe("what is refused", () => {
+describe("a refusal", () => {
   test.each(REFUSED)("is a page for a browser: %s", async (_what, path, method, status) => {
     await using world = await openApp({ tokens: false });
     const response = await ask(world.app, path, { method, headers: BROWSER });
@@ -25,7 +25,7 @@ describe("what is refused", () => {
     expect(await oddIn(page)).toEqual([]);
   });
 
-  test.each(REFUSED)("stays a problem for programs: %s", async (_what, path, method, status) => {
+  test.each(REFUSED)("is a problem document for programs: %s", async (_what, path, method, status) => {
     await using world = await openApp({ tokens: false });
     for (const accept of ["*/*", "application/json", "application/problem+json, text/html;q=0.1", "text/plain"]) {
       const response = await ask(world.app, path, { method, headers: { accept } });
@@ -33,7 +33,7 @@ describe("what is refused", () => {
     }
   });
 
-  test("keeps the headers that belong to it", async () => {
+  test("keeps its headers on a page", async () => {
     await using world = await openApp();
     const headers = { ...BROWSER, host: "localhost" };
     expect((await ask(world.app, "/people", { method: "POST", headers })).headers.get("allow")).toBe("GET, HEAD");
@@ -41,7 +41,7 @@ describe("what is refused", () => {
     expect(wanted).toStartWith("OAuth ");
   });
 
-  test("a form of a page elsewhere is told so", async () => {
+  test("tells a browser that its form came from another site", async () => {
     await using world = await openApp();
     const foreign = { ...BROWSER, "sec-fetch-site": "cross-site", "content-type": "application/x-www-form-urlencoded" };
     const response = await post(world.app, "/session", "token=x", { headers: foreign });
@@ -49,7 +49,7 @@ describe("what is refused", () => {
     expect(await response.text()).toContain("A page of another site may not do this.");
   });
 
-  test("a fault of ours is a page that says nothing of the inside", async () => {
+  test("hides the details of an internal fault and logs them", async () => {
     await using world = await openApp({ tokens: false });
     Object.assign(world.deps.console, { render: () => Promise.reject(new Error("the inside")) });
     const response = await ask(world.app, "/people", { headers: BROWSER });
@@ -61,7 +61,7 @@ describe("what is refused", () => {
   });
 });
 
-test("the sign-in page says where a token is", async () => {
+test("the sign-in page says where to find a token", async () => {
   await using world = await openApp();
   const page = await (await ask(world.app, "/", { headers: BROWSER })).text();
   for (const words of ["the demo print a token", "reachlog token new NAME", "API_TOKENS", "API_TOKENS_FILE"]) {

@@ -4,7 +4,7 @@ import { describeEndpoints } from "../../../src/http/endpoints.ts";
 import { documentedPath } from "../../fuzz/document.ts";
 import { ask, openApp } from "../../harness/memory/app.ts";
 
-test("the page shows each operation for programs, with its example, and runs nothing", async () => {
+test("the API reference shows each operation for programs and runs no script", async () => {
   await using world = await openApp({ authPolicy: "strict" });
   const response = await ask(world.app, "/docs");
   expect([response.status, response.headers.get("content-security-policy")]).toEqual([

@@ -25,7 +25,10 @@ async function addClicks(store: EventStore<Event>, count: number, code = "a"): P
   await store.append(`link-go.example/${code}`, clicks);
 }
 
-/** Reads messages as a client does: `upTo` of them, or all. Other parts of the stream go to `others`. */
+/**
+ * Opens an event stream. `read` parses its next `upTo` messages, or all to the end; parts that are no message, such as
+ * comments, go to `others`.
+ */
 function follow(
   store: EventStore<Event>,
   query: EventStreamQuery,
@@ -59,7 +62,7 @@ function follow(
 
 const idsOf = (messages: readonly Message[]): readonly number[] => messages.map(({ id }) => id);
 
-test("what is there comes first, then what is appended meanwhile, in order and once", async () => {
+test("a stream sends recorded events, then new ones, in order and once", async () => {
   const store = await newStore();
   await addClicks(store, 3);
   const client = follow(store, { from: 2 });
@@ -71,7 +74,7 @@ test("what is there comes first, then what is appended meanwhile, in order and o
   await client.cancel();
 });
 
-test("only the types and the stream asked for", async () => {
+test("a stream holds only the requested types and stream", async () => {
   const store = await newStore();
   await addClicks(store, 1, "a");
   await store.append("requests", [makeEvent("MessageRequested", makeId(), { text: "hello" }, {})]);
@@ -84,7 +87,7 @@ test("only the types and the stream asked for", async () => {
   await byStream.cancel();
 });
 
-test("a quiet log sends a comment now and then, and misses nothing that comes after it", async () => {
+test("an idle stream sends a heartbeat, and then the next event", async () => {
   const store = await newStore();
   const timers: (() => void)[] = [];
   const client = follow(store, { from: 1 }, (run) => {
@@ -101,7 +104,7 @@ test("a quiet log sends a comment now and then, and misses nothing that comes af
   await client.cancel();
 });
 
-test("a reader who pauses finds everything when it goes on", async () => {
+test("a reader that pauses still receives all events", async () => {
   const store = await newStore();
   const client = follow(store, { from: 1 });
   for (let round = 0; round < 20; round++) await addClicks(store, 100);
@@ -109,7 +112,7 @@ test("a reader who pauses finds everything when it goes on", async () => {
   await client.cancel();
 });
 
-test("it ends when the service stops", async () => {
+test("a stream ends when the service stops", async () => {
   const store = await newStore();
   await addClicks(store, 1);
   const client = follow(store, { from: 1 });
@@ -119,7 +122,7 @@ test("it ends when the service stops", async () => {
   expect(await rest).toEqual([]);
 });
 
-test("a client that goes ends its subscription", async () => {
+test("a client that disconnects ends its subscription", async () => {
   const store = await newStore();
   let ended = false;
   const watched: Pick<EventStore<Event>, "subscribeBatches"> = {
@@ -134,7 +137,7 @@ test("a client that goes ends its subscription", async () => {
   expect(ended).toBe(true);
 });
 
-test("a log that cannot be read any further ends the stream, and its reader counts as gone", async () => {
+test("a read error of the log fails the stream and releases its reader", async () => {
   const store = await newStore();
   await addClicks(store, 1);
   let goneTimes = 0;
@@ -154,7 +157,7 @@ test("a log that cannot be read any further ends the stream, and its reader coun
   expect(goneTimes).toBe(1);
 });
 
-test("of positions the newest is told, once in a second, and nothing while the log stands still", async () => {
+test("a position stream sends the newest position each second, if it changed", async () => {
   const waits: { readonly run: () => void; readonly ms: number }[] = [];
   const timer = (run: () => void, ms: number) => {
     const wait = { run, ms };
@@ -188,7 +191,7 @@ test("of positions the newest is told, once in a second, and nothing while the l
   expect((await reader.read()).done).toBe(true);
 });
 
-test("a stream of positions that is open for long leaves no listener behind for each second", async () => {
+test("a long position stream does not accumulate listeners", async () => {
   let listeners = 0;
   const count =
     (change: 1 | -1, method: "addEventListener" | "removeEventListener") =>

@@ -4,7 +4,9 @@ import { createStreamPace } from "../../../src/http/streams/event-stream.ts";
 
 const START = Date.UTC(2026, 2, 1);
 
-/** A pace whose clock is moved by its waits. `perMs` is the number of requests per millisecond. */
+/**
+ * Creates a stream pace with a simulated clock: each wait moves the clock, and `perMs` HTTP requests arrive in each ms.
+ */
 function openPace(perMs: number) {
   const state = { now: START, requests: 0, perMs };
   const pass = (ms: number): void => {
@@ -16,7 +18,7 @@ function openPace(perMs: number) {
     () => state.now,
     async (ms) => pass(ms),
   );
-  /** Returns the milliseconds that it takes to send the events in batches. */
+  /** Sends this number of events in batches. Returns the simulated ms that this takes. */
   const send = async (events: number, batch = 100): Promise<number> => {
     const startedAt = state.now;
     for (let left = events; left > 0; left -= batch) {
@@ -31,7 +33,10 @@ function openPace(perMs: number) {
   return { state, pass, pace, send };
 }
 
-/** A pace with several waiting streams, while requests never stop. */
+/**
+ * Creates a stream pace with a simulated clock, under HTTP requests that never stop. Several streams can wait for it at
+ * once.
+ */
 function openBusyPace() {
   const waiting: { readonly at: number; readonly wake: () => void }[] = [];
   let now = START;
@@ -54,7 +59,7 @@ function openBusyPace() {
   return { pace, pass };
 }
 
-test("while few requests come, a stream goes on at its reader's pace, and nothing is held against it when more come", async () => {
+test("under low load a stream runs at its reader's pace, without a debt under later load", async () => {
   const { state, pass, send } = openPace(0.5);
   pass(100);
   expect(await send(10_000)).toBe(100);
@@ -64,7 +69,7 @@ test("while few requests come, a stream goes on at its reader's pace, and nothin
 });
 
 test.each([10, 100, 500])(
-  "while requests wait for each other, all streams together go on at 2,000 events a second, %d at a time",
+  "under high load all streams together send 2,000 events a second, %d at a time",
   async (batch) => {
     const { pass, send } = openPace(5);
     pass(100);
@@ -72,7 +77,7 @@ test.each([10, 100, 500])(
   },
 );
 
-test("streams that wait go on one after the other, in the order in which they asked", async () => {
+test("waiting streams continue in the order of their requests", async () => {
   const { pace, pass } = openBusyPace();
   await pass(100);
   const gone: number[] = [];
@@ -89,7 +94,7 @@ test("streams that wait go on one after the other, in the order in which they as
   expect(gone).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 });
 
-test("a stream that waits goes on within a second after the requests have ended", async () => {
+test("a waiting stream continues about a second after the load ends", async () => {
   const { state, pass, send } = openPace(5);
   pass(100);
   await send(10_000, 10_000);
@@ -97,7 +102,7 @@ test("a stream that waits goes on within a second after the requests have ended"
   expect(await send(100)).toBeLessThan(1_100);
 });
 
-test("a stream whose reader went waits no longer, and takes no other stream's time", async () => {
+test("a stream without a reader does not wait and delays no other stream", async () => {
   const { state, pass, pace, send } = openPace(5);
   pass(100);
   await send(2_000, 2_000);

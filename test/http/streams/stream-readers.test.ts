@@ -25,7 +25,7 @@ const CALLERS = {
   "a session": sessionOf,
 } satisfies Record<string, (harness: AppHarness) => Promise<Record<string, string>>>;
 
-/** Returns the rest of a stream; it ends with `cut off` if the stream fails. */
+/** Reads an event stream to its end and returns the text. The text ends with `cut off` if the stream fails. */
 async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   let text = "";
   try {
@@ -40,7 +40,7 @@ async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<
 
 for (const [caller, headersOf] of Object.entries(CALLERS)) {
   test.each(["/events?from=1", "/events?from=1&only=position"])(
-    `%s of ${caller} that is taken away says no more, and ends`,
+    `%s of ${caller} ends without another event once the token is revoked`,
     async (path) => {
       const harness = await openEvents();
       await harness.append("requests", MESSAGE);
@@ -55,7 +55,7 @@ for (const [caller, headersOf] of Object.entries(CALLERS)) {
     },
   );
 
-  test(`an export of ${caller} that is taken away is cut off`, async () => {
+  test(`an export of ${caller} is cut off once the token is revoked`, async () => {
     const harness = await openEvents();
     await harness.append("requests", ...Array.from({ length: 2_000 }, () => MESSAGE));
     const response = await ask(harness.app, "/api/audit/export", { headers: await headersOf(harness) });
@@ -72,7 +72,7 @@ for (const [caller, headersOf] of Object.entries(CALLERS)) {
 }
 
 test.each(Object.entries(CALLERS))(
-  "a stream of %s says no more once its token may no longer read, though it is still one",
+  "a stream of %s ends once the token loses the scope `read`",
   async (_caller, headersOf) => {
     const harness = await openEvents();
     await harness.append("requests", MESSAGE);
@@ -88,7 +88,7 @@ test.each(Object.entries(CALLERS))(
   },
 );
 
-test("a stream of a session ends with it, though its token is still one", async () => {
+test("a stream of a session ends when the session expires", async () => {
   const harness = await openEvents();
   await harness.append("requests", MESSAGE);
   const response = await ask(harness.app, "/events?from=1", { headers: await sessionOf(harness) });
@@ -100,7 +100,7 @@ test("a stream of a session ends with it, though its token is still one", async 
   expect(await restOf(reader)).toBe("");
 });
 
-test("a stream on which nothing happens ends with its next heartbeat", async () => {
+test("an idle stream of a revoked caller ends with the next heartbeat", async () => {
   const harness = await openEvents();
   const beats: (() => void)[] = [];
   let isKnown = true;
@@ -121,7 +121,7 @@ test("a stream on which nothing happens ends with its next heartbeat", async () 
   expect(hasGone).toBe(true);
 });
 
-test("no caller takes all streams: by token and session together, and by address where no token is configured", async () => {
+test("streams are limited per caller, or per address without configured tokens", async () => {
   const harness = await openEvents();
   const { load } = harness.deps;
   const headers = await sessionOf(harness);

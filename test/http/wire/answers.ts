@@ -8,9 +8,9 @@ export interface WireAnswer {
 
 export interface AnswerReader {
   readonly answers: readonly WireAnswer[];
-  /** Adds received bytes. */
+  /** Adds bytes that were received on the connection, and parses the answers that are now complete. */
   take(bytes: Uint8Array): void;
-  /** Declares that the next answer is to HEAD: it has a length but no body. */
+  /** Declares that the next answer is to a HEAD request: its head states a length, but no body follows. */
   expectNoBody(): void;
 }
 
@@ -55,7 +55,9 @@ export function createReader(): AnswerReader {
   };
 }
 
-/** A body and the offset of the next answer; undefined if it is incomplete. */
+/**
+ * A body, and the offset in the received bytes at which the next answer begins; undefined if the body is incomplete.
+ */
 type Read = { readonly body: string; readonly end: number } | undefined;
 
 function ofLength(bytes: Buffer, start: number, length: number): Read {
@@ -63,7 +65,7 @@ function ofLength(bytes: Buffer, start: number, length: number): Read {
   return bytes.length < end ? undefined : { body: bytes.toString("utf8", start, end), end };
 }
 
-/** Decodes chunks (RFC 9112, section 7.1) without trailers. */
+/** Decodes a chunked body (RFC 9112, section 7.1). The service sends no trailers. */
 function unchunked(bytes: Buffer, start: number): Read {
   const chunks: Buffer[] = [];
   for (let at = start; ;) {

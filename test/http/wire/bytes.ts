@@ -1,13 +1,13 @@
 export interface Sent {
   readonly method?: string;
   readonly path?: string;
-  /** Header lines in order. `Host` is added first unless it is present. */
+  /** Header lines of the request, in order. `Host` is added first unless it is present. */
   readonly headers?: readonly string[];
-  /** Sent with its length, unless the headers contain a length or an encoding. */
+  /** Body of the request. `Content-Length` is added unless the headers contain a length or an encoding. */
   readonly body?: string | Uint8Array;
 }
 
-/** The bytes of a request; nothing is checked or escaped. Headers are latin1. */
+/** Returns the bytes of a request. Nothing is checked or escaped, so that a test can send an invalid one. */
 export function requestBytes(url: string, { method = "GET", path = "/", headers = [], body }: Sent): Buffer {
   const host = headers.some((line) => /^host\s*:/i.test(line)) ? [] : [`Host: ${new URL(url).host}`];
   const framed = headers.some((line) => /^(content-length|transfer-encoding)\s*:/i.test(line));

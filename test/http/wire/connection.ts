@@ -2,18 +2,18 @@ import { connect } from "node:net";
 import { createReader, type WireAnswer } from "./answers.ts";
 
 /**
- * Longer than any time-out of the service, so that a connection that it never closes fails a test instead of hanging
- * it.
+ * Time to wait for the service: longer than any of its time-outs, so that a connection that the service never closes
+ * fails a test instead of hanging it.
  */
 const PATIENCE_MS = 600_000;
 
-/** One TCP connection to a service, with full control over its bytes. Disposing it breaks it off. */
+/** One TCP connection to a service, over which a test sends any bytes. Disposing it closes it at once. */
 export interface Connection extends Disposable {
   readonly answers: readonly WireAnswer[];
   readonly isClosed: boolean;
   /** Writes bytes; resolves once the system has accepted them or the connection is gone. */
   write(bytes: string | Uint8Array): Promise<void>;
-  /** Declares that the next answer is to HEAD. */
+  /** Declares that the next answer is to a HEAD request, so no body follows its head. */
   expectNoBody(): void;
   /** Signals to the service that no more bytes follow. */
   end(): void;
@@ -21,11 +21,14 @@ export interface Connection extends Disposable {
   stopReading(): void;
   /** Resolves once `count` complete answers have arrived or the connection is closed. */
   answered(count: number): Promise<readonly WireAnswer[]>;
-  /** Resolves when the service closes the connection, with the ms since it was opened. */
+  /** Resolves once the connection is closed, with the ms that it was open. */
   closed(): Promise<number>;
 }
 
-/** Opens a connection. `from` is the local address to call from; each address of 127.0.0.0/8 is a separate caller. */
+/**
+ * Opens a connection. `from` is the local address to connect from; the service treats each address of 127.0.0.0/8 as a
+ * separate caller.
+ */
 export async function openConnection(url: string, from = "127.0.0.1"): Promise<Connection> {
   const { hostname, port } = new URL(url);
   const openedAt = performance.now();

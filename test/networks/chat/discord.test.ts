@@ -44,7 +44,7 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [429, "error code: 1015", "retryable"],
   [500, refused(0), "in_doubt"],
   [502, "<html>", "in_doubt"],
-])("Discord's %i %j is %s", (status, body, verdict) => {
+])("Discord's answer %i %j is classified as %s", (status, body, verdict) => {
   const result = classifyAnswer(answer(status, body), DISCORD_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("1234567");
@@ -57,12 +57,12 @@ test.each<[object | string, Record<string, string>, number | undefined]>([
   [{ message: "x" }, { "retry-after": "3" }, 3000],
   ["error code: 1015", { "retry-after": "3600" }, 3_600_000],
   ["error code: 1015", {}, undefined],
-])("a 429 of %j with %j is over in %p ms", (body, headers, ms) => {
+])("a 429 with body %j and headers %j pauses for %p ms", (body, headers, ms) => {
   const result = classifyAnswer(answer(429, body, headers), DISCORD_ANSWERS);
   expect(result.outcome === "retryable" ? result.retryAfterMs : "").toBe(ms);
 });
 
-test("the last message of a window names the pause, and the message's id is kept", () => {
+test("the result has the message's id, and a pause after the window's last message", () => {
   const headers = { "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "1.874" };
   const delivered = { outcome: "delivered", status: 200, networkId: SENT.id } as const;
   expect(classifyAnswer(answer(200, SENT, headers), DISCORD_ANSWERS)).toEqual({ ...delivered, pauseMs: 1874 });
@@ -70,7 +70,7 @@ test("the last message of a window names the pause, and the message's id is kept
   expect(classifyAnswer(answer(200, SENT, more), DISCORD_ANSWERS)).toEqual(delivered);
 });
 
-test("a message waits until it is saved, notifies no member, shows no previews, and says who sends it", async () => {
+test("the request waits until the message is saved, mentions no member and suppresses previews", async () => {
   await using server = serve(() => Response.json(SENT));
   expect((await discordAt(server.url, "?thread_id=34").send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;
@@ -90,7 +90,7 @@ test.each([
   ["/api/v9/webhooks/12/secret", CALLED],
   ["/api/v10/webhooks/12/secret", CALLED],
   ["/proxy/api/webhooks/12/secret", `/proxy${CALLED}`],
-])("%s, as it was pasted, is called as %s", async (pasted, called) => {
+])("a webhook address pasted as %s is called as %s", async (pasted, called) => {
   await using server = serve(() => Response.json(SENT));
   const webhookUrl = secret(`${server.url}${pasted}?thread_id=34`);
   const channel = createDiscordChannel({ webhookUrl, safeFetch: safeFetchTo(server.url) });
@@ -100,13 +100,13 @@ test.each([
   expect(channel.credential).toBe(webhookUrl);
 });
 
-test("a call without an answer is in doubt, unless nothing was sent", async () => {
+test("a call without an answer is in doubt; a refused connection is retryable", async () => {
   await using silent = await serveRaw(() => undefined);
   expect((await discordAt(silent.url).send(MESSAGE, { ...OPTIONS, timeoutMs: 50 })).outcome).toBe("in_doubt");
   expect((await discordAt(await deadUrl()).send(MESSAGE, OPTIONS)).outcome).toBe("retryable");
 });
 
-test("the check looks at the webhook and names the setting that is wrong", async () => {
+test("the check reads the webhook and names the wrong setting", async () => {
   await using alive = serve(() => Response.json({ id: "12", type: 1 }));
   expect((await discordAt(alive.url).check(1000)).ok).toBe(true);
   expect(alive.requests.map(({ method, path }) => [method, path])).toEqual([["GET", CALLED]]);
@@ -130,11 +130,11 @@ describe("a text", () => {
     ["https://e.example/<@1>", "https\\://e.example/\\<\\@1\\>"],
     ["https://e.example/a_b.", "https\\://e.example/a\\_b."],
     ["\\*", "\\\\\\*"],
-  ])("%j is written %j", (text, content) => {
+  ])("%j is escaped as %j", (text, content) => {
     expect(discordText(text)).toBe(content);
   });
 
-  test("shows as it was written, whatever it is made of", () => {
+  test("renders as it was written, whatever it contains", () => {
     const part = fc.oneof(
       fc.string(),
       fc.constantFrom(..."\\*_~|`<>[]()#@:-+.!/ \n1a".split("")),
@@ -149,7 +149,7 @@ describe("a text", () => {
     );
   });
 
-  test("of 2,000 units goes whole; a longer one is cut between characters and escapes, and links no half address", () => {
+  test("is cut at 2,000 units, without splitting a character or escape or linking half an address", () => {
     expect(discordText("a".repeat(2000))).toBe("a".repeat(2000));
     expect(discordText("a".repeat(2001))).toBe(`${"a".repeat(1999)}…`);
     expect(discordText(`${"a".repeat(1998)}😀😀`)).toBe(`${"a".repeat(1998)}…`);
@@ -160,7 +160,7 @@ describe("a text", () => {
     expect(cut.length).toBe(2000);
   });
 
-  test("keeps the limit for any text", () => {
+  test("stays within 2,000 units, whatever it contains", () => {
     const part = fc.constantFrom("*", "a", "😀", "é", "\n", " ", "https://e.example/a_b ");
     fc.assert(
       fc.property(fc.array(part, { maxLength: 5_000 }), (parts) => {

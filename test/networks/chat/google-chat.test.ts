@@ -43,13 +43,13 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [429, failed("RESOURCE_EXHAUSTED"), "retryable"],
   [500, failed("INTERNAL"), "in_doubt"],
   [503, failed("UNAVAILABLE"), "in_doubt"],
-])("Google Chat's %i %j is %s", (status, body, verdict) => {
+])("Google Chat's answer %i %j is classified as %s", (status, body, verdict) => {
   const result = classifyAnswer(answer(status, body), GOOGLE_CHAT_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secretsecret");
 });
 
-test("the message's name is kept, and a 429 has a pause only where one is named", () => {
+test("the result has the message's name, and a pause only if a 429 names one", () => {
   expect(classifyAnswer(answer(200, CREATED), GOOGLE_CHAT_ANSWERS)).toMatchObject({ networkId: CREATED.name });
   const limited = { outcome: "retryable", status: 429, detail: "Google Chat answered 429" } as const;
   expect(classifyAnswer(answer(429), GOOGLE_CHAT_ANSWERS)).toEqual(limited);
@@ -59,7 +59,7 @@ test("the message's name is kept, and a 429 has a pause only where one is named"
   });
 });
 
-test("a message is posted to the address with its query, the secret nowhere else", async () => {
+test("a message is posted to the webhook address with its query", async () => {
   await using server = serve(() => Response.json(CREATED));
   expect((await googleChatAt(server.url).send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;
@@ -75,7 +75,7 @@ test.each<[number, object | string, boolean]>([
   [404, failed("NOT_FOUND"), false],
   [200, CREATED, false],
   [500, "", false],
-])("the check takes %i %j for alive: %p", async (status, body, ok) => {
+])("the check passes after an answer of %i %j: %p", async (status, body, ok) => {
   await using server = serve(() => Response.json(body, { status }));
   expect((await googleChatAt(server.url).check(1000)).ok).toBe(ok);
   expect(server.requests[0]?.body).toBe("{}");
@@ -94,11 +94,11 @@ describe("a text", () => {
     ["a\n* b\n- c", "a\n∗ b\n‐ c"],
     ["> said", "› said"],
     ["https://e.example/a_b_c?d=*e*", "https://e.example/a_b_c?d=*e*"],
-  ])("%j is written %j", (text, written) => {
+  ])("%j is escaped as %j", (text, written) => {
     expect(googleChatText(text)).toBe(written);
   });
 
-  test("has as many characters as it was written with, and no markup", () => {
+  test("keeps its length and contains no markup", () => {
     const part = fc.oneof(
       fc.string(),
       fc.constantFrom("*", "_", "~", "`", "<", ">", "|", " ", "\n", "- ", "> ", "<users/all>"),
@@ -116,7 +116,7 @@ describe("a text", () => {
     );
   });
 
-  test("stays below 32,000 bytes as a message, however wide its characters are", () => {
+  test("stays below 32,000 bytes as JSON, even with wide characters", () => {
     for (const part of ["€", "😀", "\\", "\n", "a"]) {
       const text = googleChatText(`-${part.repeat(20_000)}`);
       expect(Buffer.byteLength(JSON.stringify({ text }))).toBeLessThan(32_000);

@@ -107,17 +107,17 @@ test.each<[number, string, Record<string, string>, DispatchResult]>([
   [429, "", {}, { outcome: "retryable", status: 429, detail: "Slack answered 429" }],
   [500, "rollup_error", {}, { outcome: "in_doubt", status: 500, detail: "Slack answered 500 rollup_error" }],
   [503, "", {}, { outcome: "in_doubt", status: 503, detail: "Slack answered 503" }],
-])("Slack's %i %j %j", (status, body, headers, result) => {
+])("Slack's answer %i %j with headers %j is classified", (status, body, headers, result) => {
   expect(classifyAnswer(answer(status, body, headers), SLACK_ANSWERS)).toEqual(result);
 });
 
-test("an ok that broke off is in doubt", () => {
+test("a truncated ok is in doubt", () => {
   expect(classifyAnswer({ ...answer(200, "ok"), truncated: true }, SLACK_ANSWERS).outcome).toBe("in_doubt");
 });
 
 describe("the message", () => {
   test.each(["<!channel>", "<@U123>", "<https://evil.example|bank>", "<!subteam^S1>", "&lt;!here&gt;", "*_`~[x](y)"])(
-    "shows %s as it stands",
+    "shows %s unchanged",
     (text) => {
       const message = payload(text);
       expect(JSON.stringify(message)).not.toMatch(/[<>]/);
@@ -126,16 +126,16 @@ describe("the message", () => {
     },
   );
 
-  test("formats nothing and unfurls nothing", () => {
+  test("turns formatting and unfurling off", () => {
     expect(payload("x")).toMatchObject({ mrkdwn: false, unfurl_links: false, unfurl_media: false });
   });
 
-  test("of 4,000 characters is whole", () => {
+  test("holds 4,000 characters uncut", () => {
     const text = "word ".repeat(800);
     expect(shown(payload(text))).toBe(text);
   });
 
-  test("keeps Slack's limits for any text, and cuts neither characters nor escapes", () => {
+  test("stays within Slack's limits without splitting a character or escape", () => {
     const text = fc.array(fc.constantFrom("&", "<", "a", "😀", "é", "\n", " "), { maxLength: 14_000 });
     fc.assert(
       fc.property(text, (characters) => {
@@ -155,7 +155,7 @@ describe("the message", () => {
     );
   });
 
-  test("is cut at 9,000 characters, the fallback at 2,000, the mark included", () => {
+  test("is cut at 9,000 characters and its fallback at 2,000, ellipsis included", () => {
     const message = payload("a".repeat(10_000));
     expect(message.blocks.map((block) => block.text.text.length)).toEqual([3000, 3000, 3000]);
     expect(message.text).toHaveLength(2000);
@@ -166,14 +166,14 @@ describe("the message", () => {
     expect(message.blocks).toHaveLength(1);
   });
 
-  test("says when something is missing", () => {
+  test("ends with an ellipsis when it was cut", () => {
     const message = payload("&".repeat(4000));
     expect(message.blocks.at(-1)?.text.text).toEndWith("&amp;…");
     expect(message.text).toEndWith("&amp;…");
   });
 });
 
-describe("the wording", () => {
+describe("the posted text", () => {
   async function posted(dispatch: Parameters<ReturnType<typeof slackAt>["send"]>[0]): Promise<string> {
     await using server = serve(() => new Response("ok"));
     expect((await slackAt(server.url).send(dispatch, OPTIONS)).outcome).toBe("delivered");
@@ -181,7 +181,7 @@ describe("the wording", () => {
     return shown(JSON.parse(server.requests[0]?.body ?? "") as Payload);
   }
 
-  test("of a click shows the link but not the visitor's address", async () => {
+  test("shows a click's link but not the visitor's address", async () => {
     const text = await posted(CLICK);
     expect(text).toBe(
       [
@@ -195,23 +195,23 @@ describe("the wording", () => {
     expect(text).not.toContain(CLICK.ip);
   });
 
-  test("of a click cannot be extended by a value", async () => {
+  test("gains no line from a value with a line break", async () => {
     const text = await posted({ ...CLICK, userAgent: "x\nTime: never", bot: true });
     expect(text.split("\n")).toHaveLength(5);
     expect(text).toStartWith("Link event: click (by a bot)\n");
   });
 
-  test("of a notification names level and service", async () => {
+  test("names a notification's level and service", async () => {
     expect(await posted(NOTIFICATION)).toBe("[ERROR] backup: disk is full");
   });
 
-  test("of a message and of a test", async () => {
+  test("shows a message as written and identifies a test", async () => {
     expect(await posted(MESSAGE)).toBe("hello\nthere");
     expect(await posted(TEST)).toContain("reachlog test message");
   });
 });
 
-test("a call without an answer is in doubt, unless nothing was sent", async () => {
+test("a call without an answer is in doubt; a refused connection is retryable", async () => {
   await using silent = await serveRaw(() => undefined);
   await using broken = await serveRaw((socket) => socket.resetAndDestroy());
   for (const url of [silent.url, broken.url]) {
@@ -220,7 +220,7 @@ test("a call without an answer is in doubt, unless nothing was sent", async () =
   expect((await slackAt(await deadUrl()).send(MESSAGE, OPTIONS)).outcome).toBe("retryable");
 });
 
-test("a webhook outside the configured origins stops the channel", async () => {
+test("a webhook outside the allowed origins refuses the whole channel", async () => {
   const webhookUrl = secret("http://127.0.0.1:1/services/x");
   const channel = createSlackChannel({ webhookUrl, safeFetch: safeFetchTo("https://hooks.slack.com") });
   expect(await channel.send(MESSAGE, OPTIONS)).toMatchObject({ outcome: "refused", channel: true });
@@ -235,7 +235,7 @@ test.each([
   [404, "no_service", false],
   [410, "channel_is_archived", false],
   [500, "", false],
-])("the check takes %i %j for alive: %p", async (status, body, ok) => {
+])("the check passes after an answer of %i %j: %p", async (status, body, ok) => {
   await using server = serve(() => new Response(body, { status }));
   expect((await slackAt(server.url).check(1000)).ok).toBe(ok);
   expect(server.requests[0]?.body).toBe("{}");

@@ -40,13 +40,13 @@ test.each<[number, object | string, Record<string, string>, DispatchResult["outc
   [429, failed("WorkflowTriggerRequestsThrottled"), {}, "retryable"],
   [500, "", {}, "in_doubt"],
   [502, failed("NoResponse"), RUN, "in_doubt"],
-])("a workflow's %i %j with %j is %s", (status, body, headers, verdict) => {
+])("a workflow's answer %i %j with headers %j is classified as %s", (status, body, headers, verdict) => {
   const result = classifyAnswer(answer(status, body, headers), TEAMS_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secret");
 });
 
-test("what was taken names its run, and a 429 its pause", () => {
+test("the result has the workflow run's id, and the pause of a 429", () => {
   expect(classifyAnswer(answer(202, "", RUN), TEAMS_ANSWERS)).toEqual({
     outcome: "delivered",
     status: 202,
@@ -58,7 +58,7 @@ test("what was taken names its run, and a 429 its pause", () => {
   expect(classifyAnswer(answer(429, "", { "retry-after": "9" }), TEAMS_ANSWERS)).toMatchObject({ retryAfterMs: 9000 });
 });
 
-test("a message is posted to the address with its query", async () => {
+test("a message is posted to the webhook address with its query", async () => {
   await using server = serve(() => new Response(null, { status: 202 }));
   expect((await teamsAt(server.url).send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;
@@ -66,7 +66,7 @@ test("a message is posted to the address with its query", async () => {
   expect(renderTeams(request?.body ?? "")).toEqual({ text: "hello\nthere", marks: [] });
 });
 
-test("the check starts no workflow, and says what it cannot know", async () => {
+test("the check starts no workflow and says what it cannot test", async () => {
   await using server = serve(() => new Response(null, { status: 404 }));
   expect(await teamsAt(server.url).check(1000)).toEqual({
     ok: true,
@@ -87,15 +87,15 @@ describe("the card", () => {
     return blocks.map(({ inlines }) => inlines.map((run) => run.text));
   };
 
-  test("has a block for each line, and one with a space where a line is empty", () => {
+  test("has a block for each line, with a no-break space for an empty one", () => {
     expect(runsOf("a\n\n**b**")).toEqual([["a"], ["\u00a0"], ["**b**"]]);
   });
 
-  test("takes what words a date apart", () => {
+  test("splits the syntax of a date into separate runs", () => {
     expect(runsOf("{{DATE(2026)}} {{{x")).toEqual([["{", "{DATE(2026)}} {", "{", "{x"]]);
   });
 
-  test("keeps below 28,000 bytes, whole characters only, and shows the beginning of the text", () => {
+  test("stays within 28,000 bytes and shows the beginning of the text", () => {
     const part = fc.constantFrom("a", "😀", "é", '"', "\\", "\n", "{{DATE(x)}}", "word ".repeat(200));
     fc.assert(
       fc.property(fc.array(part, { minLength: 1, maxLength: 3_000 }), (parts) => {
@@ -116,7 +116,7 @@ describe("the card", () => {
     );
   });
 
-  test("uses the room there is", () => {
+  test("uses nearly all of the 28,000 bytes for a long text", () => {
     const body = teamsMessage("a".repeat(40_000));
     expect(Buffer.byteLength(body)).toBeGreaterThan(27_990);
     expect(Buffer.byteLength(teamsMessage("é\n".repeat(20_000)))).toBeGreaterThan(27_800);

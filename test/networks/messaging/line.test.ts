@@ -35,7 +35,7 @@ test.each<[number, object | string, boolean]>([
   [410, "", false],
   [413, "", false],
   [429, refusal("You have reached your monthly limit."), true],
-])("LINE's %i %j refuses the channel: %p", (status, body, channel) => {
+])("LINE's answer %i %j refuses the whole channel: %p", (status, body, channel) => {
   for (const deduplicates of [true, false]) {
     expect(classifyAnswer(answer(status, body), LINE_ANSWERS, deduplicates)).toMatchObject({
       outcome: "refused",
@@ -57,12 +57,12 @@ test.each<[number, object | string, DispatchResult["outcome"], DispatchResult["o
   [429, refusal("The API rate limit has been exceeded. Try again later."), "retryable", "retryable"],
   [500, refusal("Internal Server Error"), "retryable", "in_doubt"],
   [502, "<html>", "retryable", "in_doubt"],
-])("LINE's %i %j is %s, and with a key that changes %s", (status, body, known, unknown) => {
+])("LINE's answer %i %j is %s, and without deduplication %s", (status, body, known, unknown) => {
   expect(classifyAnswer(answer(status, body), LINE_ANSWERS, true).outcome).toBe(known);
   expect(classifyAnswer(answer(status, body), LINE_ANSWERS, false).outcome).toBe(unknown);
 });
 
-test("LINE's words are in the detail, its message's id is kept, and a pause is obeyed", () => {
+test("the result has LINE's words, the message's id and the pause", () => {
   const classify = (status: number, body: object, headers = {}) =>
     classifyAnswer(answer(status, body, headers), LINE_ANSWERS, true);
   const delivered = { outcome: "delivered", networkId: "461230966842064897" } as const;
@@ -76,7 +76,7 @@ test("LINE's words are in the detail, its message's id is kept, and a pause is o
   });
 });
 
-test("a message goes out as one text, its id being the retry key", async () => {
+test("a message is one text with its id as the retry key", async () => {
   await using server = serve(() => Response.json(SENT));
   expect((await lineAt(server.url).send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const [request] = server.requests;
@@ -86,7 +86,7 @@ test("a message goes out as one text, its id being the retry key", async () => {
   expect(JSON.parse(request?.body ?? "")).toEqual({ to: "U1", messages: [{ type: "text", text: MESSAGE.text }] });
 });
 
-test("a text of 5,000 units goes whole, a longer one is cut between characters", async () => {
+test("a text of 5,000 units is sent whole; a longer one is cut between characters", async () => {
   await using server = serve(() => Response.json(SENT));
   const channel = lineAt(server.url);
   for (const text of ["a".repeat(5000), `${"a".repeat(4998)}😀😀`]) await channel.send({ ...MESSAGE, text }, OPTIONS);
@@ -94,7 +94,7 @@ test("a text of 5,000 units goes whole, a longer one is cut between characters",
   expect(sent.map(([message]) => message?.text)).toEqual(["a".repeat(5000), `${"a".repeat(4998)}…`]);
 });
 
-test("a call without an answer may be repeated, but for a digest, whose id changes", async () => {
+test("a click without an answer is retryable, a digest is in doubt", async () => {
   await using silent = await serveRaw(() => undefined);
   await using broken = await serveRaw((socket) => socket.resetAndDestroy());
   for (const { url } of [silent, broken]) {
@@ -105,20 +105,20 @@ test("a call without an answer may be repeated, but for a digest, whose id chang
   expect((await lineAt(await deadUrl()).send(DIGEST, OPTIONS)).outcome).toBe("retryable");
 });
 
-test("another recipient is another credential, as another token is", () => {
+test("the credential changes with the recipient and with the token", () => {
   const marks = [{}, { to: "U2" }, { token: "other" }].map((more) => lineAt("http://127.0.0.1:1", more).credential);
   expect(new Set(marks.map((mark) => mark.reveal())).size).toBe(3);
 });
 
 describe("the check", () => {
-  test("asks who the account is", async () => {
+  test("reads the account's profile", async () => {
     await using server = serve(() => Response.json({ userId: "U0" }));
     expect((await lineAt(server.url).check(1000)).ok).toBe(true);
     expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v2/bot/info" });
     expect(server.requests[0]?.headers.get("authorization")).toBe(`Bearer ${TOKEN}`);
   });
 
-  test("names the setting that is refused, and survives silence", async () => {
+  test("names the refused setting, and fails if LINE does not listen", async () => {
     await using server = serve(() => Response.json(refusal("Authentication failed"), { status: 401 }));
     expect(await lineAt(server.url).check(1000)).toEqual({
       ok: false,
@@ -128,7 +128,7 @@ describe("the check", () => {
   });
 });
 
-describe("LINE of the sandbox", () => {
+describe("the sandbox's LINE", () => {
   const HOUR_MS = 3_600_000;
 
   async function sandboxed() {
@@ -140,7 +140,7 @@ describe("LINE of the sandbox", () => {
     return { clock, state, url, channel, send, [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() };
   }
 
-  test("takes a message once, however often it comes within a day", async () => {
+  test("accepts a message once, however often it is sent within a day", async () => {
     await using line = await sandboxed();
     const first = await line.send();
     expect(first).toMatchObject({ outcome: "delivered", status: 200 });
@@ -152,7 +152,7 @@ describe("LINE of the sandbox", () => {
     expect(line.state.messages.total).toBe(2);
   });
 
-  test("is as strict as LINE with token, recipient, key and text", async () => {
+  test("rejects a wrong token, recipient, key or text", async () => {
     await using line = await sandboxed();
     const { state, url } = line;
     const at = (more: object) => lineAt(url, { token: state.accessToken, to: state.to, ...more });
@@ -181,7 +181,7 @@ describe("LINE of the sandbox", () => {
     expect((await at({ token: "other" }).check(1000)).ok).toBe(false);
   });
 
-  test("limits requests in a second and messages in a month", async () => {
+  test("limits requests per second and messages per month", async () => {
     await using line = await sandboxed();
     line.state.limit = 1;
     line.state.quota = 1;
@@ -203,7 +203,7 @@ describe("LINE of the sandbox", () => {
     ["502_html", { outcome: "retryable", status: 502 }],
     ["token_revoked", { outcome: "refused", status: 401, channel: true }],
     ["monthly_limit", { outcome: "refused", status: 429, channel: true }],
-  ])("with the fault %s answers as LINE would", async (kind, result) => {
+  ])("answers the fault %s as LINE would", async (kind, result) => {
     await using server = serve(
       () => refusalsOf("line")[kind]?.({ retryAfter: 3, path: "", now: NOW }) ?? Response.error(),
     );

@@ -47,7 +47,7 @@ test.each<[number, string, boolean]>([
   [404, "Not Found", true],
   [409, "Conflict: terminated", false],
   [413, "Request Entity Too Large", false],
-])("Telegram's %i %j refuses the channel: %p", (status, description, channel) => {
+])("Telegram's answer %i %j refuses the whole channel: %p", (status, description, channel) => {
   expect(classifyAnswer(answer(status, refusal(status, description)), TELEGRAM_ANSWERS)).toEqual(
     refused(status, description, channel),
   );
@@ -69,7 +69,7 @@ test.each<[number, unknown, DispatchResult]>([
     { outcome: "in_doubt", status: 500, detail: "Telegram answered 500 Internal Server Error" },
   ],
   [502, "<html><h1>502 Bad Gateway</h1>", { outcome: "in_doubt", status: 502, detail: "Telegram answered 502" }],
-])("Telegram's %i %j", (status, body, result) => {
+])("Telegram's answer %i %j is classified", (status, body, result) => {
   expect(classifyAnswer(answer(status, body), TELEGRAM_ANSWERS)).toEqual(result);
 });
 
@@ -81,7 +81,7 @@ test.each<[object | undefined, Record<string, string>, number | undefined]>([
   [{ retry_after: -4 }, {}, 1000],
   [{ retry_after: 1e12 }, {}, 86_400_000],
   [undefined, {}, undefined],
-])("a 429 with %j %j asks for %p ms", (parameters, headers, retryAfterMs) => {
+])("a 429 with parameters %j and headers %j pauses for %p ms", (parameters, headers, retryAfterMs) => {
   const result = classifyAnswer(answer(429, refusal(429, "Too Many Requests", parameters), headers), TELEGRAM_ANSWERS);
   expect(result).toEqual({
     outcome: "retryable",
@@ -91,7 +91,7 @@ test.each<[object | undefined, Record<string, string>, number | undefined]>([
   });
 });
 
-test("a message goes out plain, without a link preview, its token only in the path", async () => {
+test("a message is plain text without a link preview; the token is only in the path", async () => {
   await using server = serve(() => Response.json(DONE));
   const text = "*bold* <b>&amp;</b> [x](y)";
   const result = await telegramAt(server.url).send({ ...MESSAGE, text }, OPTIONS);
@@ -104,7 +104,7 @@ test("a message goes out plain, without a link preview, its token only in the pa
   });
 });
 
-describe("a visitor can mention no member", () => {
+describe("a text from a visitor", () => {
   test.each([
     "@channel_owner",
     "Mozilla/5.0 (@owner; @o_2)",
@@ -117,7 +117,7 @@ describe("a visitor can mention no member", () => {
     "@@owner//ban",
     "https://@owner",
     "https://shop.example/@owner/-/ban",
-  ])("with the user agent %j, which shows as it is", async (userAgent) => {
+  ])("mentions no member with the user agent %j, which shows unchanged", async (userAgent) => {
     await using sandbox = await startSandbox();
     const baseUrl = sandbox.urls.telegram;
     const channel = createTelegramChannel({
@@ -134,13 +134,13 @@ describe("a visitor can mention no member", () => {
     expect(message?.shown.replaceAll("%40", "@")).toContain(`User agent: ${plain}\n`);
   });
 
-  test("and an address with the sign in it stays one", () => {
+  test("keeps an address with @ usable", () => {
     expect(telegramText("see https://video.example/@owner?x=1 of @owner")).toBe(
       "see https://video.example/%40owner?x=1 of @\u2060owner",
     );
   });
 
-  test("the sandbox knows a mention when it sees one", () => {
+  test("the sandbox recognises a mention and a bot command", () => {
     expect(renderTelegram("hi @owner, /stop! https://x.example/@owner a@b_c é@owner")).toEqual({
       text: "hi @owner, /stop! https://x.example/@owner a@b_c é@owner",
       marks: ["mention", "bot_command"],
@@ -155,7 +155,7 @@ test("a click is announced without the visitor's address", async () => {
   expect(server.requests[0]?.body).not.toContain(CLICK.ip);
 });
 
-test("a text of 4,096 units goes whole, a longer one is cut between characters", async () => {
+test("a text of 4,096 units is sent whole; a longer one is cut between characters", async () => {
   await using server = serve(() => Response.json(DONE));
   const channel = telegramAt(server.url);
   const texts = ["a".repeat(4096), `${"a".repeat(4094)}😀😀`];
@@ -169,7 +169,7 @@ describe("a group that became a supergroup", () => {
     migrate_to_chat_id: -1001234567890,
   });
 
-  test("gets the message under its new id, and keeps it", async () => {
+  test("receives this and later messages under its new id", async () => {
     await using server = serve(({ body }) =>
       body.includes('"-100"') ? Response.json(MIGRATED, { status: 400 }) : Response.json(DONE),
     );
@@ -180,14 +180,14 @@ describe("a group that became a supergroup", () => {
     expect(chats).toEqual(["-100", "-1001234567890", "-1001234567890"]);
   });
 
-  test("is followed once only", async () => {
+  test("is followed only once", async () => {
     await using server = serve(() => Response.json(MIGRATED, { status: 400 }));
     const result = await telegramAt(server.url).send(MESSAGE, OPTIONS);
     expect(result).toMatchObject({ outcome: "refused", channel: true });
     expect(server.requests).toHaveLength(2);
   });
 
-  test("whose second attempt is lost is in doubt", async () => {
+  test("is in doubt if the second request is lost", async () => {
     let calls = 0;
     await using server = await serveRaw((socket) => {
       const body = JSON.stringify(MIGRATED);
@@ -201,7 +201,7 @@ describe("a group that became a supergroup", () => {
   });
 });
 
-test("a call without an answer is in doubt, unless nothing was sent", async () => {
+test("a call without an answer is in doubt; a refused connection is retryable", async () => {
   await using silent = await serveRaw(() => undefined);
   await using broken = await serveRaw((socket) => socket.resetAndDestroy());
   for (const url of [silent.url, broken.url]) {
@@ -211,7 +211,7 @@ test("a call without an answer is in doubt, unless nothing was sent", async () =
 });
 
 describe("the check", () => {
-  test("asks for the bot, then for the chat", async () => {
+  test("reads the bot, then the chat", async () => {
     await using server = serve(() => Response.json({ ok: true, result: {} }));
     expect((await telegramAt(server.url).check(1000)).ok).toBe(true);
     expect(server.requests.map(({ path }) => path)).toEqual([`/bot${TOKEN}/getMe`, `/bot${TOKEN}/getChat`]);

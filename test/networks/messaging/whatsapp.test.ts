@@ -52,7 +52,7 @@ test.each<[number, object | string, DispatchResult["outcome"] | "stopped"]>([
   [400, error(131_016, { is_transient: true }), "in_doubt"],
   [500, error(131_000), "in_doubt"],
   [502, "<html>", "in_doubt"],
-])("WhatsApp's %i %j is %s", (status, body, verdict) => {
+])("WhatsApp's answer %i %j is classified as %s", (status, body, verdict) => {
   const result = classifyAnswer(answer(status, body), WHATSAPP_ANSWERS);
   expect(result.outcome === "refused" && result.channel ? "stopped" : result.outcome).toBe(verdict);
   expect(JSON.stringify(result)).not.toContain("secret words");
@@ -64,17 +64,17 @@ test.each<[number, Record<string, string>, number]>([
   [131_056, { "retry-after": "9" }, 9_000],
   [80_007, {}, 60_000],
   [80_007, { "x-business-use-case-usage": '{"1":[{"estimated_time_to_regain_access":5}]}' }, 300_000],
-])("the limit %i with %j is over in %i ms", (code, headers, retryAfterMs) => {
+])("the limit %i with headers %j pauses for %i ms", (code, headers, retryAfterMs) => {
   expect(classifyAnswer(answer(400, error(code), headers), WHATSAPP_ANSWERS)).toMatchObject({ retryAfterMs });
 });
 
-test("what is taken is reported without the recipient's number, and with a pause where it is due", () => {
+test("the result omits the recipient's number, and pauses at high usage", () => {
   expect(classifyAnswer(answer(200, SENT), WHATSAPP_ANSWERS)).toEqual({ outcome: "delivered", status: 200 });
   const headers = { "x-app-usage": '{"call_count":97}' };
   expect(classifyAnswer(answer(200, SENT, headers), WHATSAPP_ANSWERS)).toMatchObject({ pauseMs: 60_000 });
 });
 
-test("a closed window says what opens it", () => {
+test("a closed conversation window says how to open it", () => {
   expect(classifyAnswer(answer(400, error(131_047)), WHATSAPP_ANSWERS)).toMatchObject({
     detail:
       "WhatsApp answered 400, error 131047: more than 24 hours since the recipient last wrote: it takes a message from them first",
@@ -95,16 +95,16 @@ describe("a text", () => {
     ["_x_ http://127.0.0.1:8080/_a_", "ˍxˍ http://127.0.0.1:8080/_a_"],
     ["go.example.com/a_b_c and snake_case_name", "go.example.com/a_b_c and snakeˍcaseˍname"],
     ["*https://example.com/*", "∗https://example.com/*"],
-  ])("%j shows as it was written: %j", (text, body) => {
+  ])("%j is escaped as %j", (text, body) => {
     expect(whatsappText(text)).toBe(body);
   });
 
-  test("of 4,096 units goes whole, a longer one is cut between characters", () => {
+  test("is cut between characters beyond 4,096 units", () => {
     expect(whatsappText("*".repeat(4096))).toBe("∗".repeat(4096));
     expect(whatsappText(`${"a".repeat(4094)}😀😀`)).toBe(`${"a".repeat(4094)}…`);
   });
 
-  test("keeps its length, and outside of links no marker twice", () => {
+  test("keeps its length and repeats no marker outside links", () => {
     const part = fc.oneof(fc.string(), fc.constantFrom("*", "_", "~", "`", " ", "\n", "> ", "http://e.com/*_"));
     const texts = fc.array(part, { maxLength: 40 }).map((parts) => parts.join(""));
     fc.assert(
@@ -133,7 +133,7 @@ test("a message is one text without a preview of its links", async () => {
   });
 });
 
-test.each(["BR.15a9", "US.ENT.118", "GB.1"])("the business-scoped id %s goes into a field of its own", async (to) => {
+test.each(["BR.15a9", "US.ENT.118", "GB.1"])("the business-scoped id %s is sent in the field recipient", async (to) => {
   await using server = serve(() => Response.json(SENT));
   expect((await whatsappAt(server.url, { to }).send(MESSAGE, OPTIONS)).outcome).toBe("delivered");
   const body = JSON.parse(server.requests[0]?.body ?? "") as object;
@@ -148,7 +148,7 @@ test("a click is announced without the visitor's address", async () => {
   expect(server.requests[0]?.body).not.toContain(CLICK.ip);
 });
 
-test("a call without an answer is in doubt, unless nothing was sent", async () => {
+test("a call without an answer is in doubt; a refused connection is retryable", async () => {
   await using silent = await serveRaw(() => undefined);
   await using broken = await serveRaw((socket) => socket.resetAndDestroy());
   for (const { url } of [silent, broken]) {
@@ -157,7 +157,7 @@ test("a call without an answer is in doubt, unless nothing was sent", async () =
   expect((await whatsappAt(await deadUrl()).send(MESSAGE, OPTIONS)).outcome).toBe("retryable");
 });
 
-test("another number or recipient is another credential, as another token is", () => {
+test("the credential changes with recipient, number and token", () => {
   const channels = [{}, { to: "2" }, { number: "2" }, { token: "2" }].map((more) =>
     whatsappAt("http://127.0.0.1:1", more),
   );
@@ -165,7 +165,7 @@ test("another number or recipient is another credential, as another token is", (
 });
 
 describe("the check", () => {
-  test("asks for the number, with the token in a header", async () => {
+  test("reads the number, with the token in a header", async () => {
     await using server = serve(() => Response.json({ id: "106" }));
     expect((await whatsappAt(server.url).check(1000)).ok).toBe(true);
     expect(server.requests[0]).toMatchObject({ method: "GET", path: "/v27.0/106" });
@@ -173,7 +173,7 @@ describe("the check", () => {
     expect(server.requests[0]?.headers.get("authorization")).toBe("Bearer wa-token");
   });
 
-  test("names the settings to look at, and survives silence", async () => {
+  test("names the settings to check, and fails if WhatsApp does not listen", async () => {
     await using server = serve(() => Response.json(error(190), { status: 401 }));
     expect(await whatsappAt(server.url).check(1000)).toEqual({
       ok: false,
@@ -183,7 +183,7 @@ describe("the check", () => {
   });
 });
 
-describe("WhatsApp of the sandbox", () => {
+describe("the sandbox's WhatsApp", () => {
   const HOUR_MS = 3_600_000;
 
   async function sandboxed() {
@@ -196,7 +196,7 @@ describe("WhatsApp of the sandbox", () => {
     return { clock, state, url, at, send, [Symbol.asyncDispose]: () => sandbox[Symbol.asyncDispose]() };
   }
 
-  test("takes text for 24 hours after the person wrote, and each time it comes", async () => {
+  test("accepts text for 24 hours after the recipient wrote, repeats included", async () => {
     await using whatsapp = await sandboxed();
     whatsapp.clock.advance(24 * HOUR_MS - 1);
     for (let times = 0; times < 2; times++) expect((await whatsapp.send()).outcome).toBe("delivered");
@@ -209,7 +209,7 @@ describe("WhatsApp of the sandbox", () => {
     expect(taken).toEqual(Array.from({ length: 3 }, () => [to, MESSAGE.text]));
   });
 
-  test("reaches the person by their business-scoped id, and by no other", async () => {
+  test("accepts the recipient's business-scoped id and refuses another", async () => {
     await using whatsapp = await sandboxed();
     const { userId, messages } = whatsapp.state;
     expect((await whatsapp.send({ to: userId })).outcome).toBe("delivered");
@@ -217,7 +217,7 @@ describe("WhatsApp of the sandbox", () => {
     expect(await whatsapp.send({ to: `${userId}0` })).toMatchObject({ outcome: "refused", channel: true });
   });
 
-  test("is as strict as WhatsApp with version, token, number, recipient and text", async () => {
+  test("rejects a wrong version, token, number, recipient or text", async () => {
     await using whatsapp = await sandboxed();
     const { state, url } = whatsapp;
     for (const wrong of [{ token: "other" }, { number: "1" }, { to: "1" }]) {
@@ -248,7 +248,7 @@ describe("WhatsApp of the sandbox", () => {
     expect((await whatsapp.at({ number: "1" }).check(1000)).ok).toBe(false);
   });
 
-  test("limits the number in a second, and what one person gets", async () => {
+  test("limits messages per second, and to one recipient", async () => {
     await using whatsapp = await sandboxed();
     whatsapp.state.limit = 1;
     expect((await whatsapp.send()).outcome).toBe("delivered");
@@ -265,7 +265,7 @@ describe("WhatsApp of the sandbox", () => {
     ["token_revoked", { outcome: "refused", status: 401, channel: true }],
     ["window_closed", { outcome: "refused", status: 400, channel: true }],
     ["account_locked", { outcome: "refused", status: 403, channel: true }],
-  ])("with the fault %s answers as WhatsApp would", async (kind, result) => {
+  ])("answers the fault %s as WhatsApp would", async (kind, result) => {
     await using server = serve(
       () => refusalsOf("whatsapp")[kind]?.({ retryAfter: 3, path: "", now: NOW }) ?? Response.error(),
     );

@@ -19,7 +19,7 @@ const REFUSED: DispatchResult = {
   channel: false,
 };
 
-/** Behaves as Meta's reference says: one bad event makes it refuse the whole batch. */
+/** Simulated Meta that behaves as its reference says: one bad event makes it refuse the whole batch. */
 function metaThatRefuses(isBad: (event: string) => boolean) {
   const requests: (readonly string[])[] = [];
   const accepted: string[] = [];
@@ -37,7 +37,7 @@ function metaThatRefuses(isBad: (event: string) => boolean) {
 
 const named = (count: number): string[] => Array.from({ length: count }, (_, index) => `"event ${index}"`);
 
-/** Batches of up to a thousand events, of which often few and sometimes most are bad. */
+/** fast-check generator of batches of up to a thousand events, of which often few and sometimes most are bad. */
 const batches = fc.integer({ min: 1, max: EVENTS_MAX }).chain((count) =>
   fc.record({
     events: fc.constant(named(count)),
@@ -49,8 +49,8 @@ const batches = fc.integer({ min: 1, max: EVENTS_MAX }).chain((count) =>
   }),
 );
 
-describe("whichever events are bad", () => {
-  test("exactly the good ones are delivered, each once, in so many requests as are stated", async () => {
+describe("a batch with any number of bad events", () => {
+  test("delivers each good event once within the stated number of requests", async () => {
     await fc.assert(
       fc.asyncProperty(batches, async ({ events, bad }) => {
         const badOnes = new Set(bad.map((at) => events[at]));
@@ -69,7 +69,7 @@ describe("whichever events are bad", () => {
     );
   });
 
-  test("eight attempts settle each event of the largest batch", async () => {
+  test("is settled within eight attempts", async () => {
     await fc.assert(
       fc.asyncProperty(batches, async ({ events, bad }) => {
         const badOnes = new Set(bad.map((at) => events[at]));
@@ -88,7 +88,7 @@ describe("whichever events are bad", () => {
 });
 
 describe("the requests of a batch", () => {
-  test("end at ten times the time-out; what was not asked by then may be sent again", async () => {
+  test("end at ten times the time-out; the unsent events are retryable", async () => {
     const clock = createClock(() => 0);
     const meta = metaThatRefuses((event) => event === '"event 7"');
     const timeouts: number[] = [];
@@ -109,7 +109,7 @@ describe("the requests of a batch", () => {
     ]);
   });
 
-  test("settle something, however long Meta takes to refuse", async () => {
+  test("settle all events within eight batches, even if Meta refuses slowly", async () => {
     const clock = createClock(() => 0);
     const meta = metaThatRefuses((event) => event === '"event 0"');
     let open = named(8);
@@ -129,7 +129,7 @@ describe("the requests of a batch", () => {
     expect(meta.accepted).toHaveLength(7);
   });
 
-  test("never run longer than what is left of that", async () => {
+  test("get at most the remaining time as their time-out", async () => {
     const clock = createClock(() => 0);
     const timeouts: number[] = [];
     await deliverBatch(named(2), {
@@ -145,10 +145,10 @@ describe("the requests of a batch", () => {
   });
 
   test.each<[string, DispatchResult]>([
-    ["a fault of the moment", { outcome: "retryable", detail: "no answer in time" }],
+    ["a temporary fault", { outcome: "retryable", detail: "no answer in time" }],
     ["a throttle", { outcome: "retryable", status: 400, detail: "error 80004", retryAfterMs: 60_000 }],
     ["a fault of the channel", { outcome: "refused", status: 400, detail: "error 190", channel: true }],
-  ])("end with %s; for the rest no request was made", async (_name, end) => {
+  ])("end with %s and leave the unsent events retryable", async (_name, end) => {
     const meta = metaThatRefuses((event) => event === '"event 0"');
     let asked = 0;
     const results = await deliverBatch(named(8), {
@@ -159,12 +159,12 @@ describe("the requests of a batch", () => {
     expect(asked).toBe(5);
     expect(results.slice(0, 2)).toEqual([REFUSED, end]);
     const pause = end.outcome === "retryable" && end.retryAfterMs !== undefined ? { retryAfterMs: 60_000 } : {};
-    const detail = "Meta was not asked: the request before it failed";
+    const detail = "the network was not asked: the request before it failed";
     const unasked = { outcome: "retryable" as const, detail, unasked: true as const, ...pause };
     expect(results.slice(2)).toEqual(Array.from({ length: 6 }, () => unasked));
   });
 
-  test("are one where the channel is at fault from the start", async () => {
+  test("end with the first if it refuses the whole channel", async () => {
     const end: DispatchResult = { outcome: "refused", status: 400, detail: "error 190", channel: true };
     let asked = 0;
     const results = await deliverBatch(named(8), {
@@ -175,7 +175,7 @@ describe("the requests of a batch", () => {
     expect([asked, results]).toEqual([1, Array.from({ length: 8 }, () => end)]);
   });
 
-  test("are split beforehand so that none grows beyond a megabyte", async () => {
+  test("are split beforehand so that none exceeds 1 MiB", async () => {
     const meta = metaThatRefuses(() => false);
     const events = Array.from({ length: EVENTS_MAX }, (_, index) => `"${index}${"ä".repeat(2_500)}"`);
     const results = await deliverBatch(events, { timeoutMs: TIMEOUT_MS, post: meta.post, elapsedMs: () => 0 });
@@ -186,7 +186,7 @@ describe("the requests of a batch", () => {
     expect(sizes.length).toBe(5);
   });
 
-  test("hold a thousand usual events", async () => {
+  test("hold a thousand events of usual size", async () => {
     const meta = metaThatRefuses(() => false);
     await deliverBatch(
       named(EVENTS_MAX).map((event) => event.padEnd(1_000)),
@@ -195,7 +195,7 @@ describe("the requests of a batch", () => {
     expect(meta.requests).toHaveLength(1);
   });
 
-  test("are none for no events", async () => {
+  test("an empty batch has no results", async () => {
     expect(await deliverBatch([], { timeoutMs: TIMEOUT_MS, post: metaThatRefuses(() => false).post })).toEqual([]);
   });
 });
@@ -218,7 +218,7 @@ describe("clicks in one request", () => {
   const idsOf = ({ body }: Seen): string[] =>
     (JSON.parse(body) as { data: { event_id: string }[] }).data.map(({ event_id }) => event_id);
 
-  test("answer each in order; what must not be sent is not among them", async () => {
+  test("have their results in order, and skipped clicks are not sent", async () => {
     await using server = serve(() => Response.json({ events_received: 2, fbtrace_id: "A1b" }));
     const old = new Date(NOW - 7 * 24 * 60 * 60_000 - 1).toISOString();
     const clicks = [click(1, { userAgent: " " }), click(2), click(3, { time: old }), click(4)];
@@ -234,26 +234,26 @@ describe("clicks in one request", () => {
     expect(JSON.parse(request.body)).toMatchObject({ test_event_code: "TEST7", access_token: "token" });
   });
 
-  test("of which none may be sent make no request", async () => {
+  test("make no request if all are skipped", async () => {
     await using server = serve(() => Response.json({ events_received: 0 }));
     const results = await batchAt(server.url).send([click(1, { userAgent: undefined })], OPTIONS);
     expect(results).toEqual([{ outcome: "skipped", reason: "no_user_agent" }]);
     expect(server.requests).toEqual([]);
   });
 
-  test("of which Meta counts fewer than were sent may all be sent again", async () => {
+  test("are all retryable if Meta counts fewer than were sent", async () => {
     await using server = serve(() => Response.json({ events_received: 1 }));
     const results = await batchAt(server.url).send([click(1), click(2)], OPTIONS);
     expect(results.map(({ outcome }) => outcome)).toEqual(["retryable", "retryable"]);
     expect(server.requests).toHaveLength(1);
   });
 
-  test("without an answer may all be sent again", async () => {
+  test("are all retryable if Meta does not listen", async () => {
     const results = await batchAt(await deadUrl()).send([click(1), click(2)], OPTIONS);
     expect(results.map(({ outcome }) => outcome)).toEqual(["retryable", "retryable"]);
   });
 
-  test("that are too large for a server in between are halved", async () => {
+  test("are halved after a 413", async () => {
     await using server = serve((seen) =>
       idsOf(seen).length > 2 ? new Response("", { status: 413 }) : Response.json({ events_received: 2 }),
     );
@@ -264,7 +264,7 @@ describe("clicks in one request", () => {
     expect(results.map(({ outcome }) => outcome)).toEqual(Array.from({ length: 4 }, () => "delivered" as const));
   });
 
-  test("reach Meta's count once each, whatever is bad among them and however often they are sent", async () => {
+  test("count once each at Meta, though sent twice with bad ones among them", async () => {
     await using sandbox = await startSandbox({ clock: () => NOW });
     const { credentials, urls } = sandbox;
     const { batch } = createMetaChannel({

@@ -23,7 +23,7 @@ async function sent(dispatch: Dispatch, testEventCode?: string) {
   return { request, body: JSON.parse(request.body) };
 }
 
-test("a click is one PageView, at the time of the click, under the click's id", async () => {
+test("a click is one PageView with the click's time and id", async () => {
   const { request, body } = await sent(CLICK);
   expect([request.method, request.path, request.query.size]).toEqual(["POST", "/v27.0/123456/events", 0]);
   expect(body).toEqual({
@@ -63,37 +63,71 @@ test.each([
   ["https://example.com/?fbclid=AbC,DeF", undefined],
   ["https://example.com/?fbclid=AbC=", undefined],
   ["https://example.com/?fbclid=%C3%A4&fbclid=AbC", "AbC"],
-])("the click id of %s is %p", async (normalizedUrl, fbclid) => {
+])("the fbclid in %s is %p", async (normalizedUrl, fbclid) => {
   const { body } = await sent({ ...CLICK, normalizedUrl });
   expect(body.data[0].user_data.fbc).toBe(fbclid === undefined ? undefined : `fb.1.1795168800750.${fbclid}`);
 });
 
-test("Meta gets the address that the browser asked for, not the one that was posted", async () => {
+describe("Meta's cookies and click id", () => {
+  const at = NOW - 3_600_000;
+  const click = { ...CLICK, time: new Date(NOW).toISOString(), normalizedUrl: "https://example.com/" };
+  test.each([
+    ["the cookies", { fbp: `fb.1.${at}.109.AQ`, fbc: `fb.1.${at}.AbC.AQ` }, `fb.1.${at}.109.AQ`, `fb.1.${at}.AbC.AQ`],
+    ["the click id", { fbclid: "AbC" }, undefined, `fb.1.${NOW}.AbC`],
+    ["the cookie of the same click id", { fbclid: "AbC", fbc: `fb.2.${at}.AbC` }, undefined, `fb.2.${at}.AbC`],
+    ["a newer click id", { fbclid: "New", fbc: `fb.1.${at}.AbC` }, undefined, `fb.1.${NOW}.New`],
+    [
+      "no cookie from the future",
+      { fbp: `fb.1.${NOW + 61_000}.109`, fbc: `fb.1.${NOW + 61_000}.AbC` },
+      undefined,
+      undefined,
+    ],
+  ])("are sent unchanged: %s", async (_name, ids, fbp, fbc) => {
+    const { body } = await sent({ ...click, ids });
+    expect([body.data[0].user_data.fbp, body.data[0].user_data.fbc]).toEqual([fbp, fbc]);
+  });
+
+  test("are sent with a request for Limited Data Use if that is set", async () => {
+    await using server = serve(() => Response.json({ events_received: 1 }));
+    const options = { pixelId: "1", accessToken: secret("t"), baseUrl: server.url, safeFetch: safeFetchTo(server.url) };
+    const { send, batch } = createMetaChannel({ ...options, limitsDataUse: true });
+    await send(click, OPTIONS);
+    await batch?.send([click], OPTIONS);
+    for (const { body } of server.requests)
+      expect(JSON.parse(body).data[0]).toMatchObject({
+        data_processing_options: ["LDU"],
+        data_processing_options_country: 0,
+        data_processing_options_state: 0,
+      });
+  });
+});
+
+test("Meta receives the normalized address, not the posted one", async () => {
   const normalizedUrl = "https://example.com/summer%20sale?fbclid=AbC";
   const { body } = await sent({ ...CLICK, originalUrl: "https://example.com/summer sale?fbclid=AbC", normalizedUrl });
   expect(body.data[0].event_source_url).toBe(normalizedUrl);
   expect(body.data[0].user_data.fbc).toEndWith(".AbC");
 });
 
-test("a click whose time is still to come, since the clock was set back, is dated now", async () => {
+test("a click from the future is sent with the current time", async () => {
   const { body } = await sent({ ...CLICK, time: new Date(NOW + DAY_MS).toISOString() });
   expect(body.data[0].event_time).toBe(Math.floor(NOW / 1000));
   expect(body.data[0].user_data.fbc).toStartWith(`fb.1.${NOW}.`);
 });
 
-test("an unknown address is left out", async () => {
+test("an unknown IP address is omitted", async () => {
   const { body } = await sent({ ...CLICK, ip: undefined });
   expect(body.data[0].user_data).not.toHaveProperty("client_ip_address");
 });
 
 describe("a test event", () => {
-  test("without a test code never counts as a PageView", async () => {
+  test("is not a PageView without a test code", async () => {
     const { body } = await sent(TEST);
     expect(body.data[0].event_name).toBe("ReachlogTest");
     expect(body).not.toHaveProperty("test_event_code");
   });
 
-  test("with a test code is a PageView that Meta shows as a test", async () => {
+  test("is a PageView marked with the test code if one is set", async () => {
     const { body } = await sent(TEST, "TEST123");
     expect([body.data[0].event_name, body.test_event_code]).toEqual(["PageView", "TEST123"]);
   });
@@ -103,22 +137,22 @@ test.each<[string, Dispatch, "no_user_agent" | "too_old"]>([
   ["no user agent", { ...CLICK, userAgent: undefined }, "no_user_agent"],
   ["a blank user agent", { ...CLICK, userAgent: " " }, "no_user_agent"],
   ["more than 7 days of age", { ...CLICK, time: new Date(NOW - 7 * DAY_MS - 1).toISOString() }, "too_old"],
-])("a click with %s is skipped without a call", async (_name, click, reason) => {
+])("a click with %s is skipped without a request", async (_name, click, reason) => {
   await using server = serve(() => Response.json({ events_received: 1 }));
   expect(await metaAt(server.url).send(click, OPTIONS)).toEqual({ outcome: "skipped", reason });
   expect(server.requests).toEqual([]);
 });
 
-test("a click of exactly 7 days is sent", async () => {
+test("a click that is exactly 7 days old is sent", async () => {
   await sent({ ...CLICK, time: new Date(NOW - 7 * DAY_MS).toISOString() });
 });
 
-test.each([NOTIFICATION, MESSAGE])("to ask for a $kind is a defect of the caller", async (dispatch) => {
+test.each([NOTIFICATION, MESSAGE])("sending a $kind throws a TypeError", async (dispatch) => {
   const channel = metaAt("http://127.0.0.1:1");
   expect(await channel.send(dispatch, OPTIONS).catch((fault: unknown) => fault)).toBeInstanceOf(TypeError);
 });
 
-test("every call without an answer may be repeated: Meta de-duplicates", async () => {
+test("a call without an answer is retryable, because Meta deduplicates", async () => {
   await using silent = await serveRaw(() => undefined);
   await using broken = await serveRaw((socket) => socket.resetAndDestroy());
   for (const url of [silent.url, broken.url, await deadUrl()]) {
@@ -137,7 +171,7 @@ test("the check reads the pixel, with the token in a header", async () => {
   expect(server.requests[0]?.query.toString()).toBe("fields=id");
 });
 
-test("the check says what to look at when Meta refuses, and survives silence", async () => {
+test("the check names the settings if Meta refuses, and fails if Meta does not listen", async () => {
   await using server = serve(() => Response.json({ error: { code: 190 } }, { status: 400 }));
   const refused = await metaAt(server.url).check(1000);
   expect(refused).toEqual({ ok: false, detail: "Meta answered 400: check META_PIXEL_ID and META_ACCESS_TOKEN" });

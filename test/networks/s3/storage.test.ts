@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import type { SegmentStorage } from "eventstore-lite";
+import type { SegmentStorage } from "eventstore-lite/segments";
 import { startS3, type S3Fault, type S3Sandbox } from "../../../sandbox/s3/server.ts";
 import { createObjectFetch } from "../../../src/networks/safe-fetch.ts";
 import { parseS3Address } from "../../../src/networks/s3/address.ts";
@@ -15,7 +15,7 @@ const PAGE_KEYS = 3;
 const BYTES = Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7) % 251);
 
 let s3: S3Sandbox;
-/** The delays between attempts in ms. */
+/** Delays between the attempts at a request, in ms and in order. */
 let waits: number[];
 let storage: SegmentStorage;
 beforeEach(async () => {
@@ -50,7 +50,7 @@ const thrown = (running: Promise<unknown>): Promise<Error> =>
   );
 const fail = (method: S3Fault["method"], kind: S3Fault["kind"], count = 1) => s3.faults.push({ method, kind, count });
 
-test("a file is written once, read, listed and removed", async () => {
+test("a file is written, read, listed and removed; repeats change nothing", async () => {
   expect(await storage.read("a.zst")).toBeUndefined();
   await storage.write("a.zst", BYTES);
   await storage.write("a.zst", BYTES);
@@ -61,14 +61,14 @@ test("a file is written once, read, listed and removed", async () => {
   expect(await storage.list()).toEqual([]);
 });
 
-test("a name that holds other bytes is refused, and keeps them", async () => {
+test("a write over other bytes is refused and keeps them", async () => {
   await storage.write("a.zst", BYTES);
   const fault = await thrown(storage.write("a.zst", BYTES.slice(1)));
   expect(fault.message).toBe("s3://reachlog-test/logs/one/a.zst is there with other bytes: move it away");
   expect(Buffer.compare((await storage.read("a.zst"))!, BYTES)).toBe(0);
 });
 
-test("a list has all pages, in order, and nothing of another prefix", async () => {
+test("a list has all pages in order and nothing of another prefix", async () => {
   const names = Array.from({ length: 3 * PAGE_KEYS + 1 }, (_, at) => `segments/${String(at).padStart(3, "0")}.zst`);
   for (const name of names.toReversed()) await storage.write(name, Buffer.from(name));
   s3.objects.set("logs/one-more/x.zst", { body: Buffer.alloc(1), meta: {} });
@@ -76,7 +76,7 @@ test("a list has all pages, in order, and nothing of another prefix", async () =
   expect(s3.requests.filter((one) => one === "GET ")).toHaveLength(4);
 });
 
-test("a list that is cut off, and says not where it goes on, is no whole one", async () => {
+test("a truncated list without a continuation token is rejected", async () => {
   const { endpoint, region, credentials } = s3;
   const answer =
     "<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>a</Key></Contents></ListBucketResult>";
@@ -93,7 +93,7 @@ test("a list that is cut off, and says not where it goes on, is no whole one", a
   expect(await thrown(cut.list())).toMatchObject({ kind: "rejected", message: expect.stringContaining("cut off") });
 });
 
-test("a file that was altered or cut off in the store is named and not returned", async () => {
+test("a read of an altered or truncated file fails and names it", async () => {
   await storage.write("a.zst", BYTES);
   const object = s3.objects.get("logs/one/a.zst")!;
   const { body } = object;
@@ -107,8 +107,8 @@ test("a file that was altered or cut off in the store is named and not returned"
   }
 });
 
-describe("a fault that passes", () => {
-  test.each(["slow_down", "cut_before", "cut_after", "cut_body"] as const)("%s: a read is repeated", async (kind) => {
+describe("a temporary fault", () => {
+  test.each(["slow_down", "cut_before", "cut_after", "cut_body"] as const)("%s: a read is retried", async (kind) => {
     await storage.write("a.zst", BYTES);
     fail("GET", kind, 2);
     expect(Buffer.compare((await storage.read("a.zst"))!, BYTES)).toBe(0);
@@ -117,7 +117,7 @@ describe("a fault that passes", () => {
   });
 
   test.each(["slow_down", "cut_before", "cut_after", "conflict"] as const)(
-    "%s: a write is repeated and stores one file",
+    "%s: a write is retried and stores one file",
     async (kind) => {
       fail("PUT", kind, 2);
       await storage.write("a.zst", BYTES);
@@ -125,7 +125,7 @@ describe("a fault that passes", () => {
     },
   );
 
-  test.each(["slow_down", "cut_before", "cut_after"] as const)("%s: a removal is repeated", async (kind) => {
+  test.each(["slow_down", "cut_before", "cut_after"] as const)("%s: a removal is retried", async (kind) => {
     await storage.write("a.zst", BYTES);
     fail("DELETE", kind, 2);
     await storage.remove("a.zst");
@@ -133,7 +133,7 @@ describe("a fault that passes", () => {
   });
 });
 
-test("a store that stays unavailable is asked a limited number of times", async () => {
+test("an unavailable store is retried a limited number of times", async () => {
   fail("PUT", "slow_down", 1_000);
   const fault = await thrown(storage.write("a.zst", BYTES));
   expect(fault).toMatchObject({
@@ -144,13 +144,13 @@ test("a store that stays unavailable is asked a limited number of times", async 
   expect(waits).toHaveLength(REQUEST_ATTEMPTS_MAX - 1);
 });
 
-test("no store at the address: unavailable after the same number of attempts", async () => {
+test("an address without a server is unavailable after the same number of attempts", async () => {
   const gone = open({ endpoint: "http://127.0.0.1:1" });
   expect(await thrown(gone.list())).toMatchObject({ kind: "unavailable", message: expect.stringContaining("refused") });
   expect(waits).toHaveLength(REQUEST_ATTEMPTS_MAX - 1);
 });
 
-test("a refusal says what to change, is not repeated, and shows no secret", async () => {
+test("a refusal names what to change, is not retried and shows no secret", async () => {
   const other = "another-secret-of-an-access-key-0123";
   const cases: readonly (readonly [SegmentStorage, string])[] = [
     [open({ secretAccessKey: secret(other) }), "403 SignatureDoesNotMatch: check AWS_SECRET_ACCESS_KEY"],
@@ -172,7 +172,7 @@ test("a refusal says what to change, is not repeated, and shows no secret", asyn
   expect(s3.objects.size).toBe(0);
 });
 
-test("a body that was altered on its way is refused by the store", async () => {
+test("the store refuses a body that was altered in transit", async () => {
   const { endpoint, region, credentials } = s3;
   const client = createS3Client(
     { endpoint, region, accessKeyId: credentials.accessKeyId, secretAccessKey: secret(credentials.secretAccessKey) },
@@ -203,9 +203,9 @@ test.each([
   ["s3://Bucket", undefined],
   ["s3://b", undefined],
   ["/backups/s3", undefined],
-])("the address %s", (text, wanted) => expect(parseS3Address(text)).toEqual(wanted));
+])("the address %s is parsed or refused", (text, wanted) => expect(parseS3Address(text)).toEqual(wanted));
 
-test("a process on Deno writes, lists, reads and removes, also where connections are cut", async () => {
+test("a process on Deno writes, lists, reads and removes despite cut connections", async () => {
   fail("PUT", "cut_after");
   fail("GET", "cut_body");
   const program = join(import.meta.dirname, "../programs/use-s3.ts");

@@ -91,13 +91,13 @@ test.each<[number, unknown, string]>([
   [503, legacy(130, "Over capacity"), "unavailable"],
   [304, "", "unavailable"],
   [999, "", "unavailable"],
-])("X's %i %j is %s", (status, body, meaning) => {
+])("X's answer %i %j means %s", (status, body, meaning) => {
   const refusal = classifyXRefusal(answer(status, body));
   const said: string = refusal.kind === "stopped" ? refusal.reason : refusal.kind;
   expect(said).toBe(meaning);
 });
 
-test("the detail holds status, words and codes, but no person's name or id", () => {
+test("the detail has status, words and codes, but no user's name or id", () => {
   const detailOf = (status: number, body: unknown): string => {
     const refusal = classifyXRefusal(answer(status, body));
     return "detail" in refusal ? refusal.detail : "";

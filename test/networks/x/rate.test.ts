@@ -29,7 +29,7 @@ test("a window is read with its reset in ms", () => {
   });
 });
 
-test("while all windows have something left the one of the endpoint decides, however tight a day is", () => {
+test("the endpoint's window applies while no window is exhausted", () => {
   const given = {
     [ENDPOINT]: [15, 9, EPOCH_S + 60],
     [USER_DAY]: [1440, 3, EPOCH_S + 7200],
@@ -38,17 +38,17 @@ test("while all windows have something left the one of the endpoint decides, how
   expect(parseRate(headers(given), NOW)).toEqual({ limit: 15, remaining: 9, resetAt: NOW + MINUTE_MS });
 });
 
-test("without the endpoint's window the tighter day decides", () => {
+test("the tighter day window applies without the endpoint's window", () => {
   const given = { [USER_DAY]: [1440, 700, EPOCH_S + 60], [APP_DAY]: [1440, 3, EPOCH_S + 7200] } as const;
   expect(parseRate(headers(given), NOW)).toMatchObject({ remaining: 3, resetAt: NOW + 120 * MINUTE_MS });
 });
 
-test.each([USER_DAY, APP_DAY])("an exhausted %s decides, whatever the endpoint has left", (day) => {
+test.each([USER_DAY, APP_DAY])("an exhausted %s applies, whatever the endpoint has left", (day) => {
   const given = { [ENDPOINT]: [15, 9, EPOCH_S + 60], [day]: [1440, 0, EPOCH_S + 7200] } as const;
   expect(parseRate(headers(given), NOW)).toEqual({ limit: 1440, remaining: 0, resetAt: NOW + 120 * MINUTE_MS });
 });
 
-test("of two exhausted windows the later reset decides", () => {
+test("the later reset of two exhausted windows applies", () => {
   for (const [sooner, later] of [
     [ENDPOINT, APP_DAY],
     [APP_DAY, ENDPOINT],
@@ -62,13 +62,16 @@ test("of two exhausted windows the later reset decides", () => {
   }
 });
 
-test.each([-10 * MINUTE_MS, 10 * MINUTE_MS, 400 * DAY_MS])("a clock that differs by %i ms does not matter", (skew) => {
-  const theirs = NOW + skew;
-  const rate = parseRate(headers({ [ENDPOINT]: [15, 0, theirs / 1000 + 300] }, theirs), NOW);
-  expect(rate?.resetAt).toBe(NOW + 5 * MINUTE_MS);
-});
+test.each([-10 * MINUTE_MS, 10 * MINUTE_MS, 400 * DAY_MS])(
+  "a clock skew of %i ms does not change the reset",
+  (skew) => {
+    const theirs = NOW + skew;
+    const rate = parseRate(headers({ [ENDPOINT]: [15, 0, theirs / 1000 + 300] }, theirs), NOW);
+    expect(rate?.resetAt).toBe(NOW + 5 * MINUTE_MS);
+  },
+);
 
-test("a broken Date header means our clock", () => {
+test("an invalid Date header falls back to our clock", () => {
   const given = headers({ [ENDPOINT]: [15, 0, EPOCH_S + 300] });
   given.set("date", "yesterday");
   expect(parseRate(given, NOW)?.resetAt).toBe(NOW + 5 * MINUTE_MS);
@@ -92,16 +95,16 @@ test.each([
   [15, 0, "1e400"],
   [15, 0, "9".repeat(400)],
   [15, 1.5, EPOCH_S],
-])("garbage (%p, %p, %p) is no window", (limit, remaining, reset) => {
+])("the invalid values %p, %p, %p are no window", (limit, remaining, reset) => {
   expect(parseRate(headers({ [ENDPOINT]: [limit, remaining, reset] }), NOW)).toBeUndefined();
 });
 
-test("garbage in one window leaves the others", () => {
+test("an invalid window does not affect the others", () => {
   const given = { [ENDPOINT]: ["?", "?", "?"], [USER_DAY]: [1440, 5, EPOCH_S + 60] } as const;
   expect(parseRate(headers(given), NOW)?.remaining).toBe(5);
 });
 
-test("no headers, no window; fewer than none left is none", () => {
+test("missing headers mean no window, and a negative remainder means none left", () => {
   expect(parseRate(new Headers(), NOW)).toBeUndefined();
   expect(parseRate(headers({ [ENDPOINT]: [15, -3, EPOCH_S + 60] }), NOW)?.remaining).toBe(0);
 });
@@ -114,24 +117,24 @@ describe("a 429 waits", () => {
     return calculateRetryAt(given, NOW) - NOW;
   };
 
-  test("for the exhausted window, else a quarter of an hour", () => {
+  test("until the exhausted window resets, else a quarter of an hour", () => {
     expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 7] })).toBe(7000);
     expect(waitOf({})).toBe(QUARTER_HOUR_MS);
   });
 
-  test("for the window's reset, though X says that something is left, but not for a day", () => {
+  test("until the endpoint's window resets even with requests left, but not a day window", () => {
     expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 5] })).toBe(5000);
     expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 5], [USER_DAY]: [1440, 700, EPOCH_S + 60] })).toBe(5000);
     expect(waitOf({ [USER_DAY]: [1440, 700, EPOCH_S + 7200] })).toBe(QUARTER_HOUR_MS);
   });
 
-  test("for Retry-After where no exhausted window is given", () => {
+  test("for Retry-After without an exhausted window", () => {
     expect(waitOf({}, "90")).toBe(90_000);
     expect(waitOf({ [ENDPOINT]: [15, 4, EPOCH_S + 7] }, "90")).toBe(90_000);
     expect(waitOf({}, "7200")).toBe(120 * MINUTE_MS);
   });
 
-  test("for both where both are given", () => {
+  test("for the longer of Retry-After and the exhausted window", () => {
     expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 7] }, "90")).toBe(90_000);
     expect(waitOf({ [ENDPOINT]: [15, 0, EPOCH_S + 120] }, "90")).toBe(120_000);
   });

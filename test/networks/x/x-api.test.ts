@@ -58,14 +58,14 @@ describe("sending", () => {
     ],
     [500, "", { outcome: "in_doubt", detail }],
     [503, { errors: [{ code: 130 }] }, { outcome: "in_doubt", detail }],
-  ])("an answer of %i %j", async (status, body, result) => {
+  ])("classifies an answer of %i %j", async (status, body, result) => {
     const text = typeof body === "string" ? body : JSON.stringify(body);
     await using server = serve(() => new Response(text, { status }));
     expect(await xAt(server.url).sendDm(TOKEN, "22", "Hi")).toEqual({ ...result, rate: undefined } as SendDmResult);
     expect(server.requests).toHaveLength(1);
   });
 
-  test("the window of the answer comes with every outcome", async () => {
+  test("returns the rate-limit window with every outcome", async () => {
     const reset = NOW / 1000 + 600;
     const window = { "x-rate-limit-limit": "15", "x-rate-limit-remaining": "0", "x-rate-limit-reset": `${reset}` };
     const headers = { ...window, date: new Date(NOW).toUTCString() };
@@ -78,7 +78,7 @@ describe("sending", () => {
     }
   });
 
-  test("a call without an answer is in doubt", async () => {
+  test("is in doubt without an answer", async () => {
     await using silent = await serveRaw(() => undefined);
     await using broken = await serveRaw((socket) => socket.resetAndDestroy());
     await using cut = await serveRaw((socket) => socket.end("HTTP/1.1 201 Created\r\ncontent-length: 99\r\n\r\n{"));
@@ -87,7 +87,7 @@ describe("sending", () => {
     }
   });
 
-  test("a call that found no connection can be made again", async () => {
+  test("is unreachable if the connection is refused", async () => {
     expect(await xAt(await deadUrl()).sendDm(TOKEN, "22", "Hi")).toEqual({
       outcome: "unreachable",
       detail: "the connection was refused",
@@ -102,7 +102,7 @@ describe("sending", () => {
     ["", "Hi"],
     ["22", ""],
     ["22", "a".repeat(10_001)],
-  ])("to %j of a text that cannot be is rejected without a call", async (recipient, text) => {
+  ])("to %j with an invalid id or text is rejected without a request", async (recipient, text) => {
     await using server = serve(() => new Response());
     expect((await xAt(server.url).sendDm(TOKEN, recipient, text)).outcome).toBe("rejected");
     expect(server.requests).toEqual([]);
@@ -112,13 +112,13 @@ describe("sending", () => {
 describe("reading users", () => {
   const SHOWN = { id: "11", username: "ann", name: "Ann", receivesOurDm: true, protected: false };
 
-  test("me", async () => {
+  test("returns the authorized user", async () => {
     await using server = serve(() => Response.json({ data: ANN }));
     expect(await xAt(server.url).me(TOKEN)).toEqual({ id: "11", username: "ann", name: "Ann" });
     expect(server.requests[0]).toMatchObject({ method: "GET", path: "/2/users/me" });
   });
 
-  test("by handle and by id, with the fields that decide who can be written to", async () => {
+  test("by handle or id requests receives_your_dm and protected", async () => {
     await using server = serve(() => Response.json({ data: [ANN], errors: [{ value: "ghost" }] }));
     const x = xAt(server.url);
     expect(await x.usersByUsername(TOKEN, ["ann", "ghost", "no,handle", "way_too_long_handle"])).toEqual([SHOWN]);
@@ -129,7 +129,7 @@ describe("reading users", () => {
     ]);
   });
 
-  test("a list without a possible name costs no call; more than 100 at once is a defect", async () => {
+  test("makes no request without a valid id, and throws for more than 100", async () => {
     await using server = serve(() => new Response());
     expect(await xAt(server.url).usersById(TOKEN, ["x"])).toEqual([]);
     const tooMany = Array.from({ length: 101 }, (_, index) => String(index));
@@ -141,7 +141,7 @@ describe("reading users", () => {
     expect(server.requests).toEqual([]);
   });
 
-  test("no person found is an empty list, and what X does not say stays unknown", async () => {
+  test("returns an empty list for unknown ids, and undefined for missing fields", async () => {
     const { id, username } = ANN;
     const bodies = [{ errors: [{ title: "Not Found Error" }] }, { data: [{ id, username, name: "A\u202en\nn" }] }];
     await using server = serve((_seen, nth) => Response.json(bodies[nth - 1]));
@@ -151,7 +151,7 @@ describe("reading users", () => {
     ]);
   });
 
-  test("an answer that names no person at all does not make all of them unknown", async () => {
+  test("is unavailable after an answer without users and errors", async () => {
     await using server = serve(() => Response.json({}));
     expect((await thrownBy(xAt(server.url).usersById(TOKEN, ["11"]))).kind).toBe("unavailable");
   });
@@ -167,7 +167,7 @@ describe("a conversation", () => {
     return { messages, request: server.requests[0] };
   }
 
-  test("asks for fields that both specifications of X know", async () => {
+  test("requests only fields in both specifications of X", async () => {
     const { messages, request } = await read({ data: [event({ sender_id: "1" })] });
     expect(messages).toEqual([{ id: "158", senderId: "1", text: "Hi", createdAt: Date.parse(AT) }]);
     expect(request?.path).toBe("/2/dm_conversations/with/22/dm_events");
@@ -179,7 +179,7 @@ describe("a conversation", () => {
     });
   });
 
-  test("takes the sender from the expansion when there is only one", async () => {
+  test("takes the sender from the expansion if there is only one", async () => {
     const { messages } = await read({ data: [event({})], includes: { users: [{ id: "1", name: "Me" }] } });
     expect(messages[0]?.senderId).toBe("1");
   });
@@ -195,14 +195,14 @@ describe("a conversation", () => {
     expect(messages[0]?.text).toBe(`See ${link} & https://t.co/def <3 &lt; ${link}, https://t.co/abcd.`);
   });
 
-  test("without messages is empty only when X says so", async () => {
+  test("is empty only if X says so", async () => {
     expect((await read({ meta: { result_count: 0 } })).messages).toEqual([]);
     expect((await read({ data: [], meta: { result_count: 0 } })).messages).toEqual([]);
     expect((await read({ data: [] })).messages).toEqual([]);
   });
 
   test.each<[string, object]>([
-    ["nothing", {}],
+    ["an empty body", {}],
     ["messages that are counted but not shown", { meta: { result_count: 3 } }],
     ["errors alone", { errors: [{ title: "Service Unavailable" }] }],
     ["an error beside a count of none", { errors: [{ title: "Odd" }], meta: { result_count: 0 } }],
@@ -211,12 +211,12 @@ describe("a conversation", () => {
     ["a sender that cannot be known", { data: [event({})], includes: { users: [{ id: "1" }, { id: "22" }] } }],
     ["no sender", { data: [event({})] }],
     ["no time", { data: [event({ sender_id: "1", created_at: "yesterday" })] }],
-    ["a message that is none", { data: [event({ sender_id: "1" }), null] }],
-  ])("with %s cannot be read: absence must not be guessed", async (_name, body) => {
+    ["an invalid message", { data: [event({ sender_id: "1" }), null] }],
+  ])("is unavailable with %s, because absence must not be guessed", async (_name, body) => {
     expect((await thrownBy(read(body))).kind).toBe("unavailable");
   });
 
-  test("is read on where X gives fewer than asked for and says that there are more", async () => {
+  test("continues on the next page while X returns fewer messages than requested", async () => {
     const pages = [
       { data: [event({ id: "3", sender_id: "1" })], meta: { next_token: "a" } },
       { meta: { result_count: 0, next_token: "b" } },
@@ -233,13 +233,13 @@ describe("a conversation", () => {
     ]);
   });
 
-  test("that never comes to an end cannot be read", async () => {
+  test("is unavailable if its pages never end", async () => {
     await using server = serve(() => Response.json({ meta: { result_count: 0, next_token: "again" } }));
     expect((await thrownBy(xAt(server.url).conversation(TOKEN, "22", 5))).kind).toBe("unavailable");
     expect(server.requests).toHaveLength(3);
   });
 
-  test("asks for 1 to 100 messages", async () => {
+  test("requests 1 to 100 messages", async () => {
     await using server = serve(() => Response.json({ data: [] }));
     for (const limit of [0, 1000]) await xAt(server.url).conversation(TOKEN, "22", limit);
     expect(server.requests.map(({ query }) => query.get("max_results"))).toEqual(["1", "100"]);
@@ -263,12 +263,12 @@ describe("a read that fails", () => {
     [204, {}, { kind: "unavailable" }],
     [200, {}, { kind: "unavailable" }],
     [200, { data: { id: "1", username: "bad handle", name: "x" } }, { kind: "unavailable" }],
-  ])("with %i %j", async (status, body, expected) => {
+  ])("is classified by the answer %i %j", async (status, body, expected) => {
     await using server = serve(() => new Response(status === 204 ? null : JSON.stringify(body), { status }));
     expect(await thrownBy(xAt(server.url).me(TOKEN))).toMatchObject(expected);
   });
 
-  test("without an answer, or with an endless one, is unavailable", async () => {
+  test("is unavailable without an answer, or with an endless one", async () => {
     await using silent = await serveRaw(() => undefined);
     await using endless = serve(() => new Response("[".repeat(200_000)));
     for (const url of [silent.url, await deadUrl(), endless.url]) {
@@ -276,7 +276,7 @@ describe("a read that fails", () => {
     }
   });
 
-  test.each(["../me", "", "1?x=1", "12345678901234567890"])("because %j is no id makes no call", async (id) => {
+  test.each(["../me", "", "1?x=1", "12345678901234567890"])("makes no request for the invalid id %j", async (id) => {
     await using server = serve(() => Response.json({ data: [] }));
     expect((await thrownBy(xAt(server.url).followers(TOKEN, id, { limit: 1 }))).kind).toBe("rejected");
     expect((await thrownBy(xAt(server.url).conversation(TOKEN, id, 10))).kind).toBe("rejected");

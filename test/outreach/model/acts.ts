@@ -13,7 +13,7 @@ import { nextEdge } from "./wall-clock.ts";
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-/** Several processes share the log, as behind a load balancer. */
+/** Maximum of simulated processes that share the log, as behind a load balancer. */
 export const INSTANCES_MAX = 3;
 
 export function chosen(house: House, index: number): Instance | undefined {
@@ -21,7 +21,7 @@ export function chosen(house: House, index: number): Instance | undefined {
   return living[index % Math.max(1, living.length)];
 }
 
-/** Ignores the result: the caller of a process that dies gets no answer. */
+/** Ignores the outcome of a request to a process: the process may die, and then its caller gets no answer. */
 export function unattended(work: PromiseLike<unknown>): void {
   work.then(undefined, () => {});
 }
@@ -33,8 +33,8 @@ export async function listening(house: House, index: number): Promise<Instance> 
 }
 
 /**
- * Starts a process and lets it recover, as the service does. Only an owner of the log may steal leases, since it knows
- * that no other process lives.
+ * Starts a process, which first recovers the runs that others left open. It may steal leases only if it owns the log,
+ * because then no other process can live.
  */
 export async function start(house: House): Promise<Instance> {
   const isAlone = house.instances().length === 0 && house.setting.isOwned;
@@ -47,7 +47,24 @@ export function trigger({ runner, look }: Instance, dryRun: boolean, selection: 
   unattended(look().then(() => runner.trigger({ dryRun, selection, metadata: METADATA })));
 }
 
-/** Sets the clock to shortly before the window next closes or opens in a zone. */
+/** Recipients that a caller names for a run, and how. */
+export interface Naming {
+  readonly which: number;
+  readonly people: readonly number[];
+  readonly byId: boolean;
+  readonly dryRun: boolean;
+  readonly selection: RunSelection;
+}
+
+/** A caller asks for a run for named recipients, or has them join the run in progress. */
+export async function triggerNamed(house: House, { which, people, byId, dryRun, selection }: Naming): Promise<void> {
+  const recipients = people.map((index) => named(house, index, byId));
+  const { runner, look } = await listening(house, which);
+  const request = { dryRun, selection, recipients, metadata: METADATA };
+  unattended(look().then(() => runner.trigger(request)));
+}
+
+/** Sets the clock to shortly before the sending window next opens or closes in a time zone. */
 export function jumpToEdge(house: House, { beforeMs, home }: { beforeMs: number; home: boolean }): void {
   const { window } = house.setting;
   if (window === undefined) return;
@@ -57,8 +74,8 @@ export function jumpToEdge(house: House, { beforeMs, home }: { beforeMs: number;
 }
 
 /**
- * A process dies in its run, or pauses for longer than its lease lasts. Another process takes over the runs; a paused
- * one then continues as if nothing had happened.
+ * A process dies during its run, or pauses for longer than its lease lasts, while another one takes over its runs. A
+ * paused process then continues as if nothing had happened.
  */
 export async function overtake(house: House, { wait, ...fate }: Fate & { readonly wait: number }) {
   const { clockwork } = house;
@@ -71,7 +88,7 @@ export async function overtake(house: House, { wait, ...fate }: Fate & { readonl
   slow.process.resume();
 }
 
-/** A number stands for a 429 whose wait lasts that many ms. */
+/** A fault of one read from the network. A number stands for a 429 that asks to wait that many ms. */
 export type ReadFault = "unavailable" | "unauthorized" | "credits_depleted" | number | undefined;
 
 export function faultOf(fault: ReadFault, house: House): SocialError | undefined {
@@ -82,7 +99,7 @@ export function faultOf(fault: ReadFault, house: House): SocialError | undefined
     : new SocialError(fault, "told so");
 }
 
-/** A run waits at the network while the operator links a second account, and perhaps the first one again. */
+/** A run waits for the network's answer while the operator links a second account, and perhaps the first one again. */
 export async function linkSecond(house: House, { which, isLinkedBack }: { which: number; isLinkedBack: boolean }) {
   house.network.answers.unshift({ waitMs: MINUTE_MS });
   trigger(await listening(house, which), false);
@@ -112,6 +129,13 @@ export function writeToUs(house: House, index: number, { text, lateMs }: { text:
   const id = personId(index % house.people.length);
   house.network.receive(id, text, lateMs);
   if (text.toLowerCase() === "stop") house.witness.optOut(id, lateMs);
+}
+
+/** A person opts out on the page that a message to them links. */
+export async function optOutOnPage(house: House, id: string, which: number): Promise<void> {
+  const instance = await listening(house, which);
+  const pressed = instance.look().then(() => instance.pressOptOut(id, METADATA));
+  unattended(pressed.then((isAnswered) => isAnswered && house.witness.answerOptOut(id)));
 }
 
 /**

@@ -10,7 +10,10 @@ export const fate: fc.Arbitrary<Fate> = fc.record({
   when: fc.constantFrom("before", "behind"),
 });
 
-/** The network shows each message that it accepted within this time. */
+/**
+ * Longest delay with which the simulated network shows a message that it accepted. A run waits longer before it settles
+ * an attempt as not delivered.
+ */
 export const LATE_MS_MAX = SETTLE_MS - 10_000;
 
 export const lateMs = fc.oneof(fc.constantFrom(0, LATE_MS_MAX), fc.nat(LATE_MS_MAX));

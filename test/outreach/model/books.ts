@@ -3,7 +3,7 @@ import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { House } from "./house.ts";
 import type { Ask } from "./witness.ts";
 
-/** A rule of the protocol was broken. */
+/** Thrown if the log or the network breaks a rule of the outreach protocol. */
 export class Violation extends Error {
   override readonly name = "Violation";
 }
@@ -20,63 +20,71 @@ export interface Attempt {
   readonly day: string;
   readonly timezone: string;
   readonly position: number;
-  /** When the intent was recorded, ms since the epoch. */
+  /** Time of the attempt's intent in the log, ms since the epoch. */
   readonly time: number;
   state: "open" | "in_doubt" | "sent" | "failed";
-  /** True if it was ever in doubt. */
+  /** True if the attempt was ever in doubt. */
   doubted: boolean;
   reason?: string;
-  /** True if its place in the day's quota was given back. */
+  /** True if the attempt's place in the daily quota was given back. */
   isFreed?: boolean;
-  /** Position of the final outcome. */
+  /** Position of the event with the attempt's final outcome. */
   settledAt?: number;
-  /** True if the outcome or an operator allows another attempt. */
+  /** True if the recipient may get another message, because of this attempt's outcome or an operator's permission. */
   mayRepeat: boolean;
   asks: Ask[];
 }
 
-/** The log's content so far, kept independently of the projections under test. */
+/** Summary of the log's events for the rule checks. It is computed without the projections, which are under test. */
 export interface Books {
   readonly attempts: Map<string, Attempt>;
-  /** Person -> their newest attempt. */
+  /** Id of a recipient -> their newest attempt. */
   readonly latest: Map<string, Attempt>;
-  /** Person -> position of the first suppression. */
+  /** Id of a recipient -> position of the event that first suppressed them. */
   readonly suppressed: Map<string, number>;
-  /** Persons whose reply waits for a decision -> position of the hold. */
+  /** Id of a recipient whose reply an operator has to read -> position of the event that holds them. */
   readonly held: Map<string, number>;
   /** Lower-case handles that suppression lists contain only as a hash. */
   readonly hashedHandles: Set<string>;
-  /** Person -> lower-case handle, as the newest event with both says. */
+  /** Id of a recipient -> their lower-case handle, by the newest event that has both. */
   readonly handles: Map<string, string>;
-  /** Positions of suppressions by a handle alone that the log can no longer link to the person. */
+  /** Positions of suppressions that name only a handle, whose link to a recipient's id was lost with an earlier log. */
   readonly unlinked: ReadonlySet<number>;
-  /** Day -> places taken in its quota. */
+  /** Day -> number of messages that count toward its quota. */
   readonly places: Map<string, number>;
-  /** Time of the first intent after the last change of the quota's time zone. */
+  /** Time of the first intent after the last change of QUOTA_TIMEZONE, ms since the epoch. */
   changedAt: number;
-  /** Attempts that took a place but that the current log does not contain. */
+  /** Attempts of earlier logs that used the daily quota but are not in the present log. */
   readonly lost: Attempt[];
-  /** Id of an attempt -> its requests that were made under an earlier log. */
+  /** Id of an attempt -> its requests to the network that were made under an earlier log. */
   readonly lostAsks: Map<string, Pick<Attempt, "asks">>;
   /**
-   * Ids of attempts that counted as not delivered and that an operator allowed to repeat: they may have arrived
-   * nevertheless.
+   * Ids of attempts that were recorded as not delivered, and whose recipients an operator allowed another message. The
+   * first message may have arrived nevertheless.
    */
   readonly excused: Set<string>;
   readonly messageIds: Set<string>;
   readonly skips: Set<string>;
-  /** Imported people. */
+  /** Ids of the recipients that an operator imported. */
   readonly listed: Set<string>;
-  /** People who wrote to us, which is consent. */
+  /** Ids of the people who wrote to the account, which is consent. */
   readonly wrote: Set<string>;
-  /** Person -> id of a message of ours that the log does not contain but knows of. */
+  /**
+   * Id of a recipient -> id of our message that the network showed and a skip recorded. The log has no attempt for it.
+   */
   readonly found: Map<string, string>;
-  /** Runs that were asked to stop. */
+  /** Ids of the runs that an operator asked to stop. */
   readonly stopped: Set<string>;
-  /** Stopped runs that made one more request, which is legal once: their last check came before the stop. */
+  /**
+   * Ids of stopped runs that made a request to the network after the stop. One is legal, because their last check came
+   * before the stop.
+   */
   readonly askedAfterStop: Set<string>;
   readonly counts: { sent: number; skipped: number; failed: number };
-  /** The first reading of the inbox leaves messages older than this unread, and the log says so. */
+  /**
+   * Time until which opt-outs may be unread, ms since the epoch: the first reading of the inbox left older messages
+   * unread, and the log says so. 0 if it left none.
+   */
   backlogBefore: number;
   /** The linked account, and the position of the event that linked it. */
   linked: { readonly id: string; readonly position: number } | undefined;
@@ -85,15 +93,20 @@ export interface Books {
         readonly id: string;
         readonly dry: boolean;
         readonly at: number;
-        /** The recipients that the run's caller selected. */
-        readonly selection: RunSelection;
+        /** The recipients that the run's caller selected. `recipients`: how many the caller named. */
+        readonly selection: RunSelection & { readonly recipients?: number };
+        /** Ids of the people that callers requested, and of those among them who have no outcome yet. */
+        readonly requested: Set<string>;
+        readonly waiting: Set<string>;
       }
     | undefined;
-  /** Number of times that a run waited for the window. */
+  /** Number of times that a run waited for the sending window to open. */
   waits: number;
-  /** Messages given up in the last check before the request, because the window had closed. */
+  /** Number of recipients that callers requested, and of those that the run did not reach. */
+  readonly requests: { made: number; notReached: number };
+  /** Number of messages given up in the last check before the request, because the sending window had closed. */
   late: number;
-  /** End reasons of the runs. */
+  /** Reasons why the runs ended, in order. */
   readonly ends: RunEnd[];
 }
 
@@ -123,12 +136,16 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
     linked: undefined,
     openRun: undefined,
     waits: 0,
+    requests: { made: 0, notReached: 0 },
     late: 0,
     ends: [],
   };
 }
 
-/** Carries over the facts that outlive the loss of the log that recorded them. */
+/**
+ * Carries facts over from the books of a lost log: requests already made, quota already used, and erasures. They stay
+ * true although the present log lacks them.
+ */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
   const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
   // The asking process knew of a log longer than the present one.
@@ -145,7 +162,7 @@ export function inherit(books: Books, before: Books, { replaced, forgotten }: Ho
   for (const id of forgotten) books.suppressed.set(id, head);
 }
 
-/** Places taken on the attempt's day under any log. */
+/** Number of messages that count toward the quota of the attempt's day, including those of lost logs. */
 export function placesOn({ places, lost }: Books, { day, timezone }: Pick<Attempt, "day" | "timezone">): number {
   return (places.get(day) ?? 0) + lost.filter((one) => one.day === day && one.timezone === timezone).length;
 }

@@ -1,22 +1,22 @@
-/** A piece of work that waits for its turn. */
+/** A step of a simulated process that waits for its turn. */
 interface Step {
   readonly owner: Owner;
-  /** Earliest time, ms since the epoch; Infinity if only `isDue` decides. */
+  /** Earliest time for the step, ms since the epoch; Infinity if only `isDue` makes it due. */
   readonly at: number;
   readonly isDue: () => boolean;
   readonly take: () => Promise<void>;
 }
 
-/** A process that takes steps. The steps of a stopped process wait until it runs again. */
+/** A simulated process that takes steps. The steps of a paused process wait until it runs again. */
 export interface Owner {
   isRunning(): boolean;
 }
 
 export interface Turn<T> {
   readonly owner: Owner;
-  /** ms since the epoch; default now. */
+  /** Earliest time for the work, ms since the epoch; default now. */
   readonly at?: number;
-  /** Ends the wait for `at` early. */
+  /** True as soon as the work may start, even before `at`. */
   readonly isDue?: () => boolean;
   readonly work: () => T | Promise<T>;
 }
@@ -26,9 +26,9 @@ export interface Turn<T> {
  * exactly. Time stands still while any step is due.
  */
 export interface Clockwork {
-  /** ms since the epoch, by a clock that is never wrong. */
+  /** Returns the true time, ms since the epoch. The simulated clocks of processes may differ from it. */
   now(): number;
-  /** Resolves with the result of `work` after its turn. */
+  /** Waits for a turn, does the work and resolves with its result. */
   turn<T>(turn: Turn<T>): Promise<T>;
   /** Drops the pending steps of a dead process. */
   forget(owner: Owner): void;
@@ -38,10 +38,12 @@ export interface Clockwork {
   pass(ms: number): Promise<void>;
 }
 
-/** More steps than any history takes: a loop that never waits fails instead of hanging. */
+/**
+ * Limit of steps in a history, more than any needs. A loop that never waits exceeds it and fails instead of hanging.
+ */
 const STEPS_MAX = 200_000;
 
-/** `pick` chooses among the possible next steps: 0 to below its argument. */
+/** Creates a clockwork. `pick` chooses which due step is next: it returns a number from 0 to below its argument. */
 export function createClockwork(start: number, pick: (choices: number) => number): Clockwork {
   let now = start;
   let taken = 0;
@@ -50,7 +52,7 @@ export function createClockwork(start: number, pick: (choices: number) => number
   const dueNow = (): Step[] =>
     [...waiting].filter((step) => step.owner.isRunning() && (step.at <= now || step.isDue()));
 
-  /** Returns false if no process has anything to do now. */
+  /** Takes one due step. Returns false if no step is due. */
   const stepOnce = async (): Promise<boolean> => {
     await everybodyWaits();
     const due = dueNow();
@@ -103,14 +105,14 @@ export function createClockwork(start: number, pick: (choices: number) => number
   };
 }
 
-/** Waits one turn of the event loop; by then each chain of promises has reached its next wait. */
+/** Waits for one turn of the event loop. By then each chain of promises has reached its next wait. */
 function everybodyWaits(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
 }
 
-/** Creates a small generator (xorshift32). Seed 0 always chooses the step that has waited longest. */
+/** Creates a pseudo-random choice (xorshift32). Seed 0 always chooses the step that has waited longest. */
 export function createPick(seed: number): (choices: number) => number {
   let state = seed | 0;
   return (choices) => {

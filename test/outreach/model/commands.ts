@@ -11,10 +11,13 @@ import {
   MINUTE_MS,
   named,
   naming,
+  optOutOnPage,
   overtake,
   start,
   suppression,
   trigger,
+  triggerNamed,
+  type Naming,
   unattended,
   writeToUs,
 } from "./acts.ts";
@@ -31,7 +34,7 @@ import { KINDS, personId, selection, ZONES } from "./setting.ts";
 
 export type HistoryCommand = fc.AsyncCommand<Ledger, House>;
 
-/** The time before the next command: a few steps of the processes, or some time. */
+/** Pause after a command: up to `steps` steps of the processes, or a wait of `wait` ms. */
 type After = { readonly steps: number } | { readonly wait: number };
 
 const after: fc.Arbitrary<After> = fc.oneof(
@@ -40,7 +43,7 @@ const after: fc.Arbitrary<After> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ wait: fc.constantFrom(6 * MINUTE_MS, 20 * MINUTE_MS) }) },
 );
 
-/** Longer than the time between two messages. */
+/** Maximum of time that the steps after a command may take, in ms. It is longer than the time between two messages. */
 const STEPS_WITHIN_MS = MINUTE_MS;
 
 /** Creates a command that is always possible, because it picks its target among the things that exist. */
@@ -64,13 +67,22 @@ function command<Args>(
 const which = fc.nat(INSTANCES_MAX - 1);
 const who = fc.nat(9);
 
-/** Fewer refusals than count against the account. */
+/** fast-check generator of requests for named recipients. Most have no limits of their own, so that they may join. */
+const request: fc.Arbitrary<Naming> = fc.record({
+  which,
+  people: fc.array(who, { minLength: 1, maxLength: 4 }),
+  byId: fc.boolean(),
+  dryRun: fc.constantFrom(false, false, false, true),
+  selection: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: selection }),
+});
+
+/** Maximum of people who refuse messages: fewer than make the account itself count as restricted. */
 const FORBIDDING_MAX = 2;
 
-/** More messages than one read of the inbox returns. */
+/** Messages that arrive at once: more than one read of the inbox returns. */
 const FLOOD = 12;
 
-/** Moves of a single clock, by less and by more than is allowed. */
+/** fast-check generator of how far one machine's clock moves, in ms: by less and by more than the allowed skew. */
 const apart = fc.constantFrom(
   -26 * HOUR_MS,
   -HOUR_MS,
@@ -83,7 +95,7 @@ const apart = fc.constantFrom(
 
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
-/** All commands, in the frequencies that find the most. */
+/** fast-check generators of all commands, in the frequencies that find the most defects. */
 export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("start", fc.constant(null), async (house) => {
     if (house.instances().length < INSTANCES_MAX) await start(house);
@@ -100,6 +112,17 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     async (house, { which: one, dryRun, selection: asked, waitMs }) => {
       trigger(await listening(house, one), dryRun, asked);
       await house.clockwork.pass(waitMs);
+    },
+  ),
+  command("trigger for named", request, triggerNamed),
+  command(
+    "named join a run",
+    fc.record({ which, waitMs: fc.constantFrom(0, MINUTE_MS), request }),
+    async (house, given) => {
+      if (given.waitMs > 0) house.network.answers.unshift({ waitMs: given.waitMs });
+      trigger(await listening(house, given.which), false);
+      await house.clockwork.steps(30, STEPS_WITHIN_MS);
+      await triggerNamed(house, given.request);
     },
   ),
   command("trigger, then", fc.record({ which, fate }), async (house, given) => {
@@ -163,6 +186,16 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     await house.clockwork.pass(MINUTE_MS / 2);
     const id = house.network.asked.at(-1);
     if (id !== undefined) await house.append([suppression({ id })]);
+  }),
+  command("opt out on the page", fc.record({ who, which }), (house, given) =>
+    optOutOnPage(house, personId(given.who % house.people.length), given.which),
+  ),
+  command("who waits opts out on the page", fc.record({ which, other: which }), async (house, given) => {
+    house.network.answers.unshift({ waitMs: MINUTE_MS / 6 });
+    trigger(await listening(house, given.which), false);
+    await house.clockwork.steps(30, MINUTE_MS);
+    const id = house.network.asked.at(-1);
+    if (id !== undefined) await optOutOnPage(house, id, given.other);
   }),
   command("retry", fc.record({ who, byId: fc.boolean() }), (house, given) => {
     const data = { recipient: named(house, given.who, given.byId) };

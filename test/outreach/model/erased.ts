@@ -3,7 +3,7 @@ import { markOfErased } from "../../../events/encryption.ts";
 import { violated } from "./books.ts";
 import type { House } from "./house.ts";
 
-/** Checks that events about erased people no longer name them, and that events about all others do. */
+/** Checks that events about erased people no longer name them, and that all other events still name their people. */
 export async function checkErased(house: House): Promise<void> {
   const { store, witness, forgotten, forgottenHandles, takenForTheirs } = house;
   if (forgotten.size === 0) return;

@@ -2,23 +2,23 @@ import { OAuthError, type OAuth, type TokenPair } from "../../../src/account/oau
 import type { Kept } from "../../../src/vault/encrypted-secrets.ts";
 import type { Secrets } from "../../../src/vault/vault.ts";
 
-/** X's documented two hours. */
+/** Lifetime of an access token; X documents two hours. */
 const LIFETIME_MS = 2 * 3_600_000;
 
-/** The network's side of the grant, and the vault that all processes keep their tokens in. */
+/** Simulated OAuth grant at the network, and the vault in which all processes keep its tokens. */
 export interface Grant {
   readonly oauth: Pick<OAuth, "refresh">;
   readonly vault: Secrets;
   accepts(accessToken: string): boolean;
-  /** A person authorizes the account; the vault then holds a new pair of tokens. */
+  /** Simulates that a person authorizes the account. The vault then holds a new pair of tokens. */
   authorize(): Promise<void>;
-  /** The network drops the access token early; the refresh token still works. */
+  /** Makes the network reject the access token before it expires; the refresh token still works. */
   expire(): void;
-  /** The person revokes the grant; none of its tokens works any more. */
+  /** Simulates that the person revokes the grant: the network rejects all its tokens. */
   revoke(): void;
 }
 
-/** `toOurs` converts a time of the network to our clock. */
+/** Creates a simulated grant. `now` is the network's clock; `toOurs` converts its times to the service's clock. */
 export function createGrant(now: () => number, toOurs: (ms: number) => number): Grant {
   const vault = createMemoryVault();
   let made = 0;

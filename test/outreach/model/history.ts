@@ -14,15 +14,18 @@ import type { Tally } from "./tally.ts";
 /** Maximum of commands in a history. Longer ones find no more and shrink more slowly. */
 const COMMANDS_MAX = 24;
 
-/** The longest day when clocks change; no zone here skips a whole day. */
+/** Longest day in ms, one on which clocks are set back. No time zone here skips a whole day. */
 const DAY_MS_MAX = 25 * HOUR_MS;
 
-/** Older messages in doubt are no longer looked for. Shorter than the real limit, since clocks differ by some days. */
+/**
+ * Age up to which the service looks for a message in doubt. It is set shorter than the real limit, because the clocks
+ * here differ by some days.
+ */
 const LOOKED_FOR_MS = 25 * 24 * HOUR_MS;
 
 /**
- * Property: in any order of commands the ledger's rules hold, and in the end the log agrees with what the network took.
- * `inspect` sees the result of each history.
+ * fast-check property: in any order of commands the rules hold, and in the end the log agrees with the messages that
+ * the network accepted. `inspect` gets the end state of each history.
  */
 export function histories(logs: Logs, tally: Tally, inspect?: (house: House) => Promise<void>) {
   const commands = fc.commands(historyCommands, { maxCommands: COMMANDS_MAX, size: "max" });
@@ -42,7 +45,7 @@ function observe(tally: Tally): Observer {
   return { onFate: (what, point) => tally.fate(what, point) };
 }
 
-/** Ends all faults; a last process then settles open attempts and makes the remaining runs. */
+/** Ends all faults. Then a last process settles the attempts without an outcome and makes runs until one completes. */
 async function settle(house: House, ledger: Ledger): Promise<void> {
   const { network, clockwork, witness } = house;
   network.answers.length = network.faults.length = network.inboxFaults.length = 0;
@@ -70,12 +73,13 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   if (reason === "completed") checkNobodyForgotten(house, ledger.books);
 }
 
-/** More than there are zones: the window opens once in each of them, and once more for the rest. */
+/** Maximum of runs in `runInWindows`: one for each time zone in which the sending window opens, and one more. */
 const RUNS_MAX = 6;
 
 /**
- * Makes a run at each opening of the window and returns the last end reason. A run asks about handles unknown to the
- * network, so it never completes while their window is closed; after all openings it counts as completed.
+ * Makes a run at each opening of the sending window in any time zone. Returns the end reason of the first that is not
+ * cut short; `completed` after all, because each run outside the quota zone's hours postpones handles unknown to the
+ * network.
  */
 async function runInWindows(house: House, last: Instance): Promise<string | undefined> {
   const { window } = house.setting;
@@ -113,7 +117,7 @@ function checkSettled(books: Books, { projector }: Instance, house: House): void
   }
 }
 
-/** Checks that the network accepted the message if and only if the log says that it was sent. */
+/** Checks an attempt's outcome: the network accepted its message if and only if the log says that it was sent. */
 function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replaced }: House): void {
   const takenBy = attempt.asks.filter(({ took }) => took?.accepted !== undefined);
   const about = JSON.stringify(attempt);
@@ -135,7 +139,7 @@ function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replace
   if (!isLate || attempt.reason !== "not_delivered") throw new Violation(`failed, but taken ${about}`);
 }
 
-/** The last run completed, so it must have written to each recipient who may be written to. */
+/** Checks that each recipient who may be written to got a message, after the last run completed. */
 function checkNobodyForgotten(house: House, books: Books): void {
   for (const [index, kind] of house.people.entries()) {
     const id = personId(index);

@@ -1,4 +1,5 @@
-import { LogDiverged, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
+import { LogDiverged } from "eventstore-lite/testing";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 import type { HeartbeatTime } from "../../../src/log/instance-heartbeats.ts";
@@ -17,96 +18,113 @@ import { createWitness, type Noted, type Witness } from "./witness.ts";
 
 export const METADATA = { caller: "model" };
 
-/** One log, one network, clocks that may be wrong, and the processes that share them. */
+/**
+ * Simulated world of a history: one log, one network, clocks that may be wrong, and the service's processes that share
+ * them.
+ */
 export interface House {
   readonly setting: Setting;
   readonly clockwork: Clockwork;
   readonly network: SimulatedNetwork;
   readonly grant: Grant;
-  /** The log as all processes write to it; a different store after the log is replaced. */
+  /**
+   * Present store of the simulated log; the witness observes its appends. When the log is replaced, for example by a
+   * backup, this becomes the store of the new log.
+   */
   readonly store: EventStore<Event>;
   readonly log: EncryptedLog;
   readonly witness: Witness;
-  /** The living instances, including paused ones. */
+  /** Returns the processes that were not ended, including paused ones. */
   instances(): readonly Instance[];
-  /** Starts an instance. Each second one uses its own connection to the log. */
+  /** Starts a process. Each second one opens its own connection to the log. */
   start(): Promise<Instance>;
   /** Ends all processes at once. */
   killAll(): void;
-  /** The log's clock, ms since the epoch. */
+  /** Returns the time of the log's clock, ms since the epoch. */
   clock(): number;
   /**
-   * The clock of a machine whose clock was not moved separately, ms since the epoch. The log's clock if one process
-   * owns the log.
+   * Returns the time of a machine whose clock was not moved alone, ms since the epoch. If one process owns the log,
+   * this is the log's clock.
    */
   machineClock(): number;
   /** Moves all clocks. */
   jump(ms: number): void;
-  /** Moves the clock of the log's server alone; all clocks if one process owns the log. */
+  /** Moves the clock of the log's server alone. If one process owns the log, there is only one clock, so all move. */
   jumpOfServer(ms: number): void;
-  /** Times at which the log's clock was moved, by the network's clock, ms. */
+  /** Times at which the log's clock was moved, in ms by the network's clock. */
   readonly clockMoves: readonly number[];
   /** Makes all clocks agree again. */
   setClocksRight(): void;
   append(newEvents: readonly NewEvent[]): Promise<void>;
-  /** All people on the list, in the order of import. */
+  /** Kind of each person who was put on the list of recipients, in the order of import. */
   readonly people: readonly Kind[];
-  /** Puts more people on the list. */
+  /** Creates people of these kinds at the network and imports them as recipients. */
   list(kinds: readonly Kind[]): Promise<void>;
   events(from: number): Promise<Recorded[]>;
-  /** QUOTA_TIMEZONE. Processes read it at start, so all of them end before it changes. */
+  /** Present value of QUOTA_TIMEZONE. Processes read it only at their start, so all of them end before it changes. */
   timezone: string;
-  /** All values that `timezone` had. */
+  /** All values that QUOTA_TIMEZONE had in this history. */
   readonly timezones: Set<string>;
-  /** Position of the last event that each copy of the log contains. */
+  /** Position of the log's last event at the beginning of the history. Every copy of the log contains it. */
   readonly begun: number;
   backUp(): Promise<void>;
-  /** Lets time pass for a heartbeat check; living instances send heartbeats meanwhile. */
+  /** Time for the check whether other instances live: while it passes, the living ones send heartbeats. */
   readonly heartbeatTime: HeartbeatTime;
   /**
-   * Replaces the log by an older copy. Ends all processes first unless `isBeside`, which leaves the log open to them.
-   * Returns false if no copy exists.
+   * Replaces the log by an older copy. Ends all processes first; with `isBeside` they continue and keep the lost log
+   * open. Returns false if no copy exists.
    */
   replaceLog(by: Copy, isBeside?: boolean): Promise<boolean>;
   readonly replaced: readonly Replacement[];
   /**
-   * Number of restores refused because of a living instance, and of instances that ended because of a restore made
-   * while they were paused.
+   * Restores beside running instances: how many were refused because an instance lived, and how many paused instances
+   * ended because their log was replaced.
    */
   readonly besides: { refused: number; ended: number };
-  /** Runs started by an instance that could know that its clock was wrong. */
+  /** Ids of the runs that an instance started although it could know that its clock was wrong. */
   readonly wrongStarts: string[];
-  /** Failures at the network, by its clock, ms. `stopped`: the account as a whole may not send. */
+  /**
+   * Failed requests, in ms by the network's clock. `stopped`: the network said that the account as a whole may not
+   * send.
+   */
   readonly troubles: { readonly at: number; readonly what: "failed" | "stopped" }[];
-  /** Ids of the people whose own state made the network refuse a message. */
+  /**
+   * Ids of the people who got no message because the network refused it for their own state, such as closed messages.
+   */
   readonly refused: Set<string>;
-  /** Pages of the inbox and of sources since a run began. */
+  /** Number of pages of the inbox and of sources that were read since the last end of a run. */
   pagesRead: number;
-  /** Lower-case handle -> id of the person who took it from another. */
+  /** Lower-case handle that passed from one person to another -> id of its new holder. */
   readonly heirs: Map<string, string>;
-  /** Ids of all people who ever took another's handle, even if they lost it since. */
+  /** Ids of all people who ever took over another's handle, even if they later gave it up. */
   readonly everHeirs: Set<string>;
   /** Ids of erased people. */
   readonly forgotten: Set<string>;
   /**
-   * Lower-case handle of an erased person, as the log knew it -> time of the erasure. Later rows with it alone may
-   * still count as theirs.
+   * Lower-case handle by which the log knew an erased person -> time of the erasure. A later import that has only this
+   * handle may still count as theirs.
    */
   readonly forgottenHandles: Map<string, number>;
-  /** Data of the events that the log attributed to erased people. */
+  /** Data of the events that an erasure found to be about the erased person. */
   readonly takenForTheirs: Set<object>;
-  /** Keyed hash from a list -> the name that it hashes. */
+  /** Keyed hash on a suppression list -> the id or handle that it hashes. */
   readonly hashed: Map<string, Recipient>;
 }
 
-/** A restored backup, the files copied at the newest backup, or an export up to a position. */
+/**
+ * Source of an older log: a backup to restore, files copied at the time of the newest backup, or an export up to a
+ * position.
+ */
 export type Copy = "backup" | "files" | { readonly exportOf: number };
 
 /** A replacement of the log by a copy whose last event is at `head`. */
 export interface Replacement {
-  /** By the network's clock, ms. */
+  /** Time of the replacement by the network's clock, ms. */
   readonly at: number;
-  /** By our clock, ms. */
+  /**
+   * Time in ms that the service's clock showed when the log was replaced. It differs from `at` if the simulation has
+   * set that clock wrong.
+   */
   readonly ownTime: number;
   readonly head: number;
   readonly by: Copy;
@@ -257,7 +275,10 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
   return house;
 }
 
-/** Behaves like a store opened on a server's log before another log replaced that one. */
+/**
+ * Wraps a store that was opened on a server's log. Once another log has replaced that one, appends and leases fail as
+ * in the real store.
+ */
 function fenced(store: EventStore<Event>, isReplaced: () => boolean): EventStore<Event> {
   const admit = (): void => {
     if (isReplaced()) throw new LogDiverged("another log is in its place");
@@ -283,10 +304,10 @@ function fenced(store: EventStore<Event>, isReplaced: () => boolean): EventStore
   };
 }
 
-/** A second account that shares its mailbox with ours, so that each finds the other's messages. */
+/** A second account. It shares its mailbox with the first, so each account finds the other's messages in it. */
 export const SECOND = { id: "2", username: "others", name: "Others" };
 
-/** The operator authorizes an account, for the first time or again. */
+/** Simulates that the operator authorizes an account, for the first time or again. */
 export async function authorize({ grant, append, clock }: House, user = OWN): Promise<void> {
   await grant.authorize();
   const expires_at = new Date(clock()).toISOString();

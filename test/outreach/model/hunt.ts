@@ -1,18 +1,18 @@
 /**
- * Looks for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]`. The last line is JSON:
- * whether it found one, after how many histories, and the shortest one. Exit code 1 if it found one.
+ * Searches for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]`. Prints the result as
+ * JSON on the last line. The exit code is 1 if it found one.
  */
 import * as fc from "fast-check";
 import { histories } from "./history.ts";
 import { createLogs } from "./logs.ts";
 import { createTally } from "./tally.ts";
 
-/** The result of a hunt. */
+/** Result of the search, which is its last line of output. */
 export interface Hunted {
   readonly found: boolean;
-  /** Number of histories tried. */
+  /** Number of histories that were tried. */
   readonly after: number;
-  /** Number of commands in the shortest counter-example. */
+  /** Number of commands in the shortest history that breaks a rule; 0 if there is none. */
   readonly commands: number;
   readonly rule: string;
 }

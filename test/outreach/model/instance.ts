@@ -14,42 +14,48 @@ import { createRunner, type Runner } from "../../../src/outreach/start-run.ts";
 import { requestStop } from "../../../src/outreach/run-end.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { createStopWords, createWishReader } from "../../../src/outreach/stop-words.ts";
+import { findOptOutPage, optOut } from "../../../src/recipients/opt-out-page.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import type { Keyring } from "../../../src/privacy/keyring.ts";
+import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import type { House } from "./house.ts";
 import { OWN } from "../../harness/memory/social-network.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
-import { SILENT } from "../../harness/memory/log.ts";
+import { SILENT, toStateContext } from "../../harness/memory/log.ts";
 
 export const SETTLE_MS = 60_000;
 
-/** Short, so that one wait of an hour exceeds the longest run. */
+/** Longest run, in ms. It is so short that a wait of an hour exceeds it. */
 export const RUN_MAX_MS = 600_000;
 
-/** One process of the service. */
+/** A simulated process of the service. */
 export interface Instance {
   readonly process: Process;
   readonly runner: Runner;
   readonly projector: Projector;
-  /** Moves the clock of its machine alone, or all clocks if one process owns the log. */
+  /**
+   * Moves the clock of this process's machine alone. If one process owns the log, there is only one clock, so all move.
+   */
   moveClock(ms: number): void;
-  /** How far its machine's clock was moved. */
+  /** Returns how far the clock of this process's machine was moved, in ms. */
   aheadMs(): number;
-  /** Does the check of the log that runs each second in the service; an instance whose log was replaced then ends. */
+  /** Makes the check of the log that the service repeats each second. The process ends if its log was replaced. */
   look(): Promise<void>;
   /** Sends a heartbeat. */
   beat(): Promise<void>;
-  /** An operator asks it to stop the run in progress, in any instance. */
+  /** Simulates that an operator asks this process to stop the run in progress, whichever process makes it. */
   requestStop(metadata: EventMetadata): Promise<unknown>;
+  /** Simulates that a person opens the page that a message to them links, and opts out. True once it is answered. */
+  pressOptOut(id: string, metadata: EventMetadata): Promise<boolean>;
 }
 
 interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
   readonly keyring: Keyring;
   readonly makeId: MakeId;
-  /** True if another log has replaced its own. */
+  /** True if another log has replaced the log that this process opened. */
   readonly isReplaced: () => boolean;
 }
 
@@ -74,7 +80,7 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
   const eventLog = createEventLog(logClock.watched(process.store), makeId);
   const holder = makeId();
   const time = { clock: logClock.now, wallClock, elapsedMs: clockwork.now, sleep: process.sleep };
-  const common = { ...time, eventLog, projector, holder, logger: SILENT, announce: async () => {} };
+  const common = toStateContext({ eventLog, projector }, { ...time, makeId, holder });
   const isTimeKnown = (): boolean => setting.isOwned || learning.isTimeKnown();
   const isClockWrong = (): boolean => {
     if (setting.isOwned || !isTimeKnown()) return false;
@@ -102,28 +108,28 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     prices: X_PRICES,
     readWish: createWishReader(["stop"]),
     newLinkSecret: undefined,
+    reportEnd: () => Promise.resolve([]),
+    newOptOutCode: () => createOptOutCode(makeId()),
+    keptOptOuts: keyring.keptOptOuts,
     isTrackingOptOut: createStopWords([]),
-    random: () => 0.5,
     timezone: house.timezone,
     runMaxMs: RUN_MAX_MS,
     settleMs: SETTLE_MS,
     spacingMs: setting.spacingMs,
-    makeId,
   });
   const hearts = createAlarm();
-  const joining = { store, elapsedMs: clockwork.now, sleep: hearts.sleep, logger: SILENT };
+  const joining = { ...common, eventLog: createEventLog(store, makeId), sleep: hearts.sleep };
   await joinInstances(joining, { id: holder, ...ALIKE });
   const looks = createAlarm();
   const watch = watchLog({
     ...common,
-    store: learning.asking(store),
+    eventLog: createEventLog(learning.asking(store), makeId),
     askKeys: async () => {},
     logClock,
     sleep: looks.sleep,
     reopen: () => Promise.reject(NOT_LOST),
   });
   const ended = watch.failed.then(() => process.die());
-  const deciding = { ...common, random: () => 0.5 };
   return {
     process,
     runner: {
@@ -144,24 +150,39 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     aheadMs: () => aheadMs,
     look: () => Promise.race([looks.ring(), ended]),
     beat: hearts.ring,
-    requestStop: (metadata) => requestStop(deciding, undefined, metadata),
+    requestStop: (metadata) => requestStop(common, undefined, metadata),
+    async pressOptOut(id, metadata) {
+      const { optOuts } = projector.state("links");
+      const [code] = [...optOuts].find(([, { recipient }]) => recipient.id === id) ?? [];
+      const asked = { ...common, keyring, hashesOf: RULES.hashes, findLinkKeys: RULES.findLinkKeys };
+      const page = code === undefined ? undefined : await findOptOutPage(asked, code);
+      if (page !== undefined) await optOut(asked, page.id, metadata);
+      return page !== undefined;
+    },
   };
 }
 
 /** A template with two variants. */
-export const TEMPLATE = parseTemplate("Hi {{name}}\n---\nHello {{name}}");
+export const TEMPLATE = parseTemplate(
+  "Hi {{name}} {{optout}}\n---\nHello {{name}} {{optout}}",
+  undefined,
+  undefined,
+  "https://reach.example/o",
+);
 
 function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) {
   return { dailyLimit, window, stopAfterFailures };
 }
 
-/** Settings that all instances must share; another test covers differences. */
+/** Settings that all processes report as the same, as they must. Another test covers differences. */
 const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
 
-/** Events can only be lost together with the whole log. */
+/**
+ * Error if the log lost events that a process has read. It never occurs here, because a log is only lost as a whole.
+ */
 const NOT_LOST = new Error("the log lost what was read of it");
 
-/** Runs an instance's periodic work on request only: days pass in a history, and the work would fill them. */
+/** Runs a process's periodic work only on request: days pass in a history, and the work would fill them. */
 function createAlarm() {
   let wake = (): void => {};
   let asleep = Promise.withResolvers<void>();
@@ -172,7 +193,7 @@ function createAlarm() {
       asleep.resolve();
       return sleeping.promise;
     },
-    /** Resolves once the work is done. */
+    /** Does the periodic work once; resolves when it is done. */
     async ring(): Promise<void> {
       await asleep.promise;
       asleep = Promise.withResolvers();
@@ -183,15 +204,15 @@ function createAlarm() {
 }
 
 /**
- * Tracks if a process heard from the log's clock, through an answer or a lease, since that clock was last moved. If so,
- * it can know the time.
+ * Tracks if a process can know the time: it heard from the log's clock, by an answer or a lease, since that clock was
+ * last moved.
  */
 function createLearning(house: House) {
   const grantedAt = new WeakMap<Lease, number>();
   let known = house.clockMoves.length;
   return {
     isTimeKnown: () => known === house.clockMoves.length,
-    /** Wraps the log for the process's reads of the time. */
+    /** Wraps the log that a process asks for the time, to note each answer. */
     asking: (store: EventStore<Event>): EventStore<Event> => ({
       ...store,
       async now() {
@@ -201,7 +222,10 @@ function createLearning(house: House) {
         return now;
       },
     }),
-    /** Wraps the log itself; notes the clock moves at the time each lease is granted. */
+    /**
+     * Wraps the log, to note how often its clock had been moved when it granted each lease. A lease tells its process
+     * the log's time, which the process then knows until the clock's next move.
+     */
     noting: (store: EventStore<Event>): EventStore<Event> => ({
       ...store,
       leases: {
@@ -213,7 +237,7 @@ function createLearning(house: House) {
         },
       },
     }),
-    /** Wraps the process's view; counts a granted lease as an answer of the clock. */
+    /** Wraps the process. A granted lease tells it the time, like an answer of the log's clock. */
     watching: (process: Process): Process => ({
       ...process,
       store: {
@@ -238,16 +262,19 @@ export const NO_SNAPSHOTS: Snapshots = {
   remove: async () => {},
 };
 
-/** More pages than any history needs for its people and messages. */
+/** Limit of pages that a run reads, more than any history needs. */
 export const PAGES_MAX = 1_000;
 
 /**
- * The network, except that it rejects invalid tokens, records failures in `troubles` and, like the port, gives times by
- * the process's clock.
+ * Wraps the simulated network for one process: rejects invalid tokens, records failures in `troubles`, and gives times
+ * by the process's clock, as a network's client does.
  */
 function guarded(house: House, projector: Projector, clock: Clock): SocialNetwork {
   const { network, grant, clockwork, troubles } = house;
-  /** All accounts share a mailbox, so each sees messages of the others as its own, even if the log was lost. */
+  /**
+   * Returns messages as the linked account sees them: messages of the first account count as its own, because both
+   * share a mailbox.
+   */
   const shared = <Message extends { readonly senderId: string }>(messages: readonly Message[]): Message[] => {
     const own = projector.state("account").user?.id ?? OWN.id;
     return messages.map((message) => (message.senderId === OWN.id ? { ...message, senderId: own } : message));
@@ -264,7 +291,10 @@ function guarded(house: House, projector: Projector, clock: Clock): SocialNetwor
         throw fault;
       }
     };
-  /** Fails after PAGES_MAX pages, so an endless read ends and the ledger reports it. */
+  /**
+   * Wraps a read of a page so that it fails after PAGES_MAX pages. An endless read then ends, and the ledger reports
+   * it.
+   */
   const readPage = <Args extends unknown[], T>(ask: (token: string, ...args: Args) => Promise<T>) =>
     read(async (...args: [string, ...Args]) => {
       house.pagesRead += 1;

@@ -10,8 +10,8 @@ import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts"
 import type { Ask } from "./witness.ts";
 
 /**
- * Checks the protocol's rules independently of the code that implements them: compares the log with the network's own
- * record and throws a Violation.
+ * Checks the protocol's rules independently of the code that implements them. Compares the log with the messages that
+ * the network accepted; throws a Violation.
  */
 export interface Ledger {
   readonly books: Books;
@@ -25,7 +25,7 @@ export function createLedger(house: House): Ledger {
   let position = 0;
   let asksSeen = 0;
 
-  /** Judges the requests made while the log ended at `head`. */
+  /** Checks the requests to the network that were made before the log had an event after position `head`. */
   const judgeUpTo = (head: number): void => {
     const { asks } = house.witness;
     for (let ask = asks[asksSeen]; ask !== undefined && ask.head <= head; ask = asks[asksSeen]) {
@@ -50,6 +50,8 @@ export function createLedger(house: House): Ledger {
     async check() {
       await read();
       if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
+      const [late] = house.witness.lateAsks;
+      if (late !== undefined) violated("an opt-out was answered while a message was on its way", late);
       if (house.wrongStarts.length > 0) violated("a run of a wrong clock", { runs: house.wrongStarts });
       checkAccepted(books, house);
       await checkErased(house);
@@ -68,8 +70,8 @@ export function createLedger(house: House): Ledger {
 }
 
 /**
- * Finds suppressions by a handle alone whose holder has since changed handles and who is not named by any event of this
- * log: the event that did so was lost with an earlier log.
+ * Finds suppressions that name only a handle, if no event of this log links that handle to an id and its holder has
+ * changed handles. The linking event was lost with an earlier log.
  */
 async function findUnlinked({ events, witness, network }: House): Promise<ReadonlySet<number>> {
   const named = (await events(1)).map(witness.asAppended).flatMap(({ type, position, data }) => {
@@ -84,10 +86,10 @@ async function findUnlinked({ events, witness, network }: House): Promise<Readon
   return new Set(unlinked.map(({ position }) => position));
 }
 
-/** Maximum age of an answer about a lease at the request that follows it. */
+/** Maximum time between the grant of a lease, which shows a clock's skew, and the request that follows, in ms. */
 const LATE_MS = 30_000;
 
-/** Checks a request to send against the log's content at the time of the request. */
+/** Checks that a process was allowed to make a request to send, by the log's content at the time of the request. */
 function judge(books: Books, ask: Ask, house: House): void {
   const { latest, suppressed, stopped, askedAfterStop, linked } = books;
   const { witness, setting } = house;
@@ -103,6 +105,8 @@ function judge(books: Books, ask: Ask, house: House): void {
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
+  // Even in a restored log that lacks the suppression.
+  if ((witness.answeredOptOuts.get(ask.recipientId) ?? Infinity) < ask.at) violated("a request after an opt-out", ask);
   const heldAt = books.held.get(ask.recipientId);
   if (heldAt !== undefined && witness.appendedAt(heldAt) < ask.at)
     violated("a request for a recipient who is held", ask);
@@ -118,8 +122,8 @@ function judge(books: Books, ask: Ask, house: House): void {
 }
 
 /**
- * Checks that no recipient got a second message, under any log. Messages that an operator allowed to repeat do not
- * count.
+ * Checks that no recipient got a second message, whichever log was in use. A message does not count if an operator
+ * allowed another one after it.
  */
 function checkAccepted(books: Books, { network, replaced }: House): void {
   const { found } = books;
@@ -137,7 +141,7 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   }
 }
 
-/** Ids of the excused attempts' messages: no log could know that they arrived. */
+/** Ids of the messages of attempts in `excused`. The log could not know that they had arrived. */
 function excusedIn({ attempts, lostAsks, excused }: Books): ReadonlySet<string> {
   const asks = [...excused].flatMap((id) => (attempts.get(id) ?? lostAsks.get(id))?.asks ?? []);
   return new Set(asks.flatMap(({ took }) => took?.accepted?.id ?? []));

@@ -11,19 +11,19 @@ import { filePlace } from "../../../src/privacy/log-place.ts";
 import { openLogAt } from "../../../src/privacy/open-log.ts";
 import { sqliteSecrets } from "../../../src/vault/sqlite-secrets.ts";
 
-/** A disk in memory if there is one: SQLite behaves the same there, and its fsync costs nothing. */
+/** Folder of the logs, in memory if possible: SQLite behaves the same there, and its fsync costs nothing. */
 const DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** Spreads like a real key; not a secret. */
+/** Master key of the tests, which is not secret. */
 const MASTER_KEY = secret("07".repeat(32));
 
-/** A history's log, its copies, and its keys of personal data. */
+/** A real log for one history, with its copies and the keys of its personal data. */
 export interface Log extends AsyncDisposable {
-  /** A different store after a restore or an import. */
+  /** The opened log. A restore or an import replaces it by another store. */
   readonly store: EncryptedLog;
   /** The same log, opened a second time as by another process. */
   readonly second: EncryptedLog;
-  /** Sets the clock that the log reads the time from. */
+  /** Sets the clock of the log. */
   useClock(clock: Clock): void;
   backUp(): Promise<void>;
   /**
@@ -41,12 +41,12 @@ export interface Log extends AsyncDisposable {
 }
 
 interface ReplaceOptions {
-  /** Leaves the lost log open to instances that have it open; they see nothing of the new one. */
+  /** True to leave the lost log open for processes that use it. They see nothing of the new log. */
   readonly isBeside?: boolean;
 }
 
 /**
- * A real log for each history. The next one opens in the background, since a thread takes longer to start than a
+ * Supplies each history with a new real log. The next one opens in the background, since that takes longer than a
  * history.
  */
 export interface Logs extends AsyncDisposable {
@@ -92,7 +92,7 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
       // The operator declares this for each copy and import: vault and keys stay where they are.
       takeOverKeys: true,
     });
-  /** Sequential, because the first call creates the missing parts. */
+  /** Opens the log twice, one after the other: the first call creates the files. */
   const openTwice = async (file: string) => [await open(file), await open(file)] as const;
   let current = newFile();
   let stores = await openTwice(current);
@@ -162,12 +162,12 @@ async function openLog(folder: string, closeLater: (closed: Promise<void>) => vo
   };
 }
 
-/** Includes changes that SQLite has not yet moved out of the write-ahead log. */
+/** Copies the log's files, including the write-ahead log with changes that are not yet in the main file. */
 function copyLog(from: string, to: string): void {
   for (const end of ["", "-wal"]) if (existsSync(`${from}${end}`)) copyFileSync(`${from}${end}`, `${to}${end}`);
 }
 
-/** Adds keys as a restore does. */
+/** Adds the keys of one key store to another, as a restore does. */
 async function copyKeys(from: string, to: string): Promise<void> {
   await using source = await sqliteSecrets(from).open();
   await using target = await sqliteSecrets(to).open();

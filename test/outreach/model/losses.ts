@@ -10,9 +10,9 @@ import type { Ledger } from "./ledger.ts";
 import { forget, rename } from "./names.ts";
 import { personId } from "./setting.ts";
 
-/** A situation in which the log is lost during a run. */
+/** Circumstances in which the log is lost during a run. */
 interface Loss {
-  /** Steps of the run before the loss. */
+  /** Number of steps that the processes take between the run's start and the loss. */
   readonly steps: number;
   readonly what: "a retry" | "a person is forgotten" | "a late message over midnight" | "a run";
   readonly who: number;
@@ -20,7 +20,7 @@ interface Loss {
   readonly by: Copy;
 }
 
-/** Restored by our own command or by other means. */
+/** fast-check generator of the copy that replaces the log: our own backup, or files that another program copied. */
 export const backup = fc.constantFrom<Copy[]>("backup", "files");
 
 export const loss: fc.Arbitrary<Loss> = fc.record({
@@ -65,7 +65,10 @@ async function awake(house: House): Promise<Instance> {
   return house.instances().find(({ process }) => !process.isPaused()) ?? (await start(house));
 }
 
-/** A message in doubt is not found, and an operator allows each such recipient another one. */
+/**
+ * Makes a message be lost with an unknown outcome. Then an operator allows another message to each recipient whose
+ * message counts as not delivered.
+ */
 async function allowRetries(house: House, ledger: Ledger): Promise<void> {
   house.network.answers.unshift({ doubt: "lost" });
   await runAfter(house, 0);
@@ -82,10 +85,10 @@ export async function importExport(house: House, back: number, ledger: Ledger): 
   await start(house);
 }
 
-/** The instances' state while a server's log is replaced by a copy. */
+/** Circumstances in which a server's log is replaced by a copy while processes use it. */
 interface Beside {
   readonly steps: number;
-  /** All instances pause before the replacement and resume after it. */
+  /** True to pause all processes before the replacement and resume them after it. */
   readonly isPaused: boolean;
   readonly by: Copy;
 }

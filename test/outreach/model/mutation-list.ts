@@ -1,11 +1,11 @@
-/** Replaces a text that occurs once in a file. */
+/** Edit of a source file: replaces a text that occurs once in the file. */
 export interface Edit {
   readonly file: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** One rule of the protocol, broken. */
+/** Edits of the sources that break one rule of the outreach protocol. */
 export interface Mutation {
   readonly name: string;
   readonly edits: readonly Edit[];
@@ -131,8 +131,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a dead run is closed without a look at what it left open",
     RECOVERY,
-    "      await settleOpen(context, { signal, pause: (_reason, until) => sleep(until - clock(), signal) });\n",
-    "",
+    "await settleOpen(context, waiting, callerOfLookup)",
+    "await Promise.resolve(undefined)",
   ),
   {
     name: "conversations are read at once",
@@ -224,8 +224,8 @@ export const MUTATIONS: readonly Mutation[] = [
       { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },
       {
         file: DECIDE,
-        from: "return [...createDecision(hashes)(state.contacts, records), ...skips];",
-        to: "return skips;",
+        from: "return [...createDecision(hashes)(state.contacts, records), ...skips, ...passed];",
+        to: "return [...skips, ...passed];",
       },
       {
         file: "src/recipients/import-suppressions.ts",
@@ -234,15 +234,39 @@ export const MUTATIONS: readonly Mutation[] = [
       },
     ],
   },
-  one("a held recipient is written to", DECIDE, "contact?.held === true || ", ""),
+  one("a held recipient is written to", DECIDE, "if (contact?.held === true) return", "if (false) return"),
   one("a hold is not looked for before each request", SEND, 'if (contact?.held === true) return "held";', ""),
   one(
     "an opt-out is not recorded where a hash suppresses the recipient",
     "src/outreach/inbox.ts",
-    'if (wish === "stop") ',
-    'if (wish === "stop" && state.contacts.hashes.size === 0) ',
+    'if (wish === "stop")\n',
+    'if (wish === "stop" && state.contacts.hashes.size === 0)\n',
   ),
-  one("a recipient who is found twice is judged twice", SCREENING, "if (seen.has(user.id)) continue;", ""),
+  one(
+    "a page to opt out answers while a message is on its way",
+    "src/recipients/opt-out-page.ts",
+    "  await untilNotInFlight(context, id);\n",
+    "",
+  ),
+  one("a restored log lacks an opt-out", SCREENING, "  await recordKeptOptOuts(run);\n", ""),
+  one(
+    "a recipient who is found twice is judged twice",
+    SCREENING,
+    ": seen.has(user.id)) continue;",
+    ": false) continue;",
+  ),
+  one(
+    "a run ends without an outcome for a requested recipient",
+    "src/outreach/requested/requests.ts",
+    "{ events: [...toNotReached(current, end.data.run_id, left), end, ...report] }",
+    "{ events: [end, ...report] }",
+  ),
+  one(
+    "a run for named recipients is for all",
+    SCREENING,
+    'end !== undefined || run.projector.state("run").current?.recipients !== undefined',
+    "end !== undefined",
+  ),
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",

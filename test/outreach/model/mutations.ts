@@ -9,10 +9,10 @@ import { join } from "node:path";
 import type { Hunted } from "./hunt.ts";
 import { MUTATIONS, type Edit, type Mutation } from "./mutation-list.ts";
 
-/** A mutation that this many histories do not reveal counts as not caught. */
+/** Histories to try for each mutation. It counts as not caught if none of them breaks a rule. */
 const HISTORIES_MAX = 4_000;
 
-/** Not part of the sources. */
+/** Names in the root folder that are not copied. */
 const LEFT_OUT = new Set(["node_modules", ".git"]);
 
 const root = join(import.meta.dirname, "../../..");
@@ -53,7 +53,7 @@ async function isCaught({ name, edits }: Mutation): Promise<boolean> {
   return found;
 }
 
-/** Keeps the text as it was before the first edit of the file. */
+/** Edits a file of the copy. `kept` gets the file's text from before its first edit. */
 function apply(name: string, { file, from, to }: Edit, kept: Map<string, string>): void {
   const path = join(copy, file);
   const text = readFileSync(path, "utf8");

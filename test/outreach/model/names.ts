@@ -1,4 +1,6 @@
-import { contacts, findContact, isHeldBy, type Contact, type Contacts } from "../../../projections/contacts.ts";
+import { findContact, isHeldBy } from "../../../projections/contact-identity.ts";
+import type { Contact, Contacts } from "../../../projections/contact.ts";
+import { contacts } from "../../../projections/contacts.ts";
 import { historyOfRecipient } from "../../../src/history/history.ts";
 import { findNamed } from "../../../src/recipients/resolve-recipient.ts";
 import { findEncrypted } from "../../../src/privacy/forget.ts";
@@ -8,7 +10,7 @@ import { listening, MINUTE_MS, trigger } from "./acts.ts";
 import type { House } from "./house.ts";
 import { personId, rowOf } from "./setting.ts";
 
-/** An operator erases the person, as `reachlog forget` does. */
+/** Simulates that an operator erases the person, as `reachlog forget` does. */
 export async function forget(house: House, id: string): Promise<void> {
   const { log, store, append, forgotten, forgottenHandles, takenForTheirs, clockwork, witness } = house;
   const { position: to } = await store.head();
@@ -33,7 +35,7 @@ export async function forget(house: House, id: string): Promise<void> {
   await log.keyring.replaceStateKey();
 }
 
-/** A person takes another handle and, with `list`, is imported by it again. */
+/** Simulates that a person takes another handle. With `list`, an operator then imports the new handle. */
 export async function rename(house: House, { who, list }: { who: number; list: boolean }): Promise<void> {
   const { people, network, append } = house;
   const id = personId(who % people.length);
@@ -47,16 +49,16 @@ export async function rename(house: House, { who, list }: { who: number; list: b
   if (list) await append([rowOf(people[who % people.length] ?? "open", { username })]);
 }
 
-/** A person's handle passes to a new person. */
+/** Circumstances in which a person's handle passes to a new person. */
 interface HandOver {
   readonly who: number;
-  /** Imports the new holder by the handle, once the log knows that it is theirs. */
+  /** True to import the new holder by the handle alone, once the log knows that it is theirs. */
   readonly list: boolean;
-  /** Erases the previous holder; neither this import nor the next one may be affected. */
+  /** True to erase the previous holder afterwards, and to repeat the import. Neither import may be affected. */
   readonly isForgotten: boolean;
 }
 
-/** A new person takes the handle by which the log knows another, and writes to us. */
+/** Simulates that a new person takes a handle by which the log knows another person, and writes to the account. */
 export async function handOver(house: House, { who, list, isForgotten }: HandOver): Promise<void> {
   const { people, network, heirs, everHeirs, append, clockwork } = house;
   const id = personId(who % people.length);
@@ -81,7 +83,7 @@ export async function handOver(house: House, { who, list, isForgotten }: HandOve
   if (isListed) await append([rowOf("open", { username: handle })]);
 }
 
-/** The holder of the handle, according to the log. */
+/** Returns the recipient who has this handle, according to the log. */
 async function knownHolder(house: House, username: string): Promise<Contact | undefined> {
   return findContact(await knownPeople(house), { username });
 }

@@ -1,5 +1,5 @@
 import type { Recipient } from "../../../events/outreach.ts";
-import { findContact } from "../../../projections/contacts.ts";
+import { findContact } from "../../../projections/contact-identity.ts";
 import { createEventLog, type NewEvent } from "../../../src/log/event-log.ts";
 import { release } from "../../../src/recipients/release.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
@@ -8,7 +8,7 @@ import { createEraseHandler } from "../../../src/privacy/retention.ts";
 import { startProjector } from "../../../src/projector/projector.ts";
 import { importSuppressions } from "../../../src/recipients/import-suppressions.ts";
 import { suppress } from "../../../src/recipients/suppress.ts";
-import { SILENT } from "../../harness/memory/log.ts";
+import { SILENT, toStateContext } from "../../harness/memory/log.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, named, suppression, trigger, writeToUs } from "./acts.ts";
 import { METADATA, type House } from "./house.ts";
@@ -16,20 +16,22 @@ import { NO_SNAPSHOTS } from "./instance.ts";
 import { rename } from "./names.ts";
 import { personId } from "./setting.ts";
 
-/** The parts of an operator's command. It follows the log by itself while it runs. */
+/** Opens the parts of an operator's command. While it runs, its projector follows the log. */
 async function openCommand({ store, log }: House) {
   const erase = createEraseHandler(log.keyring);
   const followed = { ...store, snapshots: NO_SNAPSHOTS };
   const projector = await startProjector(followed, { logger: SILENT, erase, saves: () => false });
   return {
-    eventLog: createEventLog(store, makeId),
-    projector,
+    ...toStateContext({ eventLog: createEventLog(store, makeId), projector }),
     hashesOf: RULES.hashes,
     [Symbol.asyncDispose]: projector[Symbol.asyncDispose],
   };
 }
 
-/** An operator suppresses a person by id, or by handle as the command does, which asks the network for the holder. */
+/**
+ * Simulates that an operator suppresses a person, by id or by handle. For a handle, the command asks the network who
+ * has it.
+ */
 export async function suppressByHand(house: House, { who, byId }: { readonly who: number; readonly byId: boolean }) {
   const name = named(house, who, byId);
   if (name.username === undefined) return house.append([suppression(name)]);
@@ -41,14 +43,16 @@ export async function suppressByHand(house: House, { who, byId }: { readonly who
   await suppress({ ...command, account }, name.username, METADATA);
 }
 
-/** A reply that may be an opt-out; another instance has read it. */
+/**
+ * Event that holds a person until an operator has read their reply, as appended by another process that read the inbox.
+ */
 export function hold({ people }: SimulatedNetwork, id: string, now: number): NewEvent {
   const recipient = { id, username: people.get(id)?.username ?? `user_${id}` };
   const data = { recipient, message_id: `held ${now}`, received_at: new Date(now).toISOString() };
   return { type: "RecipientHeld", data };
 }
 
-/** An operator has read the held person's reply and releases them. */
+/** Simulates that an operator has read a held person's reply and releases the person. */
 export async function releaseHeld(house: House, id: string): Promise<void> {
   await using command = await openCommand(house);
   const contact = findContact(command.projector.state("contacts"), { id });
@@ -57,14 +61,14 @@ export async function releaseHeld(house: House, id: string): Promise<void> {
   await release({ ...command, sleep: async () => {}, random: () => 0.5 }, contact.username, METADATA);
 }
 
-/** A name that a list contains as a hash. */
+/** Circumstances in which a suppression list contains only the hash of a person's id or handle. */
 interface HashRow {
   readonly who: number;
   readonly byId: boolean;
   readonly isImported: boolean;
 }
 
-/** An operator imports a list with the hash of a person's id or current handle. */
+/** Simulates that an operator imports a suppression list with the hash of a person's id or current handle. */
 export async function suppressByHash(house: House, { who, byId, isImported }: HashRow): Promise<void> {
   const id = personId(who % house.people.length);
   const username = house.network.people.get(id)?.username ?? `user_${id}`;
@@ -83,11 +87,14 @@ export async function suppressByHash(house: House, { who, byId, isImported }: Ha
 interface HashThenRename extends Omit<HashRow, "byId"> {
   readonly which: number;
   readonly dryRun: boolean;
-  /** When the person writes to us. The log then has two of their names, one of them suppressed. */
+  /** When the person writes to the account. The log then knows two of their handles, one of which is suppressed. */
   readonly writes: "before" | "after" | "never";
 }
 
-/** The log sees the person with a handle that a list suppresses; then they take another one. */
+/**
+ * Suppresses a person's handle by hash and lets a run see the person with this handle. Then the person takes another
+ * one.
+ */
 export async function suppressThenRename(
   house: House,
   { who, isImported, which, dryRun, writes }: HashThenRename,

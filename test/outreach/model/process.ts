@@ -4,7 +4,10 @@ import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";
 import type { Clockwork, Owner } from "./clockwork.ts";
 
-/** A fault of a process at one of its calls: before the call takes effect, or after it with the answer unseen. */
+/**
+ * A fault that stops a process at one of its calls: before the call takes effect, or after it, but before its answer is
+ * seen.
+ */
 export interface Fate {
   readonly what: "die" | "pause";
   /** Calls to let pass before the fault; 0 hits the next one. */
@@ -12,12 +15,12 @@ export interface Fate {
   readonly when: "before" | "behind";
 }
 
-/** All calls of a process to the outside; at each one it may die or pause. */
+/** A simulated process. It may die or pause at each of its calls to the outside, such as the log or the network. */
 export interface Process {
   readonly store: EventStore<Event>;
   readonly sleep: Sleep;
   wrap(network: SocialNetwork, answerMs: number): SocialNetwork;
-  /** Makes any other call to the outside; its answer takes `answerMs`. */
+  /** Makes a call to the outside other than to the log and the network. Its answer takes `answerMs`. */
   call<T>(kind: string, effect: () => Promise<T>, answerMs?: number): Promise<T>;
   isDead(): boolean;
   isPaused(): boolean;
@@ -34,7 +37,7 @@ export interface ProcessDeps {
   readonly store: EventStore<Event>;
   /** Position of the last event of the log. */
   readonly head: () => number;
-  /** Called for each fault that occurs, with its point, e.g. `append 3 behind`. */
+  /** Called for each fault that occurs, with the call that it hit, such as `append 3 behind`. */
   readonly onFate: (what: Fate["what"], point: string) => void;
 }
 
@@ -59,7 +62,7 @@ export function createProcess({ clockwork, store, head, onFate }: ProcessDeps): 
   const turn = <T>(work: () => T | Promise<T>, wait: { at?: number; isDue?: () => boolean } = {}): Promise<T> =>
     dead ? NEVER : clockwork.turn({ owner, work, ...wait });
 
-  /** Counts the call and returns a function that applies the due fault before or after it. */
+  /** Counts a call. The returned function applies a fault that is due, before or after the call. */
   const arrive = (kind: string): ((side: Fate["when"]) => void) => {
     const ordinal = (callsOf.get(kind) ?? 0) + 1;
     callsOf.set(kind, ordinal);
@@ -141,7 +144,7 @@ function wrapStore({ store, head, call, turn }: StoreDeps): EventStore<Event> {
       yield* await call("read", () => Array.fromAsync(store.read(query)));
     },
     /**
-     * Delivers new events in a step of the clockwork, which ends when they are folded. The real store delivers them at
+     * Delivers new events, as one step of the clockwork that ends when they are folded. The real store delivers them at
      * a time of its choice.
      */
     async *subscribeBatches({ from }) {

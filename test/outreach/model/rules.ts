@@ -8,10 +8,10 @@ import { PAGES_MAX } from "./instance.ts";
 import { indexOf } from "./setting.ts";
 import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
 
-/** A lease outlives its holder's last sign of life by this long, so a decision may be this old when it is appended. */
+/** Lifetime of a lease after its holder's last renewal, in ms. A decision may be this old when it is appended. */
 const LEASE_MS = 30_000;
 
-/** For this long before and after a change of the time zone, no more messages go out than the daily limit. */
+/** Period before and after a change of QUOTA_TIMEZONE, in ms, in which no more messages go out than the daily limit. */
 const WINDOW_MS = 24 * 3_600_000;
 
 /** Adds an event to the books. Throws a Violation if the event is illegal. */
@@ -20,7 +20,7 @@ export function enter(books: Books, event: Recorded, house: House): void {
   bringTogether(books, event, house);
 }
 
-/** Suppresses a recipient once the log links their id to a handle whose hash a list contains. */
+/** Marks a recipient as suppressed once the log links their id to a handle whose hash is on a suppression list. */
 function bringTogether(books: Books, { type, data, position }: Recorded, { hashed }: House): void {
   if (type === "RecipientSuppressed" && data.recipient === undefined) {
     for (const hash of data.hashes ?? []) {
@@ -38,6 +38,7 @@ function bringTogether(books: Books, { type, data, position }: Recorded, { hashe
 
 function take(books: Books, event: Recorded, house: House): void {
   const about = house.witness.about(event.position) ?? "";
+  if (ANSWERS.includes(event.type)) books.openRun?.waiting.delete(about);
   switch (event.type) {
     case "AccountAuthorized":
       books.linked = { id: event.data.user.id, position: event.position };
@@ -46,6 +47,11 @@ function take(books: Books, event: Recorded, house: House): void {
       return begin(books, event, house);
     case "RunStopRequested":
       return stop(books, event.data.run_id);
+    case "RecipientRequested":
+      return request(books, event.data.run_id, about);
+    case "RecipientNotReached":
+      books.requests.notReached += 1;
+      return;
     case "RunFinished":
       checkReason(books, event.data.reason, house);
       checkEnd(books, event, house);
@@ -105,10 +111,27 @@ function take(books: Books, event: Recorded, house: House): void {
 function begin(books: Books, { data, time, position }: Recorded<"RunStarted">, house: House): void {
   const { run_id: id, dry_run: dry, rules: _rules, ...selection } = data;
   if (books.openRun !== undefined) violated("two runs at once", { open: books.openRun, id });
-  books.openRun = { id, dry, at: house.witness.appendedAt(position), selection };
+  const requests = { requested: new Set<string>(), waiting: new Set<string>() };
+  books.openRun = { id, dry, at: house.witness.appendedAt(position), selection, ...requests };
   if (!dry && !mayStart(house, Date.parse(time)) && !wasClockMoved(house, position)) {
     violated("a run started outside of the window", { id, time });
   }
+}
+
+/** Types of events that answer the request for a recipient. */
+const ANSWERS: readonly string[] = [
+  "DirectMessageAttempted",
+  "DirectMessageSkipped",
+  "DryRunRecipientListed",
+  "RecipientNotReached",
+];
+
+/** Notes a requested recipient, for which the run has to record an outcome. */
+function request({ openRun, requests }: Books, id: string, recipientId: string): void {
+  if (openRun?.id !== id) violated("a request of a run that was not open", { open: openRun?.id, id });
+  openRun.requested.add(recipientId);
+  openRun.waiting.add(recipientId);
+  requests.made += 1;
 }
 
 function checkRefusal({ data, time, position }: Recorded<"RunRefused">, house: House): void {
@@ -122,10 +145,13 @@ function stop({ openRun, stopped }: Books, id: string): void {
   stopped.add(id);
 }
 
-/** Fewer refusals than this concern single people, even if the network says otherwise. */
+/**
+ * Number of people who refuse messages from which the account may count as restricted. Fewer refusals only concern
+ * those people.
+ */
 const REFUSED_MIN = 3;
 
-/** A fault of one person or one request must not end a run. */
+/** Checks that the reason for the end of a run is not a fault of one person or one request. */
 function checkReason({ openRun }: Books, reason: RunEnd, { troubles, refused }: House): void {
   const begun = openRun?.at ?? 0;
   const met = troubles.filter(({ at }) => at >= begun);
@@ -139,6 +165,11 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
   if (books.openRun?.id !== id) violated("a run ended that was not open", { open: books.openRun, id });
   if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
   house.pagesRead = 0;
+  for (const recipientId of books.openRun.waiting) {
+    // A handle may have passed to another person since, and of erased people nothing is recorded.
+    if (house.forgotten.has(recipientId) || house.everHeirs.size > 0) continue;
+    violated("a requested recipient without an outcome", { id, recipientId });
+  }
   for (const { runId, state } of books.attempts.values()) {
     // A log that refuses the outcome may accept the end; the next run or start settles the open attempt.
     if (runId === id && state === "open" && !isFault) violated("a run ended that left an attempt unexplained", { id });
@@ -180,15 +211,15 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
 }
 
 /**
- * True if the log's clock was moved so shortly before the event that its writer may not have known. The writer then
- * makes no request.
+ * True if the log's clock was moved so shortly before the event that the event's writer may not have known. Such a
+ * writer makes no request to the network.
  */
 function wasClockMoved({ witness, clockMoves, setting }: House, position: number): boolean {
   const at = witness.appendedAt(position);
   return !setting.isOwned && clockMoves.some((movedAt) => movedAt <= at && at - movedAt <= LEASE_MS);
 }
 
-/** Takes a place of the day's quota or, around a change of the time zone, of the last 24 hours. */
+/** Counts an attempt toward the day's quota or, around a change of QUOTA_TIMEZONE, toward that of the last 24 hours. */
 function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, { setting }: House): void {
   const before = [...books.attempts.values()];
   const last = before.at(-1);
@@ -201,7 +232,7 @@ function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, 
   if (taken > setting.dailyLimit) violated("a place too many", { recipientId, day, isAfterChange, taken });
 }
 
-/** Checks that a run may write to this person. */
+/** Checks that the recipient of an intent may be written to. */
 function checkPerson(books: Books, { id, username }: KnownRecipient, about: object, house: House): void {
   const kind = house.people[indexOf(id)];
   if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
@@ -233,10 +264,11 @@ function settleSent(books: Books, { data, position }: Recorded<"DirectMessageSen
   attempt.state = "sent";
   attempt.settledAt = position;
   books.counts.sent += 1;
-  const message = network.accepted.find(({ id }) => id === data.message_id);
+  const { message_id = "" } = data;
+  const message = network.accepted.find(({ id }) => id === message_id);
   if (message?.recipientId !== attempt.recipientId) violated("sent, but the network has no such message", data);
-  if (books.messageIds.has(data.message_id)) violated("one message sent twice", data);
-  books.messageIds.add(data.message_id);
+  if (books.messageIds.has(message_id)) violated("one message sent twice", data);
+  books.messageIds.add(message_id);
 }
 
 function settleFailed(books: Books, { data, position }: Recorded<"DirectMessageFailed">): void {
@@ -265,12 +297,15 @@ function skip(
   // Keyed by the recorded name: an id and a handle that no event has linked are two people.
   const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
   // Nothing is kept about erased people, so their skip may be recorded again.
-  if (skips.has(told) && !forgotten.has(recipientId)) violated("a skip told twice", { told, position });
+  if (skips.has(told) && !forgotten.has(recipientId) && openRun?.requested.has(recipientId) !== true)
+    violated("a skip told twice", { told, position });
   skips.add(told);
   counts.skipped += 1;
   const isLeftOut = openRun?.selection.basis === "opt_in" && house.people[indexOf(recipientId)] === "no_consent";
   if (isLeftOut && !wrote.has(recipientId)) violated("a skip of a recipient who was left out", { told, position });
-  const isMetAgain = data.reason === "already_contacted" && latest.get(recipientId)?.runId === data.run_id;
+  const isRequested = openRun?.requested.has(recipientId) === true;
+  const isMetAgain =
+    !isRequested && data.reason === "already_contacted" && latest.get(recipientId)?.runId === data.run_id;
   if (isMetAgain) violated("met twice", { told, position });
   if (data.found === undefined) return;
   const ours = network.accepted.find(({ id }) => id === data.found?.message_id);
@@ -278,13 +313,18 @@ function skip(
   found.set(recipientId, ours.id);
 }
 
-/** An imported recipient is judged afresh, so their skips may be recorded again. */
+/**
+ * Marks a recipient as imported. An import makes the service judge them again, so their skips may be recorded again.
+ */
 function list({ skips, listed }: Books, recipientId: string): void {
   listed.add(recipientId);
   for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
 }
 
-/** Only a failed attempt can be retried; for any other the command is too late and has no effect. */
+/**
+ * Allows another message if the attempt failed. For any other attempt, the operator's permission comes too late and has
+ * no effect.
+ */
 function allowRetry({ excused }: Books, attempt: Attempt | undefined): void {
   if (attempt?.state !== "failed" || attempt.mayRepeat) return;
   attempt.mayRepeat = true;

@@ -7,7 +7,7 @@ import type { RunSelection } from "../../../src/outreach/run-limits.ts";
 import type { SocialUser } from "../../../src/networks/network.ts";
 import { addedOf } from "../../harness/memory/new-events.ts";
 
-/** Kinds of people on the list, by the obstacle to writing to them. */
+/** Kinds of people on the list of recipients, by what prevents a message to them or how the list names them. */
 export const KINDS = [
   "open",
   "by_handle",
@@ -20,32 +20,35 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Makes most people open, because the others only use up turns. */
+/** Extra entries that make most people open. People with an obstacle only use up turns. */
 const OFTEN = Array.from({ length: KINDS.length }, () => "open" as const);
 
-/** The initial state of a history. */
+/** Initial state and settings of a history. */
 export interface Setting {
   readonly start: number;
   readonly timezone: string;
   readonly dailyLimit: number;
   readonly spacingMs: number;
-  /** How long the network takes for an answer. */
+  /** Time that the network takes for an answer, in ms. */
   readonly answerMs: number;
-  /** Entries in a page of the network's answers. */
+  /** Maximum of entries on a page of the network's answers. */
   readonly pageMax: number;
-  /** Decides the order of steps that are due at the same time. */
+  /** Seed of the order in which steps that are due at the same time are taken. */
   readonly seed: number;
   /** True if a single process owns the log. Otherwise no process knows that a lease's holder is dead. */
   readonly isOwned: boolean;
-  /** Followers are recipients too, and no consent is required. */
+  /** True if the followers of the account are recipients too; then no consent is required. */
   readonly followers: boolean;
-  /** Undefined if messages go out at any time. */
+  /** Sending window; undefined if messages may go out at any time. */
   readonly window: SendWindow | undefined;
   readonly stopAfterFailures: number | undefined;
   readonly people: readonly Kind[];
 }
 
-/** Shortly before midnight on common days, on days when clocks change, and where a zone skips or ends a date. */
+/**
+ * Time zones with start times of a history: mostly shortly before midnight, on common days, on days when clocks change,
+ * and where a zone skips or ends a date.
+ */
 const BEGINNINGS = [
   ["UTC", "2026-03-01T08:00:00Z"],
   ["UTC", "2026-03-01T23:58:30Z"],
@@ -61,8 +64,8 @@ const BEGINNINGS = [
 ] as const;
 
 /**
- * Windows with edges near the beginnings: at midnight, where an hour repeats or is skipped, and with gaps of minutes,
- * for which a run may wait.
+ * Sending windows with edges near the start times: at midnight, where an hour repeats or is skipped, and with gaps of
+ * minutes, for which a run may wait.
  */
 const WINDOWS = [
   "Mon-Sun 23:50-00:01",
@@ -83,7 +86,10 @@ const window: fc.Arbitrary<SendWindow> = fc
 
 const limit = fc.integer({ min: 1, max: 3 });
 
-/** A caller's selection of recipients. All filters combined would exclude nearly all people. */
+/**
+ * fast-check generator of the recipients that a run's caller selects. All filters combined would exclude nearly all
+ * people.
+ */
 export const selection: fc.Arbitrary<RunSelection> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ limit }) },
   { weight: 1, arbitrary: fc.record({ variant: fc.constantFrom("A", "B") }) },
@@ -91,7 +97,7 @@ export const selection: fc.Arbitrary<RunSelection> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ source: fc.constantFrom("list", "inbound", "followers"), limit }) },
 );
 
-/** Time zones that a service may change to. */
+/** Values to which QUOTA_TIMEZONE may change. */
 export const ZONES = ["UTC", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago"] as const;
 
 export const setting: fc.Arbitrary<Setting> = fc
@@ -117,18 +123,23 @@ const FIRST_ID = 100;
 
 export const personId = (index: number): string => String(FIRST_ID + index);
 
-/** A person is `user_100` at first and `user_100_2` once they have renamed themselves. */
+/**
+ * Returns the id in a handle. A person's handle is `user_100` at first, and `user_100_2` after they rename themselves.
+ */
 export const idOfHandle = (username: string): string => username.split("_")[1] ?? "";
 
 export const indexOf = (id: string): number => Number(id) - FIRST_ID;
 
-/** The person as the network knows them; undefined if it does not. */
+/**
+ * Builds the profile that the simulated network shows of a person of this kind; undefined if the network does not know
+ * the person.
+ */
 export function socialUser(kind: Kind, id: string): SocialUser | undefined {
   if (kind === "unknown") return undefined;
   return person(id, { receivesOurDm: kind !== "closed" && kind !== "protected", protected: kind === "protected" });
 }
 
-/** The operator's import of the person. */
+/** Events with which the operator puts a person of this kind on the list of recipients. */
 export function rowsOf(kind: Kind, id: string): NewEvent[] {
   const byHandle = rowOf(kind, { username: `USER_${id}` });
   if (kind === "by_handle") return [byHandle];
@@ -144,7 +155,7 @@ export function rowOf(kind: Kind, recipient: Recipient): NewEvent {
   return addedOf(recipient, { basis, ...(timezone === undefined ? {} : { timezone }) });
 }
 
-/** Homes of the people on the list; undefined if unknown. */
+/** Time zones of the people on the list, in turns; undefined if the list has none for a person. */
 const HOMES = [undefined, "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"] as const;
 
 export const homeOf = (id: string): string | undefined => HOMES[indexOf(id) % HOMES.length];

@@ -1,7 +1,10 @@
 import type { Books } from "./books.ts";
 import type { House } from "./house.ts";
 
-/** Counts of the situations in the histories: without crashes and doubts they would prove little. */
+/**
+ * Counts how often each situation occurred in the histories. Without crashes and messages in doubt, they would prove
+ * little.
+ */
 export interface Tally {
   history(house: House, books: Books, commands: number): void;
   fate(what: "die" | "pause", point: string): void;
@@ -21,23 +24,30 @@ export interface Counts {
   readonly deduplicationWindow: number;
   readonly undelivered: number;
   readonly replacedLogs: number;
-  /** Replaced logs that were restored by other means than ours. */
+  /** Logs that were replaced by copied files instead of a restore of our own backup. */
   readonly filesPutBack: number;
-  /** Restores refused because an instance was alive. */
+  /** Restores that were refused because an instance lived. */
   readonly refusedRestores: number;
   /** Instances that ended because another log had replaced theirs. */
   readonly ended: number;
   readonly forgotten: number;
-  /** Runs with a requested stop. */
+  /** Number of people, over all simulated histories, whose page to opt out answered. */
+  readonly optedOut: number;
+  /** Number of messages to others that were requested after a page had answered, in the same history. */
+  readonly askedAfterOptOut: number;
+  /** Number of runs, over all simulated histories, that an operator asked to stop. */
   readonly stopped: number;
-  /** Number of times that a run waited for the window. */
+  /** Number of times that a run waited for the sending window to open. */
   readonly waits: number;
-  /** Messages given up in the last check before the request, because the window had closed. */
+  /** Messages that were given up in the last check before the request, because the sending window had closed. */
   readonly late: number;
-  /** Runs that ended because the window was closed. */
+  /** Runs that ended because the sending window was closed. */
   readonly closed: number;
-  /** Runs that ended at their caller's limit. */
+  /** Runs that ended because they had sent as many messages as their caller allowed. */
   readonly limited: number;
+  /** Recipients that callers requested by name, and those of them that a run did not reach. */
+  readonly requested: number;
+  readonly notReached: number;
   /** Runs that ended because too many of their messages failed. */
   readonly failing: number;
 }
@@ -57,12 +67,16 @@ export function createTally(): Tally {
     refusedRestores: 0,
     ended: 0,
     forgotten: 0,
+    optedOut: 0,
+    askedAfterOptOut: 0,
     stopped: 0,
     waits: 0,
     late: 0,
     closed: 0,
     limited: 0,
     failing: 0,
+    requested: 0,
+    notReached: 0,
   };
   const began = performance.now();
 
@@ -75,7 +89,9 @@ export function createTally(): Tally {
   });
 
   return {
-    history(house, { attempts, stopped, ends, waits, late }, commands) {
+    history(house, { attempts, stopped, ends, waits, late, requests }, commands) {
+      sums.requested += requests.made;
+      sums.notReached += requests.notReached;
       sums.waits += waits;
       sums.late += late;
       sums.closed += ends.filter((reason) => reason === "window_closed").length;
@@ -86,6 +102,9 @@ export function createTally(): Tally {
       sums.refusedRestores += house.besides.refused;
       sums.ended += house.besides.ended;
       sums.forgotten += house.forgotten.size;
+      const { asks, answeredOptOuts } = house.witness;
+      sums.optedOut += answeredOptOuts.size;
+      sums.askedAfterOptOut += asks.filter(({ at }) => at > Math.min(...answeredOptOuts.values())).length;
       sums.stopped += stopped.size;
       const all = [...attempts.values()];
       sums.histories += 1;

@@ -1,9 +1,9 @@
-/** Wall clock of a time zone, by Intl: independent of the code under test. */
+/** Cache: time zone -> its formatter of `Intl`, which shares no code with the service's own time zones. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/** Day of the week and time, such as `Sun 02:30`. */
+/** Returns the day of the week (0 is Monday) and the time that clocks in the zone show. */
 function wallClock(timezone: string, ms: number): { readonly day: number; readonly time: string } {
   const options = {
     timeZone: timezone,
@@ -29,7 +29,10 @@ export function isShownOpen(window: string, timezone: string, ms: number): boole
   });
 }
 
-/** The next minute after `ms` at which the window opens or closes in the zone. Each window does so within days. */
+/**
+ * Returns the next minute after `ms` at which the window opens or closes in the zone. All windows here do so within
+ * days.
+ */
 export function nextEdge(window: string, timezone: string, ms: number): number {
   const isOpen = isShownOpen(window, timezone, ms);
   let at = Math.floor(ms / MINUTE_MS + 1) * MINUTE_MS;
@@ -37,7 +40,7 @@ export function nextEdge(window: string, timezone: string, ms: number): number {
   return at;
 }
 
-/** The next minute after `ms` at which the window opens. */
+/** Returns the next minute after `ms` at which the window opens in the zone. */
 export function nextOpening(window: string, timezone: string, ms: number): number {
   const edge = nextEdge(window, timezone, ms);
   return isShownOpen(window, timezone, edge) ? edge : nextEdge(window, timezone, edge);

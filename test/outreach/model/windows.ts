@@ -5,7 +5,7 @@ import type { House } from "./house.ts";
 import { homeOf } from "./setting.ts";
 import { isShownOpen, nextEdge } from "./wall-clock.ts";
 
-/** True if a message to the recipient may go out at that time. */
+/** True if the sending window allows a message to the recipient at `ms`. */
 export function isSendingTime(
   house: House,
   { listed }: Pick<Books, "listed">,
@@ -22,25 +22,36 @@ export function isSendingTime(
   return isOpen || (!house.setting.isOwned && isShownOpen(window.text, zone, ms + STEP_MS));
 }
 
-/** An instance does not follow a server clock that is set back by up to this; its own time stands still meanwhile. */
+/**
+ * Maximum by which a server's clock may be set back without an effect on an instance's own time, which stands still
+ * meanwhile.
+ */
 const STEP_MS = 1_000;
 
-/** True if a run may start at `ms`. Only a window that ends runs and is the same for all recipients prevents it. */
+/**
+ * True if a run may start at `ms`. Only a sending window that ends runs, and is the same for all recipients, prevents a
+ * start.
+ */
 export function mayStart({ setting: { window }, timezones }: House, ms: number): boolean {
   if (window === undefined || window.whenClosed === "pause" || window.zone === "recipient") return true;
   return [...timezones].some((zone) => [ms, ms - LEASE_MS].some((at) => isShownOpen(window.text, zone, at)));
 }
 
-/** A run may wait this long for its lease after it checked the window. */
+/**
+ * Maximum of time between a run's check of the sending window and its start, in ms. It waits for its lease meanwhile.
+ */
 const LEASE_MS = 30_000;
 
-/** Checks an intent against its run's selection, limit and failure threshold. */
+/** Checks that an intent fits its run's selection, limit and maximum share of failures. */
 export function checkSelection(
   books: Books,
   { data, position }: Recorded<"DirectMessageAttempted">,
   house: House,
 ): void {
-  const { limit, ...wanted } = books.openRun?.selection ?? {};
+  const { limit, recipients, ...wanted } = books.openRun?.selection ?? {};
+  const isNamed = books.openRun?.requested.has(data.recipient.id) === true;
+  if (recipients !== undefined && !isNamed && house.everHeirs.size === 0)
+    violated("an intent of a run for others", { position });
   for (const [name, value] of Object.entries(wanted)) {
     if (data[name as keyof typeof wanted] !== value)
       violated("an intent for a recipient who was left out", { name, position });
@@ -58,13 +69,13 @@ function countPlaces(attempts: readonly Attempt[]): number {
   return attempts.filter(({ isFreed }) => isFreed !== true).length;
 }
 
-/** Share of failures among messages that the network was asked to send; 0 if they are too few to tell. */
+/** Share of failed messages among those that a run asked the network to send; 0 if they are too few to tell. */
 function failedShare(attempts: readonly Attempt[]): number {
   const tried = attempts.filter(({ reason }) => reason !== "withdrawn" && reason !== "suppressed");
   return tried.length < FAILURE_TRIES_MIN ? 0 : tried.filter(({ state }) => state === "failed").length / tried.length;
 }
 
-/** Checks that a run that ended for its limit, window or failures had reached that end. */
+/** Checks that a run ended for its limit, sending window or failures only if that condition was true. */
 export function checkEnd(books: Books, { data, time, position }: Recorded<"RunFinished">, house: House): void {
   const { reason, until } = data;
   const own = [...books.attempts.values()].filter(({ runId }) => runId === data.run_id);
@@ -79,14 +90,14 @@ export function checkEnd(books: Books, { data, time, position }: Recorded<"RunFi
 }
 
 /**
- * Counts "not delivered" too: an attempt in doubt may be settled so after the run's last message, and its place stays
- * taken.
+ * Counts sent messages, and those recorded as not delivered: that may be recorded after the run's last message, and
+ * they still count toward its limit.
  */
 function countSent(attempts: readonly Attempt[]): number {
   return attempts.filter(({ state, reason }) => state !== "failed" || reason === "not_delivered").length;
 }
 
-/** All zones that the window may be evaluated in. */
+/** All time zones in which the sending window may be evaluated. */
 function listZones({ setting: { window }, people, timezones }: House): ReadonlySet<string> {
   const homes = window?.zone === "recipient" ? people.map((_kind, index) => homeOf(String(100 + index))) : [];
   return new Set([...timezones, ...homes.filter((home) => home !== undefined)]);
@@ -99,7 +110,7 @@ interface Opening {
   readonly zones: ReadonlySet<string>;
 }
 
-/** Checks that `until` is the next opening of the window in a zone where it was closed. */
+/** Checks that `until` is the time when the sending window next opens in a zone where it was closed. */
 export function checkOpening(house: House, { time, position, until, zones }: Opening): void {
   const { window } = house.setting;
   const about = { time, position, until };
@@ -114,5 +125,8 @@ export function checkOpening(house: House, { time, position, until, zones }: Ope
   if (!openings.includes(Date.parse(until))) violated("a window opens at another time", { ...about, openings });
 }
 
-/** A run settles messages in doubt after it notices the closed window, up to some minutes later. */
+/**
+ * Possible times in ms between the moment when a run notices the closed window and its end. It settles messages in
+ * doubt meanwhile.
+ */
 const NOTICED_BEFORE_MS = Array.from({ length: 11 }, (_, minutes) => minutes * 60_000);

@@ -1,77 +1,92 @@
-import { StoreFull, type EventStore } from "eventstore-lite";
+import type { EventStore } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
-import { findContact } from "../../../projections/contacts.ts";
+import { findContact } from "../../../projections/contact-identity.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Projector } from "../../../src/projector/projector.ts";
 import { SHOWN_MS, type Accepted, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import type { Process } from "./process.ts";
 
-/** A request to send, from the moment that a process makes the call. */
+/** A process's request to the network to send a message, recorded when the process makes it. */
 export interface Ask {
   readonly recipientId: string;
   /** Position of the log's last event when the process made the call. */
   readonly head: number;
-  /** By the network's clock, ms. */
+  /** Time of the request by the network's clock, ms. */
   readonly at: number;
-  /** The process's idea of now: the log's clock, but not before the last event that it knows, ms. */
+  /**
+   * Time of the request as the process sees it, ms: the log's clock, but never before the last event that the process
+   * knows.
+   */
   readonly ownTime: number;
-  /** By the log's clock alone, which may have been set back, ms. */
+  /** Time of the request by the log's clock, which may have been set back, ms. */
   readonly clock: number;
-  /** How far its machine's clock was ahead of `ownTime`, ms. */
+  /** Difference of the machine's clock to `ownTime`, ms; positive if it was ahead. */
   readonly skewMs: number;
   /** False if the log's clock was moved and the process has not heard from it since. */
   readonly isTimeKnown: boolean;
-  /** True if the process itself knew that this person is suppressed. */
+  /** True if the requesting process itself knew that the recipient is suppressed. */
   readonly knewSuppressed: boolean;
-  /** Set when the request reaches the network; undefined if it never does. */
+  /**
+   * Position of the log's end and the accepted message when the request reached the network; undefined if it never did.
+   */
   took?: { readonly head: number; readonly accepted: Accepted | undefined };
 }
 
-/** An event as it was appended; an erasure may have changed it since. */
+/** Note of an appended event. It keeps the original data, which an erasure may remove from the log. */
 export interface Noted {
   /** Time of the append, by the network's clock, ms. */
   readonly at: number;
   readonly data: Event["data"];
-  /** The person that it is about, even if it names only a handle. */
+  /** Id of the person that the event is about, even if the event has only a handle. */
   readonly about: string | undefined;
-  /** True for the last event of an append; no copy of the log ends within one. */
+  /** True for the last event of an append. No copy of the log ends within an append. */
   readonly isLast: boolean;
 }
 
-/** Observes each append and each request to send, with the log's content at that moment. */
+/** Observes each append and each request to the network, and notes the log's content at that moment. */
 export interface Witness {
-  /** Watches a new log in place of the old one. The first `notes` describe the events that it already contains. */
+  /**
+   * Observes a new log from now on, instead of the present one. `notes` describe the events that the new log already
+   * contains.
+   */
   attend(store: EventStore<Event>, notes: readonly Noted[]): Promise<EventStore<Event>>;
-  /** Watches the same log through a second connection. */
+  /** Wraps a second connection to the same log, to observe its appends too. */
   beside(store: EventStore<Event>): EventStore<Event>;
   /** Notes of all events in the log. */
   notes(): readonly Noted[];
-  /** Wraps the log so that its processes meet the failures of `refuse`. */
+  /** Wraps the log so that writes of processes fail when `refuse` demands it. */
   refusing(store: EventStore<Event>): EventStore<Event>;
-  /** Simulates a full disk for `writes` writes of processes, after `after` more. */
+  /** Simulates a full disk for the processes: after `after` more writes, the next `writes` writes fail. */
   refuse(writes: number, after: number): void;
   head(): number;
-  /** The last position of the append that is `back` appends before the newest, but at least `atLeast`. */
+  /** Position where the append ends that is `back` appends before the newest, but at least `atLeast`. */
   headBefore(back: number, atLeast: number): number;
   readonly asks: readonly Ask[];
-  /** A person opts out; the network shows it `lateMs` later. */
+  /** Notes that a person opted out; the network shows their message `lateMs` later. */
   optOut(recipientId: string, lateMs: number): void;
-  /** People whose opt-out the network already showed when the run began -> time when they wrote it. */
+  /** Notes that a person's page to opt out answered now that no message to them is sent any more. */
+  answerOptOut(recipientId: string): void;
+  /** Id of each person whose page to opt out has answered -> when it did so first, by the network's clock, ms. */
+  readonly answeredOptOuts: ReadonlyMap<string, number>;
+  /** Requests that were on their way when the page had answered their recipient. */
+  readonly lateAsks: readonly Ask[];
+  /** Id of each person whose opt-out the network already showed when the run began -> time when the person wrote it. */
   optedOutBefore(runId: string): ReadonlyMap<string, number>;
-  /** When the event at a position was appended, by the network's clock. */
+  /** Time when the event at this position was appended, by the network's clock, ms. */
   appendedAt(position: number): number;
   /** The event as it was before any erasure. */
   asAppended(event: Recorded): Recorded;
-  /** The id of the person that the event is about; undefined if it is about no person. */
+  /** Id of the person that the event at this position is about; undefined if it is about no person. */
   about(position: number): string | undefined;
-  /** Calls `happening` between the decision on the next intent and its append. */
+  /** Lets `happening` run between the decision on the next intent and its append. */
   ambush(happening: (recipientId: string) => Promise<void>): void;
-  /** The network as a process calls it. */
+  /** Returns the network as this process sees it. Each request to send is noted. */
   watch(process: Process, caller: Caller): SocialNetwork;
 }
 
-/** The state of a process that its requests are recorded with. */
+/** State of a process that is noted with each of its requests. */
 interface Caller {
   readonly projector: Projector;
   readonly network: SocialNetwork;
@@ -79,13 +94,16 @@ interface Caller {
   readonly isTimeKnown: () => boolean;
 }
 
+/** Longest time that a request to send takes, in ms, unless its process is paused. */
+const SEND_MS_MAX = 20_000;
+
 export interface WitnessDeps {
   readonly now: () => number;
   readonly clock: () => number;
   readonly accepted: SimulatedNetwork["accepted"];
-  /** How long the network takes for an answer. */
+  /** Time that the network takes for an answer, in ms. */
   readonly answerMs: number;
-  /** The id of the person with this name: the present holder, if it is a handle alone. */
+  /** Returns the id of the person with this id or handle; a handle belongs to its present holder. */
   readonly holderOf: (who: Recipient) => string;
 }
 
@@ -93,6 +111,8 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
   let noted: Noted[] = [];
   const asks: Ask[] = [];
   const optOuts: { readonly recipientId: string; readonly writtenAt: number; readonly visibleAt: number }[] = [];
+  const lateAsks: Ask[] = [];
+  const answeredOptOuts = new Map<string, number>();
   const beforeRuns = new Map<string, ReadonlyMap<string, number>>();
   const ambushes: ((recipientId: string) => Promise<void>)[] = [];
   let refused = { from: 0, to: 0 };
@@ -158,6 +178,13 @@ export function createWitness({ now, clock, accepted, answerMs, holderOf }: Witn
     optOut: (recipientId, lateMs) => {
       optOuts.push({ recipientId, writtenAt: now(), visibleAt: now() + lateMs });
     },
+    answerOptOut: (recipientId) => {
+      answeredOptOuts.getOrInsert(recipientId, now());
+      const isOnItsWay = (ask: Ask): boolean => ask.took === undefined && now() - ask.at < SEND_MS_MAX;
+      lateAsks.push(...asks.filter((ask) => ask.recipientId === recipientId && isOnItsWay(ask)));
+    },
+    answeredOptOuts,
+    lateAsks,
     optedOutBefore: (runId) => beforeRuns.get(runId) ?? new Map(),
     appendedAt: (position) => noted[position - 1]?.at ?? 0,
     asAppended: (event) => ({ ...event, data: noted[event.position - 1]?.data ?? event.data }) as Recorded,

@@ -7,7 +7,10 @@ import type { Running } from "../../harness/process.ts";
 
 export const READERS = 300;
 
-/** Marks ids and usernames of readers; occurs nowhere else. Both have a fixed length, so that none contains another. */
+/**
+ * Beginning of each reader's id, and end of each username, which occur nowhere else. Both names have a fixed length, so
+ * that none contains another.
+ */
 export const ID_PREFIX = "88442211";
 export const HANDLE_SUFFIX = "_reads";
 
@@ -57,7 +60,7 @@ export function listReaders(readers: readonly Reader[], { x }: Sandbox): NewEven
   });
 }
 
-/** Reads the messages that X accepted; they are the audience's only source of links. */
+/** Reads each reader's links from the messages that X accepted, the audience's only source of links. */
 export function readMessages(readers: readonly Reader[], { x }: Sandbox): void {
   const byId = new Map(readers.map((reader) => [reader.id, reader]));
   for (const { recipient_id, text } of x.messages.kept) {
@@ -73,7 +76,7 @@ export type Kind = "person" | "gpc" | "dnt" | "bot" | "head" | "prefetch" | "fet
 
 export interface Visit {
   readonly reader: Reader;
-  /** Index of the link in the message. */
+  /** Index of the link in the reader's message. */
   readonly link: number;
   readonly kind: Kind;
   readonly address: string;
@@ -90,7 +93,7 @@ export interface LinkBook {
   readonly visitors: Set<string>;
 }
 
-/** The audience's own record of what it did. */
+/** The audience's own record of its visits, with which the service's figures are compared. */
 export interface Books {
   /** Counts by link; `A0` is the first link of variant A. */
   readonly links: Map<string, LinkBook>;
@@ -169,7 +172,7 @@ function toAgent(device: number): string {
   return `Mozilla/5.0 (${BROWSERS[device % BROWSERS.length]}) Gecko/20100101 Firefox/140.0 ${AGENT_SUFFIX}`;
 }
 
-/** Visitors of one reader's link: the reader and three friends who saw the message. */
+/** Number of visitors of one reader's link: the reader and three friends who saw the message. */
 const VISITORS_PER_READER = 4;
 
 /** Creates a visit of this kind to a link in a reader's message, by the reader or a friend. */
@@ -184,7 +187,7 @@ export function createVisit(random: (limit: number) => number, readers: readonly
 /** Number of browsers that X imitates when it fetches a link after its own bot. */
 const FETCHES = 3;
 
-/** X fetches each link of a message that it accepts: once as its own bot, then as browsers. */
+/** Fetches each link of a message as X does when it accepts the message: once as X's own bot, then as browsers. */
 export async function fetchAsX(service: Running, books: Books, reader: Reader): Promise<void> {
   for (const link of reader.codes.keys()) {
     const address = "199.16.156.120";

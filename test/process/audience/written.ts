@@ -13,7 +13,7 @@ import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture.ts";
 import { BEARER, type Installation, type Running } from "../../harness/process.ts";
 
-/** Texts by their source. */
+/** Texts to be searched, by the name of their source. */
 export type Texts = Readonly<Record<string, string>>;
 
 /** Returns the output of a command that runs in this process. */
@@ -23,7 +23,7 @@ export async function outputOf({ env }: Installation, command: MakeCommand, ...a
   return out;
 }
 
-/** Every byte of every file in the service's folder, and everything that can be read without a key. */
+/** Returns the bytes of all files in the service's folder, and everything else that can be read without a key. */
 export async function readBytes(world: Installation): Promise<Texts> {
   const { directory } = world;
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -55,7 +55,7 @@ export async function readFigures(world: Installation, service: Running): Promis
   };
 }
 
-/** Everything that the networks received; they learn the browser of each click, and Meta also the address. */
+/** Returns everything that the networks received. They learn the browser of each click, and Meta also the address. */
 export function readNetworks({ sandbox }: Installation): Texts {
   const { meta, slack, telegram } = sandbox;
   return {
@@ -89,7 +89,7 @@ export async function readStates({ env }: Installation): Promise<Texts> {
   return texts;
 }
 
-/** The codes of readers' own links whose clicks can still be decrypted. */
+/** Returns those of the codes of readers' own links whose clicks can still be decrypted. */
 export async function readableLinks({ env }: Installation, codes: readonly string[]): Promise<readonly string[]> {
   await using log = await openLog(loadConfig(env, () => ""));
   const { keyring } = log;
@@ -99,7 +99,7 @@ export async function readableLinks({ env }: Installation, codes: readonly strin
   return readable;
 }
 
-/** Returns each needle that a text contains, with its source. */
+/** Returns each needle that one of the texts contains, with the name of the text. */
 export function find(needles: readonly string[], texts: Texts): readonly string[] {
   return Object.entries(texts).flatMap(([where, text]) =>
     needles.filter((needle) => text.includes(needle)).map((needle) => `${needle} in ${where}`),

@@ -1,4 +1,4 @@
-/** Begins a line only if a text has forged that line. */
+/** Word in the hostile texts that begins a line of an output only if a text has forged that line. */
 export const FORGED = "FORGED";
 
 /** Hostile texts by their aim; others may write them in any text field. */
@@ -37,7 +37,7 @@ export const STEERING =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)/;
 
-/** Length of the part of a line that is reported, enough to find it. */
+/** Length of the part of a bad line that a test reports, enough to find the line. */
 const TOLD_CHARS = 120;
 
 /** Returns the lines of an output that control a terminal or imitate another program's line. */

@@ -8,7 +8,10 @@ import { networkInterfaces } from "node:os";
 
 const [given = ""] = process.argv.slice(2);
 
-/** Addresses that the settings allow and forbid, and folders that the service may and may not write to. */
+/**
+ * Addresses that the service's settings allow and forbid to call, and folders that the service may and may not write
+ * to.
+ */
 const { allowed, other, writable, outside } = JSON.parse(given) as Record<string, string>;
 
 const TRIES: Readonly<Record<string, () => unknown>> = {

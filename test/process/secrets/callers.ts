@@ -5,7 +5,7 @@ import { canary, type Canaries } from "./canaries.ts";
 import { hunted } from "./hunt.ts";
 import type { WatchedWorld } from "./watched-world.ts";
 
-/** The world and credentials that callers of a service use. */
+/** Credentials of the callers of a service, with the installation that they call. */
 export interface Callers {
   readonly world: WatchedWorld;
   readonly canaries: Canaries;
@@ -34,7 +34,10 @@ export async function authorizeInAllWays(callers: Callers, service: Running): Pr
   await world.keepAnswer("/social/me", await service.get("/social/me"));
 }
 
-/** Begins an authorization and never completes it; a caller that guesses its end learns nothing. */
+/**
+ * Begins an authorization that is never completed. A caller who guesses the code or state of its callback learns
+ * nothing.
+ */
 async function giveUp({ world, canaries, masterKey }: Callers, service: Running): Promise<void> {
   const begun = await service.get("/social/auth");
   const [pair = ""] = (begun.headers.get("set-cookie") ?? "").split(";");

@@ -14,7 +14,7 @@ export function canary(): string {
   return randomBytes(32).toString("base64url");
 }
 
-/** Every secret in use, to be searched for; grows as secrets are created. */
+/** Secrets in use, for which all outputs are searched. Grows as secrets are created. */
 export type Canaries = Hunted[];
 
 /** Gives the sandbox's networks secrets that are unique to this run. */
@@ -35,7 +35,7 @@ export function secureSandbox(sandbox: Sandbox, canaries: Canaries): void {
   Object.assign(sandbox.whatsapp, { accessToken: made("WhatsApp's token") });
 }
 
-/** The settings of these networks for the sandbox's current credentials. */
+/** Returns settings of the service for the sandbox's networks, with their current credentials. */
 export function settingsFor(sandbox: Sandbox, choice: Choice = {}): Record<string, string> {
   return settingsOf({ urls: urlsOf(sandbox.url, sandbox), credentials: credentialsOf(sandbox) }, choice);
 }
@@ -52,24 +52,24 @@ export function wrongSettings(settings: Readonly<Record<string, string>>, canari
   return Object.fromEntries(wrong);
 }
 
-/** Purposes of the derived keys; each opens something. */
+/** Purposes for which keys are derived from the master key; each derived key opens something. */
 const PURPOSES = ["vault", "oauth-cookie", "console-session", "credentials", "suppression", "personal-keys"];
 
-/** A master key and all keys derived from it. */
+/** Returns the secrets to search for: a master key and all keys derived from it. */
 export function huntedKeys(name: string, key: Uint8Array): Hunted[] {
   return [hunted(name, key), ...PURPOSES.map((purpose) => hunted(`${name} for ${purpose}`, deriveKey(key, purpose)))];
 }
 
-/** Length of the part of a token's hash that is shown as the token's id. */
+/** Number of bytes of a token's hash that are shown as the token's id. */
 const ID_BYTES = 6;
 
-/** The token of a caller and its hash, which would allow guesses to be checked. */
+/** Returns the secrets to search for: a caller's token and its hash, with which guesses could be checked. */
 export function huntedToken(name: string, token: string): Hunted[] {
   const hash = createHash("sha256").update(token).digest();
   return [hunted(name, token), hunted(`the hash of ${name}`, hash.subarray(ID_BYTES))];
 }
 
-/** The keys that the files next to a log contain in encrypted form. */
+/** Returns the secrets to search for: the keys that the files next to a log contain in encrypted form. */
 export async function huntedFileKeys(
   { vault, keys }: Pick<LogFiles, "vault" | "keys">,
   master: Uint8Array,
@@ -82,7 +82,7 @@ export async function huntedFileKeys(
   return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
 
-/** Adds all tokens that X issues from now on, even if they are never used. */
+/** Adds to the canaries all tokens that X issues from now on, even if they are never used. */
 export function huntGrants({ x }: Sandbox, canaries: Canaries): void {
   const issued: readonly (readonly [string, Map<string, unknown>])[] = [
     ["an access token", x.access],

@@ -26,6 +26,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   results: ["results", "results --json"],
   stats: ["stats", "stats --by variant --json"],
   quota: ["quota --json"],
+  report: ["report"],
   runs: ["runs", "runs --json"],
   links: ["links list", "links list --json", "links add spring https://shop.example/"],
   clicks: ["clicks", "clicks go.example/s --json", "clicks forget 203.0.113.7 --yes --json"],
@@ -89,12 +90,13 @@ export async function runEveryCommand(world: WatchedWorld): Promise<number> {
   return count;
 }
 
-/** Malformed settings that contain a secret: reported as faults without the value. */
+/** Returns malformed settings that contain a secret. The service reports them as faults without the value. */
 export function misformed(secret: string): Record<string, string> {
   return {
     API_TOKENS: `name:${secret} ${secret},${secret},a:sha256:${secret}`,
     REACHLOG_KEY: `${secret}x`,
     X_CLIENT_SECRET: `${secret} ${secret}`,
+    X_APP_BEARER_TOKEN: `${secret} ${secret}`,
     X_API_URL: `https://user:${secret}@x.example`,
     META_ACCESS_TOKEN: `${secret} `.repeat(2),
     CHAT_WEBHOOK_URL: `ftp://chat.example/${secret}`,

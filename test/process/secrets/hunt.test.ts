@@ -16,16 +16,16 @@ test.each<[string, string | Buffer]>([
   ["UTF-16", Buffer.from(SECRET, "utf16le")],
   ["a URL", `https://x.example/?token=${encodeURIComponent(SECRET)}`],
   ["Basic", `Basic ${btoa(`client:${SECRET}`)}`],
-  ["base64 behind 1", Buffer.from(`a${SECRET}`).toString("base64")],
-  ["base64 behind 2", Buffer.from(`ab${SECRET}`).toString("base64")],
-  ["base64url behind 3", Buffer.from(`abc${SECRET}`).toString("base64url")],
+  ["base64 after 1 byte", Buffer.from(`a${SECRET}`).toString("base64")],
+  ["base64 after 2 bytes", Buffer.from(`ab${SECRET}`).toString("base64")],
+  ["base64url after 3 bytes", Buffer.from(`abc${SECRET}`).toString("base64url")],
   ["JSON in JSON", JSON.stringify(JSON.stringify({ token: SECRET }))],
   ["among other bytes", Buffer.concat([randomBytes(100), Buffer.from(SECRET), randomBytes(100)])],
 ])("a secret is found as %s", (_form, text) => {
   expect(search(text)).not.toEqual([]);
 });
 
-test("what is no secret is not found", () => {
+test("random bytes contain no secret", () => {
   expect(search(randomBytes(100_000))).toEqual([]);
   expect(search(randomBytes(50_000).toString("hex"))).toEqual([]);
 });

@@ -1,10 +1,10 @@
-/** A value that must not appear anywhere. */
+/** Secret that must not appear in any output. */
 export interface Hunted {
   readonly name: string;
   readonly bytes: Buffer;
 }
 
-/** An output, one character per byte. */
+/** Output that is searched for secrets, one character per byte. */
 export interface Written {
   readonly where: string;
   readonly bytes: Buffer;
@@ -17,7 +17,7 @@ export function hunted(name: string, value: string | Uint8Array): Hunted {
   return { name, bytes };
 }
 
-/** A part of a secret of this length, in any encoding, gives it away. */
+/** Length of a part of a secret that, in any encoding, gives the secret away. */
 const PART_CHARS = 12;
 
 /**

@@ -5,11 +5,11 @@ import { ended, openInstallation, type Running, type Installation } from "../../
 import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./hunt.ts";
 
-/** A world that keeps everything that its processes wrote, showed or were answered. */
+/** Installation that keeps everything that its processes wrote, showed or were answered. */
 export interface WatchedWorld extends Installation {
   readonly written: Written[];
   keep(where: string, text: string | Buffer): void;
-  /** Keeps all current files, and the uncompressed content of the log's. */
+  /** Keeps the content of all current files, and the uncompressed content of the log's files. */
   keepFiles(moment: string): Promise<void>;
   /** Keeps an answer without the headers in `meant`, whose purpose is to carry a secret to this caller. */
   keepAnswer(where: string, answer: Response, meant?: readonly string[]): Promise<string>;

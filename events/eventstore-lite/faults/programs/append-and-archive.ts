@@ -1,6 +1,8 @@
 // Appends without end to the log named by its first argument, and archives all but the newest events meanwhile, into
 // the folder named by its second argument. Appends continue with the number in its third.
-import { createSegmentFolder, openPostgresStore, openSqliteStore } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { createSegmentFolder } from "eventstore-lite/segments";
 import { appendKey, keyOf } from "./keyed.ts";
 import { say } from "./say.ts";
 

@@ -1,14 +1,15 @@
 // Appends to the log named by its first argument, extends the Merkle tree after each append, and prints the root with
 // the size that a signed head would have.
-import { createLogTree, openSqliteStore } from "eventstore-lite";
-import { newEvents } from "../../src/contract/events.ts";
+import { openSqliteStore } from "eventstore-lite";
+import { createLogTree } from "eventstore-lite/proof";
+import { newEvents } from "../../src/testing/contract/events.ts";
 import { say } from "./say.ts";
 
 const [file = ""] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
 const tree = createLogTree(store);
 
-/** Most appends fill a tile of level 0, so that most kills hit the writing of tiles. */
+/** Events of one append. Most appends fill a tile of level 0, so that most kills hit the writing of tiles. */
 const EVENTS = 300;
 
 for (;;) {

@@ -5,7 +5,7 @@ import { say } from "./say.ts";
 
 const TTL_MS = 500;
 const APPENDS_PER_TERM = 20;
-/** Pause between two attempts. */
+/** Pause between two attempts to acquire the lease. */
 const PAUSE_MS = 2;
 
 const [file = "", holder = ""] = process.argv.slice(2);

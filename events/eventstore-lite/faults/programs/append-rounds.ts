@@ -1,11 +1,15 @@
 // Makes a fixed number of keyed appends to the log named by its argument while its system calls are tampered with, and
 // prints the result of each. A refusal for want of space is retried; any other is final.
-import { openSqliteStore, StoreFull } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { StoreFull } from "eventstore-lite/testing";
 import { appendKey, keyOf } from "./keyed.ts";
 import { say } from "./say.ts";
 
 const ROUNDS = 8;
-/** The appends of a round are two transactions: the second one is on its way while the first may fail. */
+/**
+ * Callers that append at once in each round. Their appends become two transactions, so that the second is on its way
+ * while the first may fail.
+ */
 const CALLERS = 4;
 const TRIES_MAX = 5;
 

@@ -1,7 +1,8 @@
 // Appends without end to the log at the URL in its first argument, even if the server crashes. Each append has a unique
 // name, but no idempotency key: what is appended twice is in the log twice.
 import { setTimeout as delay } from "node:timers/promises";
-import { openPostgresStore, StoreError, type EventStore } from "eventstore-lite";
+import { StoreError, type EventStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
 import { keyOf, eventsOf, streamOf } from "./keyed.ts";
 import { say } from "./say.ts";
 

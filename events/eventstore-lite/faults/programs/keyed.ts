@@ -4,17 +4,23 @@ import { say } from "./say.ts";
 const STREAMS = 7;
 const EVENTS_MAX = 3;
 
-/** Returns the number-th key of a test, whose events have about `chars` characters of data each. */
+/**
+ * Returns the `number`th idempotency key of a test; the events of its append have about `chars` characters of data
+ * each.
+ */
 export function keyOf(number: number, chars = 0): string {
   return `k${number}x${chars}`;
 }
 
-/** Returns the stream of a key's events. */
+/** Returns the name of the stream that a test appends to under this idempotency key. */
 export function streamOf(key: string): string {
   return `s${numberOf(key) % STREAMS}`;
 }
 
-/** Returns the events of a key: one to three, so that an append torn in two would show. */
+/**
+ * Returns the events that a test appends under this idempotency key: one to three, so that an append torn in two would
+ * show.
+ */
 export function eventsOf(key: string): NewEvent[] {
   const count = 1 + (numberOf(key) % EVENTS_MAX);
   return Array.from({ length: count }, (_, index) => ({

@@ -5,7 +5,7 @@ import { say } from "./say.ts";
 
 const [file = ""] = process.argv.slice(2);
 
-/** Each collection takes what the previous one released. */
+/** Number of garbage collections before the ownership is examined: one takes only what the previous one released. */
 const COLLECTIONS = 20;
 const GARBAGE_ITEMS = 10_000;
 

@@ -1,2 +1,2 @@
-/** Bytes of one numbered record of write-raw.ts. */
+/** Length in bytes of each numbered record that write-raw.ts writes. */
 export const RECORD_BYTES = 64;

@@ -1,14 +1,17 @@
 import { KeyReused, StoreUnavailable } from "../errors.ts";
-import type { FindArchivedKey } from "../archive/keys.ts";
+import type { FindArchivedKey } from "../segments/keys.ts";
 import type { Appended } from "../store.ts";
 import type { PreparedAppend } from "./prepare.ts";
 
-/** Answers an append whose key may be archived. */
+/**
+ * Settles an append whose idempotency key may have been used by an archived event: returns the first result, or
+ * appends.
+ */
 export type CompareKey = (append: PreparedAppend) => Promise<Appended>;
 
 /**
- * Looks for the whole key in the segments, because the database holds only a short hash of it. If it is another key,
- * `again` repeats the append. Throws {@link StoreUnavailable} if a segment cannot be read: neither answer is safe then.
+ * Creates the comparison of an idempotency key with those in segments; the database holds only their short hashes. If
+ * no segment holds the key, `again` repeats the append. Throws {@link StoreUnavailable} if a segment is unreadable.
  */
 export function createCompareKey(find: FindArchivedKey, again: CompareKey): CompareKey {
   return async (append) => {
@@ -22,7 +25,10 @@ export function createCompareKey(find: FindArchivedKey, again: CompareKey): Comp
   };
 }
 
-/** True if the key was used for another request. An empty digest fits every request. */
+/**
+ * True if the digests show that an idempotency key was first used for another request. An empty digest fits every
+ * request.
+ */
 export function asksElse(first: string, now: string): boolean {
   return first !== "" && now !== "" && first !== now;
 }

@@ -25,8 +25,8 @@ export function isClosing(job: Job): boolean {
 }
 
 /**
- * The job's size in events, for the limits of the queue. Its characters are counted separately: an object with both
- * numbers would be allocated four times for each job.
+ * Size of a queued job in events, for the limits of the queue. Its characters are counted separately: an object with
+ * both numbers would be allocated four times for each job.
  */
 export function eventsOf(job: Job): number {
   if (job.kind === "append") return job.append.count;
@@ -35,17 +35,15 @@ export function eventsOf(job: Job): number {
 }
 
 /**
- * The job's size in UTF-16 units. Snapshots count as 0: they may be large, callers must not be refused for them, and
- * their writer waits for each.
+ * Size of a queued job in UTF-16 units. Snapshots count as 0: they may be large, callers must not be refused for them,
+ * and their writer waits for each.
  */
 export function charsOf(job: Job): number {
   return job.kind === "append" ? job.append.chars : 0;
 }
 
-type BatchLimits = Pick<Limits, "batchEvents" | "batchChars">;
-
 /** Returns how many of the first jobs go into one request: one operation, or appends up to the size of a batch. */
-function countNext(jobs: readonly Job[], { batchEvents, batchChars }: BatchLimits): number {
+function countNext(jobs: readonly Job[], { batchEvents, batchChars }: Limits): number {
   let events = 0;
   let chars = 0;
   let count = 0;
@@ -83,7 +81,7 @@ export interface Waiting {
   drop(error: Error, keepsClosing: boolean): readonly Job[];
 }
 
-export function createWaiting(limits: BatchLimits): Waiting {
+export function createWaiting(limits: Limits): Waiting {
   let jobs: Job[] = [];
   let events = 0;
   return {

@@ -3,12 +3,18 @@ import type { Limits } from "../limits.ts";
 
 /** The size of all jobs that are accepted and not settled yet. */
 export interface Load {
-  /** Throws {@link StoreOverloaded} if the job does not fit. */
+  /**
+   * Adds a job's events and characters to the load. Throws {@link StoreOverloaded} if they exceed the limits of the
+   * queue.
+   */
   take(events: number, chars: number): void;
   giveBack(events: number, chars: number): void;
 }
 
-/** Accepts a job that exceeds the limits by itself if nothing else waits, and a job without events always. */
+/**
+ * Creates the account of queued work. A job that exceeds the limits by itself is accepted if nothing else waits; a job
+ * without events is always accepted.
+ */
 export function createLoad({ queuedEvents, queuedChars }: Limits): Load {
   let [eventsTaken, charsTaken] = [0, 0];
   return {

@@ -1,27 +1,27 @@
-import type { SegmentFile } from "../archive/archive.ts";
+import type { SegmentFile } from "../segments/catalogue.ts";
 import type { ExpectedVersion, Lease, Snapshot, StoredKey } from "../store.ts";
 
 /** A failure of the engine, by what it means for the log. */
 export type Fault =
-  /** Nothing was written; works again once there is room. */
+  /** Fault: the disk is full and nothing was written. Appends work again once there is room. */
   | "full"
-  /** Another process held the write lock for longer than the busy time-out; nothing was written. */
+  /** Fault: another process held the write lock for longer than the busy time-out, and nothing was written. */
   | "busy"
-  /** The database server is away; nothing was written. */
+  /** Fault: the database server is away, and nothing was written. */
   | "unavailable"
-  /** The server went away before it answered, and was not back when the store was closed. */
+  /** Fault: the database server went away before it answered, and was not back when the store was closed. */
   | "in-doubt"
   /**
-   * It is unknown if anything was written, or the database is damaged. Never retried: after a failed fsync the kernel
-   * may report the next one as good although the bytes are lost.
+   * Fault: it is unknown if anything was written, or the database is damaged. The writer never retries, because after a
+   * failed fsync the kernel may report the next one as good although bytes are lost.
    */
   | "fatal"
-  /** The log is not the one that was written to before. */
+  /** Fault: the log that was reached is not the one to which this store has written. */
   | "diverged";
 
 /**
- * A request to the writer; each is answered once, in order. A string is a batch of appends: one string crosses to the
- * other thread several times faster than the objects that it stands for.
+ * A request to the writer thread, which answers each once, in order. Appends are sent in batches, each encoded as one
+ * string: that reaches the other thread several times faster than objects do.
  */
 export type Request = string | Operation;
 
@@ -29,9 +29,13 @@ export type Request = string | Operation;
  * A piece of one large append, sent while the rest is still encoded. The append is answered once, after its last piece.
  */
 export type Piece =
-  /** The first piece is the beginning of a batch; the others hold events. */
+  /**
+   * Next piece of a large append. The first piece has the beginning of a batch as its text, each later one more events.
+   */
   | { readonly kind: "piece"; readonly text: string; readonly isLast: boolean }
-  /** No more pieces follow, and no event of the append may be stored. */
+  /**
+   * End of an append that failed while it was prepared: no more pieces follow, and none of its events may be stored.
+   */
   | { readonly kind: "abandon" };
 
 export function isPiece(message: Request | Piece): message is Piece {
@@ -68,13 +72,13 @@ export interface Notice {
  */
 export interface AwayNotice {
   readonly kind: "away";
-  /** Undefined if the database is back. */
+  /** Reason why the database does not answer; undefined if it is back. */
   readonly cause: string | undefined;
 }
 
 export interface FaultReply {
   readonly kind: "fault";
-  /** `stopped`: not attempted, because an earlier fault was fatal. */
+  /** Fault of the request; `stopped` if the writer did not attempt it, because an earlier fault was fatal. */
   readonly fault: Fault | "stopped";
   readonly cause: string;
 }
@@ -87,27 +91,39 @@ export interface BatchReply {
   readonly verdicts: readonly number[];
   /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
   readonly hashes: string;
-  /** Reasons why appends were refused whose events could not be finished; {@link UNFINISHED} verdicts refer to them. */
+  /**
+   * Reasons why the writer thread could not finish the events of some appends; an {@link UNFINISHED} verdict holds an
+   * index in this list.
+   */
   readonly refusals: readonly string[];
-  /** How long the transaction took, its fsync included. */
+  /** Duration of the transaction in ms, its fsync included. */
   readonly commitMs: number;
 }
 
 // One verdict: its code, then three numbers.
 export const VERDICT_FIELDS = 4;
-/** first, last, version */
+/**
+ * Verdict: the events were appended. Its numbers are the first position, the last position, and the stream's version.
+ */
 export const APPENDED = 0;
-/** first, last, version of the first time */
+/**
+ * Verdict: nothing was appended, because an earlier append with the same idempotency key is in the log. Its numbers are
+ * the earlier append's first position, last position, and stream version.
+ */
 export const REPEATED = 1;
-/** actual version, 0, 0 */
+/** Verdict: the stream has another version than the expected one. Its first number is the actual version. */
 export const CONFLICT = 2;
-/** 0, 0, 0 */
+/** Verdict: the lease of the append's fence has expired or another holder has it. */
 export const LEASE_LOST = 3;
-/** index in `refusals`, 0, 0 */
+/**
+ * Verdict: the writer thread could not finish the events. Its first number is the index of the reason in `refusals`.
+ */
 export const UNFINISHED = 4;
-/** 0, 0, 0 */
+/** Verdict: the idempotency key was used for another request before. */
 export const KEY_REUSED = 5;
-/** 0, 0, 0: a segment may hold the key, so that its keys have to be compared first */
+/**
+ * Verdict: a segment may hold the idempotency key, so the keys in the segments have to be compared before the append.
+ */
 export const KEY_ARCHIVED = 6;
 
 /** Separates two fields; neither names nor JSON can contain it. */
@@ -120,16 +136,16 @@ export const EVENT_FIELDS = 5;
 export interface SentAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
-  /** Empty if there is none; the same holds for `digest` and `lease`. */
+  /** Idempotency key of the append; empty if it has none. `digest` and `lease` are empty likewise. */
   readonly key: string;
   readonly digest: string;
-  /** Number of segments that may hold the key and were searched in vain. */
+  /** Number of segments that were searched in vain for the append's idempotency key, as their hashes suggested it. */
   readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
   /** {@link EVENT_FIELDS} of each event, one after the other. */
   readonly fields: readonly string[];
-  /** Number of all its events. */
+  /** Number of all events of the append. */
   readonly count: number;
 }
 
@@ -137,7 +153,7 @@ export interface SentAppend {
 export interface AppendRequest extends SentAppend {
   readonly fields: string[];
   readonly start: number;
-  /** Number of events that follow in further pieces. */
+  /** Number of events of the append that follow in further pieces. */
   readonly missing: number;
 }
 
@@ -187,8 +203,8 @@ export function decodeBatch(text: string): Batch {
 }
 
 /**
- * Decodes the next events of an append that comes in pieces: its request, with these events instead of the earlier
- * ones.
+ * Decodes the next piece of an append that is sent in several. Returns a copy of the request before it that holds only
+ * the events of this piece.
  */
 export function decodePiece(before: AppendRequest, text: string): AppendRequest {
   const fields = text.split(SEPARATOR);

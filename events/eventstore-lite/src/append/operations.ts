@@ -1,11 +1,15 @@
-import type { ArchiverStore } from "../archive/archive.ts";
+import type { SegmentRecorder } from "../segments/archive.ts";
 import { andThen, type Awaitable } from "../awaitable.ts";
 import type { Limits } from "../limits.ts";
-import type { Codec, EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
+import type { Codec } from "../codec.ts";
+import type { EventStore, Leases, NewEvent, Snapshots } from "../store.ts";
 import { prepareAppend } from "./prepare.ts";
 import type { Queue } from "./queue.ts";
 
-/** Not async: refusals by the checks and by the queue are both rejections, and one promise is enough. */
+/**
+ * Creates a store's `append`. It is not async: refusals by the checks and by the queue are both rejections, and one
+ * promise is enough.
+ */
 export function createAppend<E extends NewEvent>(
   queue: Queue,
   codec: Codec<E>,
@@ -15,8 +19,13 @@ export function createAppend<E extends NewEvent>(
     attempt(() => andThen(prepareAppend(stream, events, options, codec, limits, queue.startPieces), queue.append));
 }
 
+interface SnapshotWriter {
+  readonly save: Snapshots["save"];
+  readonly remove: Snapshots["remove"];
+}
+
 /** Sends changes of snapshots through the queue, in order with appends. Leases and segments do the same. */
-export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "remove"> {
+export function createSnapshotWriter(queue: Queue): SnapshotWriter {
   return {
     async save(name, snapshot, alsoAs) {
       const names = alsoAs === undefined ? [name] : [name, alsoAs];
@@ -32,7 +41,7 @@ export function createSnapshotWriter(queue: Queue): Pick<Snapshots, "save" | "re
  * Records segments through the queue, so that their rows are removed in one transaction between two transactions of
  * appends.
  */
-export function createSegmentRecorder(queue: Queue): Pick<ArchiverStore, "record" | "recordKeys"> {
+export function createSegmentRecorder(queue: Queue): SegmentRecorder {
   return {
     async record(file) {
       await queue.perform({ kind: "recordSegment", file });
@@ -43,7 +52,12 @@ export function createSegmentRecorder(queue: Queue): Pick<ArchiverStore, "record
   };
 }
 
-export function createLeaseWriter(queue: Queue, clock: () => number): Pick<Leases, "acquire" | "release"> {
+interface LeaseWriter {
+  readonly acquire: Leases["acquire"];
+  readonly release: Leases["release"];
+}
+
+export function createLeaseWriter(queue: Queue, clock: () => number): LeaseWriter {
   return {
     acquire: (name, { holder, ttlMs, steal = false }) =>
       queue.perform({ kind: "acquireLease", name, holder, ttlMs, steal, nowMs: clock() }),

@@ -2,7 +2,8 @@ import { andThen, type Awaitable } from "../awaitable.ts";
 import { InvalidAppend } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
-import type { AppendOptions, Appended, Codec, Encoded, ExpectedVersion, NewEvent } from "../store.ts";
+import type { Codec, Encoded } from "../codec.ts";
+import type { AppendOptions, Appended, ExpectedVersion, NewEvent } from "../store.ts";
 import type { SentAppend } from "./messages.ts";
 
 /**
@@ -13,11 +14,11 @@ const PIECE_CHARS = 64 * 1024;
 
 /** Sends one append to the writer thread in pieces. Nothing else may be sent before the last piece. */
 export interface PieceSender {
-  /** Sends the fields that were added since the last call. */
+  /** Sends the fields of events that were added since the last call. */
   send(): void;
   /** Sends the last piece, and resolves with the result of the whole append. */
   end(append: PreparedAppend): Promise<Appended>;
-  /** Replaces `end`: no event of the append is stored. */
+  /** Ends a failed append instead of `end`: none of its events is stored. */
   abandon(): void;
 }
 
@@ -27,7 +28,7 @@ export interface PreparedAppend extends SentAppend {
   readonly events: readonly NewEvent[];
   /** UTF-16 units of the events' text. */
   readonly chars: number;
-  /** Set if the append is already being sent in pieces. */
+  /** Sender of the rest of the append; undefined unless the append is already being sent in pieces. */
   readonly pieces: PieceSender | undefined;
   readonly givesUpInDoubt: boolean;
 }
@@ -85,7 +86,10 @@ function checkExpected(expected: ExpectedVersion): void {
   if (!Number.isSafeInteger(expected) || expected < 0) throw new InvalidAppend(`no such expected version: ${expected}`);
 }
 
-/** Adds the fields of an event, and returns their length in UTF-16 units. */
+/**
+ * Checks an event, and adds its id, type, data, metadata and transform input as texts to `fields`, which go to the
+ * writer thread. Returns their length in UTF-16 units. Throws {@link InvalidAppend}.
+ */
 function prepareEvent(
   { id, type, data, meta, transformInput = "" }: Encoded,
   bytesMax: number,
@@ -121,7 +125,7 @@ function stringify(what: string, value: unknown): string | undefined {
 /** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
 const UTF8_BYTES_PER_CHAR_MAX = 3;
 
-/** Returns why an event with this JSON is too large; undefined if it is not. */
+/** Returns the reason why an event with this JSON is too large; undefined if it is not. */
 export function tooLarge(id: string, data: string, meta: string, bytesMax: number): string | undefined {
   if ((data.length + meta.length) * UTF8_BYTES_PER_CHAR_MAX <= bytesMax) return undefined;
   const bytes = Buffer.byteLength(data) + Buffer.byteLength(meta);

@@ -1,4 +1,4 @@
-import type { FindArchivedKey } from "../archive/keys.ts";
+import type { FindArchivedKey } from "../segments/keys.ts";
 import { AppendInDoubt, StoreClosed, StoreUnavailable } from "../errors.ts";
 import type { Limits } from "../limits.ts";
 import type { Appended, Commit, Lease } from "../store.ts";
@@ -50,11 +50,14 @@ export interface Queue {
   readonly startPieces: StartPieces;
   perform(operation: Operation): Promise<Lease | undefined>;
   onReply(reply: Reply): void;
-  /** The database is away, or back. While it is away, sent requests stay unanswered and new ones are refused. */
+  /**
+   * Called when the database goes away or is back. While it is away, sent requests stay unanswered and new ones are
+   * refused.
+   */
   onAway(notice: AwayNotice): void;
-  /** The thread died; the outcome of all sent requests is in doubt. */
+  /** Called when the writer thread has died; the outcome of all requests sent to it is in doubt. */
   onCrash(error: Error): void;
-  /** Accepts nothing more, settles what was accepted, closes the writer's connection. */
+  /** Closes the queue: accepts nothing more, settles the accepted jobs, and closes the writer's connection. */
   close(): Promise<void>;
   readonly failed: Promise<Error>;
 }
@@ -95,7 +98,7 @@ export function createQueue(options: QueueOptions): Queue {
     }
   }
 
-  /** After a fatal fault, also drops the jobs that were not sent yet. */
+  /** Rejects jobs with the error of their request. After a fatal fault, also drops the jobs that were not sent yet. */
   function fail(jobs: readonly Job[], error: Error, isFatal: boolean): void {
     for (const job of jobs) job.reject(error);
     if (!isFatal) return;
@@ -143,8 +146,8 @@ export function createQueue(options: QueueOptions): Queue {
 }
 
 /**
- * Rejects the appends with `givesUpInDoubt` once the database was away for {@link DOUBT_MS}. Their jobs stay in `sent`,
- * because the writer still learns how they ended.
+ * Creates the record of a database outage. It rejects appends with `givesUpInDoubt` after {@link DOUBT_MS}, and keeps
+ * their jobs in `sent`, because the writer still learns how they ended.
  */
 function createOutage(sent: readonly (readonly Job[])[]) {
   let error: StoreUnavailable | undefined;
@@ -158,11 +161,14 @@ function createOutage(sent: readonly (readonly Job[])[]) {
 
   return {
     isOn: () => error !== undefined,
-    /** Throws while the database is away. */
+    /** Throws {@link StoreUnavailable} while the database is away. */
     check(): void {
       if (error !== undefined) throw error;
     },
-    /** `cause`: why the database does not answer; undefined if it does. */
+    /**
+     * Notes that the database does not answer, for the reason `cause`, or that it answers again if `cause` is
+     * undefined.
+     */
     notice(cause: string | undefined): StoreUnavailable | undefined {
       clearTimeout(timer);
       error = cause === undefined ? undefined : new StoreUnavailable(new Error(cause));
@@ -175,11 +181,7 @@ function createOutage(sent: readonly (readonly Job[])[]) {
 function settle(
   jobs: readonly Job[],
   reply: Exclude<Reply, FaultReply>,
-  {
-    onDurable,
-    onCommit,
-    compareKey,
-  }: Pick<QueueOptions, "onDurable" | "onCommit"> & { readonly compareKey: CompareKey },
+  { onDurable, onCommit, compareKey }: QueueOptions & { readonly compareKey: CompareKey },
 ): void {
   if (reply.kind === "batch") {
     const batch = settleBatch(jobs as AppendJob[], reply, compareKey);

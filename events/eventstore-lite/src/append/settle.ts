@@ -30,7 +30,7 @@ import type { PreparedAppend } from "./prepare.ts";
 /** Appends that became durable in one transaction, in order of position. */
 export interface DurableBatch {
   readonly timeMs: number;
-  /** Hex hashes of all their events, one after the other, or empty. */
+  /** Hex hashes of all events of the batch, one after the other; empty if no subscriber needs them. */
   readonly hashes: string;
   readonly appends: readonly { readonly append: PreparedAppend; readonly appended: Appended }[];
 }
@@ -79,7 +79,7 @@ export function settleBatch(
   return { timeMs, hashes, appends };
 }
 
-/** The error that the callers of a failed request get. */
+/** Converts the fault of a failed request to the error that its callers get. */
 export function errorOf({ fault, cause }: FaultReply): Error {
   if (fault === "full") return new StoreFull();
   if (fault === "busy") return new StoreOverloaded(`the database was too slow, or locked: ${cause}`);

@@ -5,19 +5,22 @@ import type { PieceSender } from "./prepare.ts";
 
 export interface PieceOptions {
   readonly clock: () => number;
-  /** True if a subscriber follows the log live, and so needs the new events' hashes. */
+  /** True if a subscriber follows the log live, and so needs the hashes of new events. */
   readonly isFollowed: () => boolean;
-  /** Undefined if the thread takes no appends in pieces. */
+  /** Sends a piece of an append to the writer thread; undefined if that thread takes no appends in pieces. */
   readonly sendPiece?: (piece: Piece) => void;
 }
 
 /**
- * Begins to send an append before all of it is prepared. Undefined if the thread is busy, so that no time would be
- * gained, or takes no pieces.
+ * Begins to send an append before all of it is prepared. Returns undefined if the writer thread is busy, so that no
+ * time would be gained, or takes no pieces.
  */
 export type StartPieces = (append: SentAppend) => PieceSender | undefined;
 
-/** `sent`: the jobs of each request that was sent. */
+/**
+ * Creates the function that begins to send a large append in pieces. `sent` holds the jobs of each request that was
+ * sent.
+ */
 export function createStartPieces(
   { clock, isFollowed, sendPiece }: PieceOptions,
   isIdle: () => boolean,

@@ -9,16 +9,16 @@ export type Started = { readonly storeId: string } | { readonly refused: string;
 export interface Thread {
   readonly storeId: string;
   send(message: Request | Piece): void;
-  /** Closes nothing by itself: send `close` first. */
+  /** Ends the writer thread without closing its database; send `close` first. */
   terminate(): Promise<void>;
 }
 
 export interface ThreadListener {
   onReply(reply: Reply): void;
-  /** Another process appended. */
+  /** Called when another process has appended to the log. */
   onNotice(notice: Notice): void;
   onAway?(notice: AwayNotice): void;
-  /** The thread died; its last requests get no reply. */
+  /** Called when the writer thread has died; its last requests get no reply. */
   onCrash(error: Error): void;
 }
 

@@ -1,8 +1,11 @@
 import { type AppendRequest, EVENT_FIELDS } from "./messages.ts";
 import { tooLarge } from "./prepare.ts";
-import type { WriterTransform } from "../store.ts";
+import type { WriterTransform } from "../codec.ts";
 
-/** Finishes the events of an append in place. Returns why the append is refused; undefined if it is not. */
+/**
+ * Finishes the events of an append in the writer thread, for example encrypts them, and changes them in place. Returns
+ * the reason if the append is refused, else undefined.
+ */
 export type TransformAppend = (append: AppendRequest) => string | undefined;
 
 /**

@@ -4,13 +4,14 @@ import type { Options } from "postgres";
 import { StoreUnusable } from "../errors.ts";
 
 /** The driver's options for one server. */
-export type Server = Required<Pick<Options<Record<string, never>>, "ssl">> & {
+export interface Server {
   readonly host: string;
   readonly port: number;
-};
+  readonly ssl: NonNullable<Options<Record<string, never>>["ssl"]>;
+}
 
 export interface Address {
-  /** The URL with the user, the password, the database and all else that the servers share. */
+  /** URL with the parts that all servers share: user, password, database and options. */
   readonly href: string;
   readonly servers: readonly Server[];
 }
@@ -61,7 +62,10 @@ export function urlsOf(url: string): readonly URL[] | undefined {
   return urls.length === names.length ? urls : undefined;
 }
 
-/** Throws {@link StoreUnusable}, because retrying does not help with a wrong path. */
+/**
+ * Reads the file of `sslrootcert`. Throws {@link StoreUnusable} if it cannot, because retrying does not help with a
+ * wrong path.
+ */
 function readAuthority(file: string): string {
   try {
     return readFileSync(file, "utf8");

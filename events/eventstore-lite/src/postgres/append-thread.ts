@@ -15,7 +15,7 @@ export interface AppendThreadOptions {
   readonly epoch: string;
   readonly usesServerClock: boolean;
   readonly eventBytesMax: number;
-  /** URL of the module that finishes events. */
+  /** URL of the module that finishes the events which the codec left unfinished. */
   readonly writerTransform: string | undefined;
 }
 

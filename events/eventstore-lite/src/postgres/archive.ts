@@ -1,9 +1,9 @@
-import type { ArchivedStream, ArchiveTable, KeyRange, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
+import type { ArchivedStream, ArchiveTable, KeyRange, SegmentEntry, StreamPlace } from "../segments/catalogue.ts";
 import { StoreUnusable } from "../errors.ts";
 import type { StoredKey } from "../store.ts";
 import type { Reader } from "./reader.ts";
 
-/** Streams that one query returns. */
+/** Maximum number of archived streams that one query returns. */
 const CHUNK_STREAMS = 1_024;
 
 export async function readArchiveEnd(reader: Reader): Promise<number> {
@@ -11,7 +11,7 @@ export async function readArchiveEnd(reader: Reader): Promise<number> {
   return row?.last ?? 0;
 }
 
-/** Keys that one query returns. */
+/** Maximum number of idempotency keys that one query returns. */
 const CHUNK_KEYS = 4_096;
 
 /** Yields the idempotency keys that the database holds whole, in their order. */

@@ -11,21 +11,24 @@ import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalHead, createLink } from "../chain.ts";
 
-/** The database's answer to a batch, or to the question how the batch ended. */
+/** Database's answer to a batch of appends, or to the question how a batch ended whose answer was lost. */
 export interface BatchAnswer {
   readonly time_ms: number;
-  /** The head before the batch. */
+  /** Last position of the log before the batch; `base_hash` is that event's hash. */
   readonly base: number;
   readonly base_hash: Uint8Array;
   readonly verdicts: string;
-  /** The head after the batch. */
+  /** Hash of the log's last event after the batch. */
   readonly head_hash: Uint8Array;
 }
 
-/** The appends of a batch whose events could be transformed, and the reasons why the others could not. */
+/**
+ * Appends of a batch whose events the writer's transform could finish, and the reasons why it could not finish the
+ * others.
+ */
 export interface TransformedBatch {
   readonly appends: readonly AppendRequest[];
-  /** One entry for each append of the batch; undefined for those in `appends`. */
+  /** Reason for each append of the batch why its events could not be finished; undefined for those in `appends`. */
   readonly refusals: readonly (string | undefined)[];
 }
 
@@ -50,7 +53,10 @@ export interface Settled {
   readonly head: Head | undefined;
 }
 
-/** Recomputes the chain from the answer, and notes the streams' versions. Throws {@link OtherHashes}. */
+/**
+ * Settles a batch from the database's answer: recomputes the hash chain and caches the streams' versions. Throws {@link
+ * OtherHashes}.
+ */
 export type Settle = (
   batch: Batch,
   transformed: TransformedBatch,

@@ -4,7 +4,7 @@ import { readHashAt } from "./heads.ts";
 import { CANONICAL } from "./read.ts";
 import type { Reader } from "./reader.ts";
 
-/** Events that one query returns. */
+/** Number of events that one query returns. */
 const CHUNK_EVENTS = 512;
 
 const SELECT_LINKS = `
@@ -19,7 +19,7 @@ interface LinkRow {
   readonly time: number;
   readonly hash: Uint8Array;
   readonly canonical: string;
-  /** Position of the previous event in the stream. */
+  /** Position of the previous event in the same stream; null if there is none. */
   readonly before: number | null;
 }
 

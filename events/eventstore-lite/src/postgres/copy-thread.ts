@@ -1,5 +1,5 @@
 // Copies a log into an SQLite file and verifies the copy; started by open.ts.
-import { openArchive } from "../archive/log-archive.ts";
+import { openArchive } from "../segments/log-archive.ts";
 import { createDecode, identityCodec } from "../codec.ts";
 import type { Epoch } from "../store.ts";
 import { answerBackup } from "../sqlite/backup.ts";
@@ -17,7 +17,7 @@ export interface CopyOrder {
   readonly target: string;
 }
 
-/** Rows that one query returns. */
+/** Number of rows that one query returns. */
 const CHUNK_ROWS = 4_096;
 
 await answerBackup(async ({ url, schema, storeId, epochs, target }: CopyOrder, fetchFile) => {

@@ -14,16 +14,19 @@ export interface Database {
    * used again. Throws {@link NotConnected} if no server accepts a connection, and during a growing pause after that.
    */
   run<Result>(work: (sql: DatabaseSql) => PromiseLike<Result>, deadlineMs?: number): Promise<Result>;
-  /** True if the next call would make a missing connection: it was lost, or refused and its pause is over. */
+  /**
+   * True if the next call would connect first, because a connection was lost, or was refused and the pause after that
+   * is over.
+   */
   hasLost(): boolean;
   close(): Promise<void>;
 }
 
 export interface DatabaseOptions {
   readonly url: string;
-  /** Number of connections. */
+  /** Number of connections to keep. */
   readonly connections: number;
-  /** The name that the server's administrator sees. */
+  /** Name of the connections that the server's administrator sees. */
   readonly name: string;
   readonly readOnly?: boolean;
   /**
@@ -44,20 +47,25 @@ export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + LATE_MS;
 const CONNECT_S_MAX = 2;
 /** After the first of several servers has answered, the time that the others have to show that they are newer. */
 const COMPARE_MS_MAX = 500;
-/** The driver's own pause grows to 20 seconds; a listener would hear nothing for that long after the server is back. */
+/**
+ * Pause of the database driver before it reconnects, in seconds. By default it grows to 20 seconds, in which a listener
+ * would hear nothing although the server is back.
+ */
 const RECONNECT_S = 0.05;
 
 /**
- * The pause after a failed connect, doubled with each failure, because all instances return at once when a server
- * restarts.
+ * First pause after a failed connect, in ms. It doubles with each failure, because all instances return at once when a
+ * server restarts.
  */
 const PAUSE_MS_MIN = 50;
-/** The longest pause: a server that accepts connections again is noticed this late at the most. */
+/** Longest pause after a failed connect, in ms: the delay until a server is noticed that accepts connections again. */
 const PAUSE_MS_MAX = 500;
 
-type ConnectOptions = DatabaseOptions & Required<Pick<DatabaseOptions, "statementMs">>;
+interface ConnectOptions extends DatabaseOptions {
+  readonly statementMs: number;
+}
 
-/** One connection, which is made on its first use. */
+/** Place for one connection, which is made on first use. */
 interface Slot {
   connection: Connection | undefined;
   running: number;
@@ -65,24 +73,30 @@ interface Slot {
 
 interface Connection {
   readonly sql: Promise<DatabaseSql>;
-  /** True once it is unusable: it was lost, or it was never made and its pause is over. */
+  /**
+   * True once the connection is unusable: it was lost, or it was never made and the pause after the failed connect is
+   * over.
+   */
   isOver(): boolean;
-  /** True if it was never made; it then refuses all calls until its pause is over. */
+  /** True if the connection could not be made. It then refuses all calls until the pause is over. */
   hasFailed(): boolean;
-  /** Ends the connection, also while it is being made. */
+  /** Ends the connection, even while it is still being made. */
   end(): Promise<void>;
 }
 
 /** A connection to a server that accepts writes. */
 interface Primary {
   readonly sql: DatabaseSql;
-  /** The server's timeline, which grows with each promotion; 0 if there is nothing to compare. */
+  /** Timeline of the server, which grows each time a standby is promoted; 0 if there is no other server to compare. */
   readonly timeline: number;
-  /** True once the connection has closed. */
+  /** True once this connection has closed. */
   isClosed: boolean;
 }
 
-/** Throws {@link StoreUnusable} for an address that must not be used. */
+/**
+ * Opens connections to a database. Throws {@link StoreUnusable} for an address that must not be used, such as one
+ * without encryption over a network.
+ */
 export function openDatabase(options: DatabaseOptions): Database {
   const { statementMs = STATEMENT_MS_MAX } = options;
   const connect = createConnect({ ...options, statementMs });
@@ -129,10 +143,13 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Connects to the server that accepts writes, each time to the newest of those in the URL. */
+/**
+ * Creates the function that connects to the server that accepts writes. Each call chooses the newest server of those in
+ * the URL.
+ */
 function createConnect(options: ConnectOptions): () => Connection {
   const { href, servers } = addressOf(options.url);
-  /** Failed connects since the last success. */
+  /** Failed connects since the last successful one. */
   let failures = 0;
   /** The newest timeline that was seen; a former primary has an older one. */
   let timeline = 0;
@@ -205,7 +222,10 @@ function pauseMs(failures: number): number {
   return Math.min(PAUSE_MS_MIN * 2 ** (failures - 1), PAUSE_MS_MAX);
 }
 
-/** Connects to one server. Throws {@link NoPrimary} if it accepts no writes. `comparing`: there are other servers. */
+/**
+ * Connects to one server. Throws {@link NoPrimary} if it accepts no writes. `comparing`: the URL names several servers,
+ * so the timelines are compared.
+ */
 async function connectTo(
   href: string,
   server: Server,

@@ -4,22 +4,22 @@ import type { Database } from "./database.ts";
 
 /** Time after which a connection that has not told how a batch ended is dropped, and another one asked. */
 const RESOLVE_MS_MAX = 1_000;
-/** Pause between two attempts. */
+/** Pause between two attempts to find out how a batch ended. */
 const RESOLVE_PAUSE_MS = 50;
 
-/** The answer to a batch; undefined if the batch is not in the log, and never will be. */
+/** Answer to a batch of appends; undefined if the batch is not in the log, and never will be. */
 export type Outcome = BatchAnswer | undefined;
 
 /** Finds out how the batch that was sent last ended, if its answer is lost. */
 export interface Doubt {
-  /** Asks until the database answers. Throws once `closing` aborts. */
+  /** Asks how batch `seq` ended, until the database answers. Throws once `closing` aborts. */
   resolve(seq: number): Promise<Outcome>;
 }
 
 export interface DoubtOptions {
   readonly database: Database;
   readonly schema: string;
-  /** Gets why there is no answer yet; undefined once there is one. */
+  /** Called with the reason why the database does not answer yet; with undefined once it answers. */
   readonly onAway: (cause: string | undefined) => void;
   readonly closing: AbortSignal;
 }

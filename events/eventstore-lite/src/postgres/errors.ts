@@ -15,13 +15,13 @@ const READ_ONLY = "25006";
 const NO_RIGHT = "42501";
 const DISK_FULL = "53100";
 const INSUFFICIENT_RESOURCES = "53";
-/** The server shuts down, crashes or does not take connections yet. */
+/** Class of SQLSTATE codes of a server that shuts down, crashes or does not take connections yet. */
 const OPERATOR_INTERVENTION = "57P";
 const CONNECTION_EXCEPTION = "08";
-/** Raised by the log's functions if the log, or its epoch, is not the one that this writer has seen. */
+/** SQLSTATE that the log's functions raise if the log, or its epoch, is not the one that this writer has seen. */
 const DIVERGED = "EL001";
 
-/** No connection was made: nothing was sent. `cause`: the network's error, or the server's answer. */
+/** Failure to connect: nothing was sent. `cause` is the network's error, or the server's answer. */
 export class NotConnected extends Error {
   override readonly name = "NotConnected";
   readonly code = "NOT_CONNECTED";
@@ -44,7 +44,7 @@ export function isMissing(error: unknown): boolean {
   return [UNDEFINED_TABLE, UNDEFINED_FUNCTION, INVALID_SCHEMA].includes(sqlState(error) ?? "");
 }
 
-/** True if the connection does not know a prepared statement, so that the transaction failed. */
+/** True if the error says that the connection does not know a prepared statement, so that the transaction failed. */
 export function isForgotten(error: unknown): boolean {
   return [INVALID_STATEMENT_NAME, FAILED_TRANSACTION].includes(sqlState(error) ?? "");
 }
@@ -62,7 +62,9 @@ export function isUnanswered(error: unknown): boolean {
   return isEnd || code.startsWith(OPERATOR_INTERVENTION) || code.startsWith(CONNECTION_EXCEPTION);
 }
 
-/** True if the connection is no longer usable. An error that `work` itself throws does not count. */
+/**
+ * True if the error means that its connection is no longer usable. An error that `work` itself throws does not count.
+ */
 export function isLost(error: unknown): boolean {
   return error instanceof Error && !(error instanceof StoreError) && "code" in error && isUnanswered(error);
 }
@@ -72,7 +74,7 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (sqlState(error) ?? sqlState(error.cause)) === READ_ONLY;
 }
 
-/** The server is a standby, is set to accept no writes, or is a former primary. */
+/** Thrown if the server reached accepts no writes: a standby, a former primary, or one that is set to accept none. */
 export class NoPrimary extends Error {
   override readonly name = "NoPrimary";
   constructor(why: string) {
@@ -80,7 +82,7 @@ export class NoPrimary extends Error {
   }
 }
 
-/** Returns the fault of an error that is a refusal, so that nothing was written. */
+/** Returns the fault that an error means if the server refused the request, so that nothing was written. */
 export function faultOf(error: unknown): Fault {
   const state = sqlState(error) ?? "";
   if (state === DIVERGED) return "diverged";
@@ -89,7 +91,7 @@ export function faultOf(error: unknown): Fault {
   return "unavailable";
 }
 
-/** True if the server refused: it cannot do this now, or its administrator does not allow it. */
+/** True if the error is the server's refusal: it cannot do this now, or its administrator does not allow it. */
 export function isRefused(error: unknown): boolean {
   const state = sqlState(error) ?? "";
   return state === READ_ONLY || state === NO_RIGHT || state.startsWith(INSUFFICIENT_RESOURCES);

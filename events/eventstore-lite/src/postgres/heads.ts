@@ -61,7 +61,10 @@ export async function loadSnapshot(reader: Reader, name: string): Promise<Snapsh
   return { version, position, state };
 }
 
-/** Names are ordered by their bytes, so that a prefix is a range of names. */
+/**
+ * Lists the snapshots whose names begin with `prefix`. Names are ordered by their bytes, so that a prefix is a range of
+ * names.
+ */
 export async function listSnapshots(reader: Reader, prefix: string): Promise<readonly SnapshotEntry[]> {
   const rows = await reader.all<SnapshotEntry>(
     `SELECT name, version, position, octet_length(state) AS bytes FROM log.snapshots
@@ -72,7 +75,7 @@ export async function listSnapshots(reader: Reader, prefix: string): Promise<rea
   return rows.map(({ name, version, position, bytes }) => ({ name, version, position, bytes }));
 }
 
-/** The given leases that are held at `nowMs`; undefined: now, by the server's clock. */
+/** Lists those of the named leases that are held at `nowMs`, or now by the server's clock if it is undefined. */
 export async function listLeases(
   reader: Reader,
   names: readonly string[],

@@ -12,7 +12,7 @@ import { openReader, quoted } from "./reader.ts";
 import { COMPONENT, migrations } from "./schema.ts";
 
 export interface PostgresImportOptions {
-  /** As for `openPostgresStore`; its role has to create schemas. */
+  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
   readonly url: string;
   /** The place of the new log: it must be unused, or hold a log without events. */
   readonly schema: string;
@@ -24,7 +24,7 @@ export interface PostgresImportOptions {
   readonly limits?: Partial<Limits>;
 }
 
-/** Events that one query inserts. */
+/** Number of events that one query inserts. */
 const CHUNK_EVENTS = 1_000;
 
 /** Time limit of one insert: a thousand of the largest events on a slow disk take longer than a service may wait. */
@@ -46,7 +46,10 @@ export async function importPostgresLog({ events, ...target }: PostgresImportOpt
   });
 }
 
-/** Creates a log from events, all or nothing. `complete` adds the rest while the log still has its temporary name. */
+/**
+ * Creates a log from events, all or nothing: it has a temporary name until it is complete. Before it is renamed,
+ * `complete` adds what events do not hold, such as idempotency keys and epochs.
+ */
 export async function createLog(
   { url, schema, limits }: Omit<PostgresImportOptions, "events">,
   events: AsyncIterable<Recorded<NewEvent>>,
@@ -114,7 +117,7 @@ async function fill(
   if (chunk.length > 0) await insert(chunk);
 }
 
-/** Returns the versions of the streams; 0 for one without events. */
+/** Returns the versions of streams in a new log; 0 for a stream without events. */
 async function versionsOf(
   database: Database,
   schema: string,

@@ -2,22 +2,24 @@ import { StoreUnusable } from "../errors.ts";
 import type { Database, DatabaseSql, TransactionSql } from "./database.ts";
 import { isMissing } from "./errors.ts";
 
-/** Numbered from 1; each is applied once, in order. */
+/** SQL statements that update the tables, numbered from 1. Each is applied once, in this order. */
 export type Migrations = readonly string[];
 
 export interface MigrateOptions {
-  /** Created if it does not exist; the statements find it, and nothing else, on their search path. */
+  /**
+   * Schema of the tables; created if it does not exist. The statements find it, and nothing else, on their search path.
+   */
   readonly schema: string;
-  /** The owner of the tables; several components may share a schema. */
+  /** Name of the program part that owns the tables; several parts may share a schema. */
   readonly component: string;
   readonly migrations: Migrations;
-  /** Called at the beginning of the transaction; if it throws, nothing changes. */
+  /** Called at the beginning of the migration's transaction; if it throws, nothing changes. */
   readonly beginning?: (sql: TransactionSql) => Promise<void>;
 }
 
 /**
- * Brings the tables of a component up to date, in one transaction that one process at a time can be in. Needs no right
- * to change anything if there is nothing to do. Throws {@link StoreUnusable} if the tables are of a newer version.
+ * Brings the tables of a component up to date in one transaction, which one process at a time can be in. Needs no right
+ * to change anything if nothing is to do. Throws {@link StoreUnusable} if the tables are of a newer version.
  */
 export async function migrate(
   database: Database,

@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
-import { createLogArchive } from "../archive/log-archive.ts";
-import { NO_SEGMENTS, type SegmentStorage } from "../archive/storage.ts";
+import { createLogArchive } from "../segments/log-archive.ts";
+import { NO_SEGMENTS, type SegmentStorage } from "../segments/storage.ts";
 import { createAppend, createLeaseWriter, createSegmentRecorder, createSnapshotWriter } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
-import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
-import { createCursors } from "../epochs.ts";
+import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
+import { createCursors } from "../epoch-cursors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
-import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
+import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive.ts";
@@ -23,7 +23,7 @@ import {
   readNow,
   readStreamHead,
 } from "./heads.ts";
-import { confirmPlace, type PostgresLogPlace } from "./place.ts";
+import { confirmPlace, type PostgresLogPlace } from "./log-location.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys, readOnceBack } from "./read.ts";
 import { openReader } from "./reader.ts";
 import { prepareSchema } from "./schema.ts";
@@ -39,11 +39,13 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   readonly url: string;
   /** The schema of the log; created if it does not exist. */
   readonly schema?: string;
-  /** Default: events are stored as they are. */
+  /** Codec of the events; by default they are stored as they are. */
   readonly codec?: Codec<E>;
-  /** Finishes on the writer thread what the codec left to it, as for a store on SQLite. */
+  /** URL of a module that finishes on the writer thread what the codec left to it, as for a store on SQLite. */
   readonly writerTransform?: URL;
-  /** Milliseconds since 1970, UTC; default: the server's clock, which all processes share. */
+  /**
+   * Clock that dates events, in milliseconds since 1970, UTC; default: the server's clock, which all processes share.
+   */
   readonly clock?: () => number;
   /** Called after each transaction of appends; its time includes the round trip to the server. */
   readonly onCommit?: (commit: Commit) => void;
@@ -133,7 +135,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   };
 }
 
-/** Returns how subscribers read the log, with one decoder for all that they read. */
+/** Creates the functions by which subscribers read the log, with one decoder for all that they read. */
 function createFollowing<E extends NewEvent>(log: LogReader, codec: Codec<E>): Omit<SubscribeEngine<E>, "watch"> {
   const decoding = createDecoding(codec);
   return { ...decoding, read: (range) => readOnceBack(log, decoding.decode, range) };
@@ -143,10 +145,7 @@ function createReading<E extends NewEvent>(
   log: LogReader,
   codec: Codec<E>,
   opened: PostgresLogPlace & { readonly epoch: string },
-): Pick<
-  EventStore<E>,
-  "read" | "readStored" | "readFolded" | "readCanonical" | "readKeys" | "head" | "streamHead" | "hashAt" | "confirm"
-> {
+): LogReading<E> & { readonly confirm: EventStore["confirm"] } {
   const { database, archive } = log;
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());

@@ -4,12 +4,15 @@ import { sqlState } from "./errors.ts";
 
 const LOCK_NOT_AVAILABLE = "55P03";
 
-/** Lock time-out of a restore: stores that open hold it up for milliseconds, another restore for long. */
+/**
+ * Lock time-out of a restore. A store that is being opened holds the lock for milliseconds, another restore holds it
+ * for long.
+ */
 const WAIT = "2s";
 
 /**
- * Keeps restores and imports away from the place of a log until the transaction ends. Throws {@link StoreBusy} during
- * one. Unlike a session's lock, a transaction's lock also holds behind a pool that shares connections.
+ * Keeps restores and imports away from the place of a log until the transaction ends. Throws {@link StoreBusy} while
+ * one runs. Unlike a session's lock, a transaction's lock also holds behind a pool that shares connections.
  */
 export async function shareLog(sql: TransactionSql, schema: string): Promise<void> {
   const [lock] = await sql<{ taken: boolean }[]>`

@@ -9,8 +9,8 @@ import {
   readThrough,
   type ResolvedQuery,
   wholeFromSegment,
-} from "../archive/read-through.ts";
-import type { KeyRange } from "../archive/catalogue.ts";
+} from "../segments/read-through.ts";
+import type { KeyRange } from "../segments/catalogue.ts";
 import type { Awaitable } from "../awaitable.ts";
 import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
@@ -79,7 +79,7 @@ export async function* readFolded<E extends NewEvent>(
   for await (const chunk of readRows(log, FOLDED, foldedFromSegment, query)) yield await decodeNamed(chunk);
 }
 
-/** The database returns text, which the driver does not turn into bytes; a segment returns bytes. */
+/** Row with the canonical form of an event: a text if the database returned it, bytes if a segment did. */
 interface CanonicalRow {
   readonly position: number;
   readonly canonical: string | Uint8Array;
@@ -94,7 +94,10 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => (typeof canonical === "string" ? Buffer.from(canonical) : canonical));
 }
 
-/** A key that moves into the archive meanwhile may come twice. */
+/**
+ * Yields the idempotency keys of appends that ended in a range. A key that moves into the archive meanwhile may come
+ * twice.
+ */
 export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
   yield* readWholeKeys(log.database, range);
   yield* log.archive.keys(range);
@@ -116,7 +119,7 @@ async function* readRows<Row extends { readonly position: number }>(
   yield* readThrough(archive, resolved, toRow, (range) => readLive<Row>(database, columns, range));
 }
 
-/** Yields rows of the database, with the end of the archive when they were read. */
+/** Yields rows of the database that match a query, with the end of the archive at the time they were read. */
 async function* readLive<Row>(
   reader: Reader,
   columns: string,
@@ -154,17 +157,17 @@ interface Placed {
 }
 
 interface Range {
-  /** `first` and `last` are inclusive. */
+  /** Range of index keys; `first` and `last` are inclusive. */
   readonly first: number;
   readonly last: number;
 }
 
-/** The index along which a query walks, chunk by chunk; no walk sorts more than a chunk. */
+/** Index along which a query reads the log, chunk by chunk; no query sorts more than a chunk. */
 interface Walk extends Range {
   readonly key: keyof Placed;
   /**
-   * Returns SQL of a table e with the next rows. The query's parameters are the first key, the last key, the number of
-   * rows, and `parameters`.
+   * Returns SQL of a table `e` with the next rows of the index. The query's parameters are the first key, the last key,
+   * the number of rows, and `parameters`.
    */
   rowsOf(next: string): string;
   readonly parameters: readonly Parameter[];
@@ -178,7 +181,7 @@ async function walkOf(reader: Reader, { stream, types, from, to, backwards }: Re
   return { ...range, key: "position", rowsOf, parameters: [] };
 }
 
-/** Walks along the stream's versions, which are in the order of its positions. */
+/** Reads along the versions of one stream, which are in the order of its positions. */
 async function alongStream(
   reader: Reader,
   stream: string,

@@ -6,22 +6,22 @@ export type Parameter = string | number | null;
 /** Reads one log. Every query is one statement, so that no transaction stays open between chunks. */
 export interface Reader {
   /**
-   * Returns the rows of a query in which `log.` precedes each of the log's tables and functions. Throws
-   * {@link StoreUnavailable} while the database is away, and {@link StoreClosed} once the reader is closed.
+   * Returns the rows of a query, which writes `log.` before each of the log's tables and functions. Throws {@link
+   * StoreUnavailable} while the database is away, and {@link StoreClosed} once the reader is closed.
    */
   all<Row extends object>(query: string, ...parameters: Parameter[]): Promise<Row[]>;
   get<Row extends object>(query: string, ...parameters: Parameter[]): Promise<Row | undefined>;
   close(): Promise<void>;
 }
 
-/** One for long reads, and one for short reads at the same time. */
+/** Connections of one reader: one for long reads, and one for short reads at the same time. */
 const CONNECTIONS = 2;
 
 /** Time limit of a query in a background task: a server that is writing a restored log to its disk reads slowly. */
 export const TASK_MS_MAX = 60_000;
 
 export interface ReaderOptions {
-  /** Ends the name that the server's administrator sees. */
+  /** Last part of the name that the server's administrator sees for the connections. */
   readonly role?: string;
   /** Time limit of a query on the server. */
   readonly statementMs?: number;

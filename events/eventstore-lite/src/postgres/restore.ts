@@ -9,7 +9,7 @@ import type { Database } from "./database.ts";
 import { createLog } from "./import.ts";
 
 export interface PostgresRestoreOptions {
-  /** As for `openPostgresStore`; its role has to create schemas. */
+  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
   readonly url: string;
   /** The place of the log: it must be unused, or hold a log without events. */
   readonly schema: string;

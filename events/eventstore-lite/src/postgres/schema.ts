@@ -8,17 +8,20 @@ import { shareLog } from "./place-lock.ts";
 
 export const COMPONENT = "eventstore-lite";
 
-/** Each brings a log to the next format. A released one is never changed. */
+/** Returns the SQL scripts that each bring a log to the next format. A released script is never changed. */
 export function migrations(): Migrations {
   return [readFileSync(new URL("./log-1.sql", import.meta.url), "utf8")];
 }
 
-/** `server_version_num` of 14, which has `string_to_table` and parses the bodies of functions when they are created. */
+/**
+ * Oldest PostgreSQL version that can hold a log: 14, which has `string_to_table` and parses the bodies of functions
+ * when they are created.
+ */
 const SERVER_VERSION_MIN = 140_000;
 
 export interface PreparedLog {
   readonly storeId: string;
-  /** The last of `epochs`. */
+  /** Id of the last of `epochs`. */
   readonly epoch: string;
   readonly epochs: readonly Epoch[];
 }

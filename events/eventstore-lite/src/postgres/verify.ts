@@ -1,16 +1,17 @@
 import { StoreClosed, StoreOverloaded, StoreUnavailable } from "../errors.ts";
-import type { VerifyLive } from "../archive/log-archive.ts";
+import type { VerifyLive } from "../segments/log-archive.ts";
 import type { Fault, Range } from "../sqlite/verify/range.ts";
 import { runTask, TaskFailed } from "../thread-task.ts";
 import { checkRange } from "./check.ts";
 import type { CheckOrder } from "./check-thread.ts";
+import type { PostgresLogPlace } from "./log-location.ts";
 import type { Reader } from "./reader.ts";
 
-/** Up to this number, events are checked sooner than a thread has started and connected. */
+/**
+ * Maximum number of events that are verified in this thread; for so few, another thread would take longer to start and
+ * connect.
+ */
 const EVENTS_HERE_MAX = 4_096;
-
-/** The place of a log. */
-type Place = Pick<CheckOrder, "url" | "schema">;
 
 export interface Verifier {
   readonly verify: VerifyLive;
@@ -19,7 +20,7 @@ export interface Verifier {
 }
 
 /** Verifies the events in the database, in a separate thread, so that the service continues to answer. */
-export function createVerifier(place: Place, reader: Reader): Verifier {
+export function createVerifier(place: PostgresLogPlace, reader: Reader): Verifier {
   const closing = new AbortController();
 
   function check(range: Range, onProgress?: (checked: number) => void): Promise<Fault | undefined> {

@@ -8,7 +8,9 @@ const POLL_MS = 100;
  * Poll interval if no notifications arrive, for example behind a pool that gives each transaction another connection.
  */
 const POLL_ALONE_MS = 25;
-/** A notification that a process sends itself and does not hear within this time will not be heard. */
+/**
+ * Time within which a process must hear a notification that it sends itself; otherwise notifications do not reach it.
+ */
 const HEARING_MS_MAX = 2_000;
 const TEST = "test";
 
@@ -46,7 +48,10 @@ export function watchHead(
     pauseMs = (await hears()) ? pollMs : POLL_ALONE_MS;
   }
 
-  /** Lets notifications interrupt the pauses. Resolves with true if they arrive. */
+  /**
+   * Subscribes to notifications, each of which ends the pause between two polls. Resolves with true if a test
+   * notification arrives, false if none does, for example behind a connection pool.
+   */
   async function hears(): Promise<boolean> {
     const heard = Promise.withResolvers<boolean>();
     const channel = channelOf(storeId);

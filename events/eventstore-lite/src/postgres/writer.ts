@@ -3,16 +3,16 @@ import { createBoundedCache } from "../bounded-cache.ts";
 import type { TransformAppend } from "../append/writer-transform.ts";
 import { decodeBatch, type FaultReply, type Operation, type Reply } from "../append/messages.ts";
 import { type BatchAnswer, createSettle, transformAll, type Head, OtherHashes } from "./batch.ts";
-import { type Columns, columnsOf } from "./columns.ts";
+import { type Columns, columnsOf } from "./append-parameters.ts";
 import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
-import { type NowOf, type OpenedEpoch, perform } from "./operations.ts";
+import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts";
 
 /** Executes requests; each is answered once its changes are durable. */
 export interface Writer {
   /**
-   * Does at once what needs no database, for example while the database works on the previous request. The returned
-   * function does the rest; call it once the previous request is answered.
+   * Begins a request with what needs no database, for example while the database works on the previous one. The
+   * returned function does the rest; call it once the previous request is answered.
    */
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
@@ -21,11 +21,11 @@ export interface WriterOptions extends DoubtOptions, OpenedEpoch {
   readonly transform: TransformAppend;
   /** True if the database's clock dates events and expires leases, not the caller's. */
   readonly usesServerClock: boolean;
-  /** Called after appends; `position` is the log's last one. */
+  /** Called after appends with the log's last position. */
   readonly onAppended: (position: number) => void;
 }
 
-/** Streams whose version is cached: about 10 MB. For other streams the database searches further. */
+/** Number of streams whose version is cached, in about 10 MB. For other streams the database searches longer. */
 const STREAMS_CACHED_MAX = 65_536;
 
 export function createWriter(options: WriterOptions): Writer {
@@ -34,7 +34,10 @@ export function createWriter(options: WriterOptions): Writer {
   const versions = createBoundedCache<string, number>(STREAMS_CACHED_MAX);
   const send = createSend(options);
   const settle = createSettle();
-  /** The last head of this log that the writer has seen; a server without it is another one. */
+  /**
+   * Last head of this log that the writer has seen. A server whose log does not hold it has lost events or holds
+   * another log.
+   */
   let known: Head = { position: 0, hash: new Uint8Array() };
   let stoppedBy: string | undefined;
 
@@ -72,12 +75,12 @@ export function createWriter(options: WriterOptions): Writer {
   };
 }
 
-/** The store was closed before the outcome of a batch was known. */
+/** Thrown if the store was closed before the outcome of a batch was known. */
 class InDoubt extends Error {
   override readonly name = "InDoubt";
 }
 
-/** The connection was lost, and the batch is not in the log. */
+/** Thrown if the connection was lost, and the batch is not in the log. */
 class NotAppended extends Error {
   override readonly name = "NotAppended";
 }

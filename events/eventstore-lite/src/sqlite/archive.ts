@@ -1,15 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { ArchivedStream, ArchiveTable, SegmentEntry, StreamPlace } from "../archive/catalogue.ts";
-import type { SegmentFile } from "../archive/archive.ts";
+import type { ArchivedStream, ArchiveTable, SegmentEntry, SegmentFile, StreamPlace } from "../segments/catalogue.ts";
 import { findKeySegments, readWholeKeys } from "./archived-keys.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
 
-/** A segment's lowest position with an idempotency key; 0 if it holds none. */
+/** SQL column of a segment's lowest position with an idempotency key; 0 if the segment holds none. */
 export const KEYS_FROM = "keys_from INTEGER NOT NULL DEFAULT 0";
 
 /**
- * The segments that hold the log's first events, and each segment's last event of each stream. By that event, archived
- * events are found, and a stream continues whose events are all archived. Both tables are append-only.
+ * SQL tables of the segments that hold the log's first events, and of each segment's last event of each stream. They
+ * lead to archived events, and to the version at which an archived stream continues. Both are append-only.
  */
 export const ARCHIVE: string = `
   CREATE TABLE segments (
@@ -33,14 +32,14 @@ export const ARCHIVE: string = `
   ) STRICT, WITHOUT ROWID;
 `;
 
-/** The log is append-only, but archived events may be deleted. */
+/** SQL trigger that keeps the log append-only: only archived events may be deleted. */
 export const KEEP_UNLESS_ARCHIVED = `
   CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events
     WHEN OLD.position > (SELECT coalesce(max(last), 0) FROM segments)
     BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 `;
 
-/** A segment may be recorded only with the next events of the log, and never with the newest. */
+/** SQL trigger that lets a segment be recorded only with the next events of the log, and never with the newest. */
 export const FOLLOW_THE_LOG: string = `
   CREATE TRIGGER segments_follow_the_log BEFORE INSERT ON segments
     WHEN NOT EXISTS (
@@ -50,7 +49,7 @@ export const FOLLOW_THE_LOG: string = `
     BEGIN SELECT RAISE(ABORT, 'a segment holds the next events of the log, and never the newest'); END;
 `;
 
-/** Streams that one statement returns. */
+/** Maximum number of archived streams that one statement returns. */
 const CHUNK_STREAMS = 1_024;
 
 export function archiveEnd(reader: DatabaseReader): number {

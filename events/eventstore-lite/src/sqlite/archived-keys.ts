@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
-import type { KeyRange } from "../archive/catalogue.ts";
+import type { KeyRange } from "../segments/catalogue.ts";
 import { endLongTurn } from "../next-turn.ts";
 import type { StoredKey } from "../store.ts";
 import type { DatabaseReader } from "./read/database-reader.ts";
@@ -29,13 +29,13 @@ function hashKey(key: string): number {
 
 const FIND = "SELECT segment FROM archived_keys WHERE hash = ?";
 
-/** The numbers of the segments that may hold a key. */
+/** Returns the numbers of the segments that may hold an idempotency key. */
 export function findKeySegments(reader: DatabaseReader, key: string): readonly number[] {
   return reader.all(FIND, hashKey(key)).map(({ segment }) => Number(segment));
 }
 
 export interface ArchivedKeys {
-  /** Returns how many segments may hold a key. */
+  /** Returns how many segments may hold an idempotency key. */
   count(key: string): number;
   /**
    * Replaces whole keys by their hashes, for the segment that ends at position `last`; runs inside a transaction. A key
@@ -66,7 +66,10 @@ export function createArchivedKeys(db: DatabaseSync): ArchivedKeys {
 /** Keys that one statement examines: a millisecond, and a little more if it returns all of them. */
 const CHUNK_KEYS = 2_048;
 
-/** Yields keys in their order. Scans all of them: an index from positions to keys would slow down each append. */
+/**
+ * Yields the idempotency keys that the database holds whole, in their order. Scans all of them, because an index from
+ * positions to keys would slow down each append.
+ */
 export async function* readWholeKeys(
   reader: DatabaseReader,
   { from, to }: KeyRange,

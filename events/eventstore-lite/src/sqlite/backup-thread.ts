@@ -1,7 +1,7 @@
 // Makes a copy of a log and verifies it; started by backup.ts.
 import { truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { openArchive } from "../archive/log-archive.ts";
+import { openArchive } from "../segments/log-archive.ts";
 import { createDecode, identityCodec } from "../codec.ts";
 import type { FetchFile } from "../thread-task.ts";
 import { archiveEnd, createArchiveTable } from "./archive.ts";
@@ -18,10 +18,10 @@ export interface BackupOrder {
   readonly target: string;
 }
 
-/** Rows that one statement returns. */
+/** Number of rows that one statement returns. */
 const CHUNK_ROWS = 1_024;
 
-/** Copies event by event, because a copy holds all events, archived ones too. */
+/** Copies a log event by event, because its copy holds all events, archived ones too. */
 async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile: FetchFile): Promise<void> {
   const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
   const to = lastPosition(reader);

@@ -8,7 +8,7 @@ import { createDatabaseFile, refuseExisting } from "./new-file.ts";
 
 export interface BackupOptions {
   readonly onProgress?: (checked: number) => void;
-  /** Fetches a segment of the log's archive. */
+  /** Reads the file of a segment from the log's archive. */
   readonly fetchFile?: FetchFile;
 }
 

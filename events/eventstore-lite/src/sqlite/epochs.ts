@@ -24,7 +24,10 @@ export const EPOCHS = `
   ) STRICT;
 `;
 
-/** Adds to {@link EPOCHS} how an epoch began; in a table without it, all but the first began as copies. */
+/**
+ * SQL that adds to {@link EPOCHS} how each epoch began. In a table without that column, all epochs but the first began
+ * as copies.
+ */
 export const ADD_BEGUN_AS = `
   ALTER TABLE epochs ADD COLUMN begun_as TEXT NOT NULL DEFAULT 'new';
   UPDATE epochs SET begun_as = 'backup' WHERE number > (SELECT min(number) FROM epochs);
@@ -55,7 +58,7 @@ export function markAsCopy(db: DatabaseSync): void {
   db.exec("INSERT INTO epochs (after, begun_as) SELECT coalesce(max(position), 0), 'backup' FROM events");
 }
 
-/** Begins a new epoch at once; runs inside a transaction. */
+/** Begins a new epoch of a log immediately; runs inside a transaction. */
 export function beginEpoch(db: DatabaseSync, begunAs: BegunAs): void {
   db.prepare("INSERT INTO epochs (id, after, begun_as) SELECT ?, coalesce(max(position), 0), ? FROM events").run(
     randomUUID(),

@@ -12,9 +12,11 @@ export interface CopySource {
   readonly id: string;
   readonly epochs: readonly Epoch[];
   readonly events: AsyncIterable<readonly Recorded<NewEvent>[]>;
-  /** A key may come twice. */
+  /** Idempotency keys of the log; one may come twice, because it moved into the archive meanwhile. */
   readonly keys: AsyncIterable<readonly StoredKey[]>;
-  /** Returns some snapshots of the copied events, whose names come after a name, ordered by name; empty at the end. */
+  /**
+   * Returns the next snapshots of the copied events whose names come after a name, ordered by name; none at the end.
+   */
   snapshotsAfter(name: string): Awaitable<readonly Record<string, unknown>[]>;
 }
 
@@ -45,7 +47,7 @@ export async function fillCopy(
   }
 }
 
-/** Stores an idempotency key in a copy, and ignores one that comes twice. */
+/** Creates the function that stores an idempotency key in a copy, and ignores one that comes twice. */
 export function createKeepKey(db: DatabaseSync): (key: StoredKey) => void {
   const insert = db.prepare(
     "INSERT OR IGNORE INTO idempotency_keys (key, digest, first, last, version) VALUES (?, ?, ?, ?, ?)",

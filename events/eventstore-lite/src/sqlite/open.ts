@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { createLogArchive } from "../archive/log-archive.ts";
-import { createSegmentFolder, type SegmentStorage } from "../archive/storage.ts";
+import { createLogArchive } from "../segments/log-archive.ts";
+import { createSegmentFolder, type SegmentStorage } from "../segments/storage.ts";
 import {
   attempt,
   createAppend,
@@ -10,13 +10,13 @@ import {
 } from "../append/operations.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
-import { createDecode, createDecodeFolded, createDecoding, identityCodec } from "../codec.ts";
-import { createCursors } from "../epochs.ts";
+import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
+import { createCursors } from "../epoch-cursors.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
 import { oneByOne } from "../read.ts";
-import { rememberFiles } from "../same-files.ts";
-import type { Codec, Commit, EventStore, NewEvent } from "../store.ts";
+import { rememberFiles } from "../detect-replaced-files.ts";
+import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive.ts";
 import { backupTo } from "./backup.ts";
@@ -164,13 +164,7 @@ function createSubscribeEngine<E extends NewEvent>(log: LogReader, codec: Codec<
   };
 }
 
-function createReading<E extends NewEvent>(
-  log: LogReader,
-  codec: Codec<E>,
-): Pick<
-  EventStore<E>,
-  "read" | "readStored" | "readFolded" | "readCanonical" | "readKeys" | "head" | "streamHead" | "hashAt"
-> {
+function createReading<E extends NewEvent>(log: LogReader, codec: Codec<E>): LogReading<E> {
   const decode = createDecode(codec);
   const decodeStored = createDecode(identityCodec());
   const { database, archive } = log;

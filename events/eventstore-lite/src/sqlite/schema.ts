@@ -16,7 +16,10 @@ export const APPLICATION_ID = 0x65766c74;
  */
 export const FORMAT_VERSION = 5;
 
-/** Empty if the request is unknown; a repeat may then ask for anything. */
+/**
+ * SQL column of the digest of the request that used an idempotency key; empty if the request is unknown, and then any
+ * repeat fits it.
+ */
 const DIGEST = "digest TEXT NOT NULL DEFAULT ''";
 
 const TABLES = `
@@ -78,7 +81,10 @@ function withArchive(): string {
   return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}${withKeys()}`;
 }
 
-/** Returns SQL for what format 5 added. */
+/**
+ * Returns SQL for what format 5 added: the table of archived idempotency keys and its triggers, and the trigger of new
+ * segments.
+ */
 function withKeys(): string {
   return `${FOLLOW_THE_LOG}${ARCHIVED_KEYS}${appendOnly("archived_keys")}`;
 }

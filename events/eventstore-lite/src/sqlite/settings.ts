@@ -50,7 +50,10 @@ export function applyWriterSettings(db: DatabaseSync): void {
   for (const setting of WRITER_SETTINGS) apply(db, setting);
 }
 
-/** For filling a log that has no name yet. A crash discards the file, so nothing in it has to survive one. */
+/**
+ * SQLite settings for filling a log that has no name yet. A crash discards its file, so nothing in it has to survive
+ * one.
+ */
 const FILL_SETTINGS: readonly Setting[] = [
   ["journal_mode", "memory"],
   ["synchronous", 0],
@@ -75,7 +78,7 @@ function apply(db: DatabaseSync, [name, value]: Setting): void {
   if (actual !== value) throw new StoreUnusable(`SQLite refused ${name}=${value}: it is ${String(actual)}`);
 }
 
-/** The single value that `PRAGMA name` answers. */
+/** Returns the single value with which SQLite answers `PRAGMA name`. */
 export function pragma(db: DatabaseSync, name: string): unknown {
   return Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0];
 }

@@ -4,9 +4,12 @@ import type { DatabaseSync } from "node:sqlite";
  * One transaction at a time, for work that begins and ends in different calls; use {@link createTransaction} otherwise.
  */
 export interface Boundaries {
-  /** Takes the write lock: a transaction that reads first and upgrades later can fail with SQLITE_BUSY_SNAPSHOT. */
+  /**
+   * Begins a transaction and takes the write lock. A transaction that reads first and takes the lock later can fail
+   * with SQLITE_BUSY_SNAPSHOT.
+   */
   begin(): void;
-  /** Returns after the fsync. */
+  /** Commits the transaction, and returns after the fsync. */
   commit(): void;
   rollback(): void;
 }

@@ -1,38 +1,38 @@
 import { StoreClosed } from "../errors.ts";
 
-/** Tells followers how far the log goes. */
+/** Tells the subscriptions of a store how far its log goes. */
 export interface Feed {
-  /** The last position known to be durable; only grows. */
+  /** Returns the last position known to be durable; it only grows. */
   head(): number;
-  /** True while there is a subscriber. */
+  /** True while the log has a subscriber. */
   isFollowed(): boolean;
   follow(): Follower;
   advance(position: number): void;
-  /** Wakes all followers for good; they get {@link StoreClosed}. */
+  /** Ends all subscriptions: their next call throws {@link StoreClosed}. */
   close(): void;
 }
 
 export interface Follower {
   /**
-   * Resolves when the head has moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store
+   * Resolves when the log's head has moved since the last call, or on `wake`. Throws {@link StoreClosed} once the store
    * closes.
    */
   news(): Promise<void>;
   readonly wake: () => void;
-  /** Declares that this follower needs nothing before `position` any more. */
+  /** Declares that this subscription needs nothing before `position` any more. */
   isPast(position: number): void;
   leave(): void;
 }
 
 export interface FeedListener {
-  /** Called when no follower needs anything before `position` any more. */
+  /** Called when no subscription needs anything before `position` any more. */
   readonly onAllPast: (position: number) => void;
   readonly onFirstFollower: () => void;
   readonly onLastFollowerGone: () => void;
 }
 
 export function createFeed({ onFirstFollower, onLastFollowerGone, onAllPast }: FeedListener): Feed {
-  /** The followers, each with the first position that it still needs. */
+  /** Subscriptions, each with the first position that it still needs. */
   const followers = new Map<Follower, number>();
   let head = 0;
   let closed = false;

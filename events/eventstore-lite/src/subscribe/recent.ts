@@ -17,13 +17,14 @@ const RECENT_CHARS_MAX = 8 * 1024 * 1024;
 
 export type Matches = (stream: string, type: string) => boolean;
 
-/** The events of one transaction. */
+/** Events of one transaction, kept in memory for subscribers. */
 export interface RecentBatch<E extends NewEvent> {
   readonly first: number;
   readonly last: number;
   readonly chars: number;
   /**
-   * Returns the matching events from `from` on; each is made once for each revision, however many subscribers take it.
+   * Returns the matching events from position `from` on. Each event is made once for each revision of the codec,
+   * however many subscribers take it.
    */
   take(from: number, matches: Matches): Awaitable<readonly Recorded<E>[]>;
 }
@@ -31,12 +32,12 @@ export interface RecentBatch<E extends NewEvent> {
 /** The newest events that this process appended, in memory. Events of other processes may lie between two batches. */
 export interface Recent<E extends NewEvent> {
   holding(position: number): RecentBatch<E> | undefined;
-  /** The first held position after `position`; Infinity if there is none. */
+  /** Returns the first position after `position` whose event is in memory; Infinity if there is none. */
   nextHeld(position: number): number;
   push(batch: DurableBatch): void;
   /**
-   * Drops the events before `position`, which all subscribers have passed: kept longer, they would only burden the
-   * garbage collector.
+   * Drops from memory the events before `position`, which all subscribers have read: kept longer, they would only
+   * burden the garbage collector.
    */
   forget(position: number): void;
   clear(): void;
@@ -48,7 +49,7 @@ export interface Decoding<E extends NewEvent> {
   readonly decode: Decode<E>;
   /** Reads events that the writer has finished, because only the log holds them. */
   readonly read: (range: { readonly from: number; readonly to: number }) => AsyncIterable<readonly Recorded<E>[]>;
-  /** Changes once these functions give different results. */
+  /** Returns a number that changes once these functions give different results. */
   readonly revision: () => number;
 }
 
@@ -99,7 +100,7 @@ function createRecentBatch<E extends NewEvent>(
     return batches.flat();
   };
   let madeIn = revision();
-  /** The events made so far, by their index in the batch. */
+  /** Events of the batch that were made for subscribers so far, by their index in the batch. */
   let made: Recorded<E>[] = [];
   return {
     first,
@@ -138,7 +139,7 @@ function createRecentBatch<E extends NewEvent>(
   };
 }
 
-/** Returns the event at `index` of an append, and at `at` of its batch, as a reader would find it on disk. */
+/** Returns the event at `index` of an append, which is event `at` of its batch, as a reader would find it on disk. */
 function storedEvent(
   { timeMs, hashes }: DurableBatch,
   { append, appended }: DurableBatch["appends"][number],

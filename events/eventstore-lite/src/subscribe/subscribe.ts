@@ -76,9 +76,9 @@ function createFilter(stream: string | undefined, types: readonly string[] | und
 export interface Live<E extends NewEvent> {
   subscribe(following: Following): AsyncGenerator<readonly Recorded<E>[], void, void>;
   isFollowed(): boolean;
-  /** Takes the events that this process made durable. */
+  /** Passes on the events that this process made durable. */
   onDurable(batch: DurableBatch): void;
-  /** Another process appended, up to `position`. */
+  /** Called when another process has appended up to `position`. */
   onOthers(position: number): void;
   /** Ends all subscriptions with StoreClosed. */
   close(): void;

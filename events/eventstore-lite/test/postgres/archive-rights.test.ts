@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
-import { createSegmentFolder, openPostgresStore, StoreUnusable } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { createSegmentFolder } from "eventstore-lite/segments";
+import { StoreUnusable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
-import { archiveTo } from "../archive-places.ts";
+import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
+import { archiveTo } from "../segments/archive-places.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
@@ -11,7 +13,8 @@ const newLogPath = temporaryLogs();
 const connect = (url: string) => postgres(url, { max: 1, onnotice: () => {} });
 
 /**
- * Opens a log of forty events with keys, as a role with the rights of a service. `rights`: SQL of more or fewer rights.
+ * Opens a log of forty events with idempotency keys, as a role with the rights of a service. `rights` is SQL that
+ * grants or revokes rights.
  */
 async function openAsRole(rights = "") {
   const url = await newDatabase();
@@ -36,7 +39,7 @@ async function openAsRole(rights = "") {
 
 const FUNCTIONS = "eventstore.record_segment(text, text), eventstore.record_keys(text, bigint, text)";
 
-test("a role that may not archive takes nothing out of the log, and is told what it lacks before it writes a file", async () => {
+test("a role without archive rights is refused with the missing GRANT and writes no file", async () => {
   const { role, folder, open, sql } = await openAsRole(`REVOKE EXECUTE ON FUNCTION ${FUNCTIONS} FROM ROLE;`);
   await using store = await open();
   const refused = await refusalOf(archiveTo(store, 20));
@@ -52,7 +55,7 @@ test("a role that may not archive takes nothing out of the log, and is told what
   expect(await take(store.read())).toHaveLength(40);
 });
 
-test("of a role that may, a segment is believed its file alone: what does not follow on the archive stays", async () => {
+test("a role with archive rights can record only the log's next segment and its keys", async () => {
   const { open, sql } = await openAsRole();
   await using store = await open();
   await archiveTo(store, 10);
@@ -96,7 +99,7 @@ test("of a role that may, a segment is believed its file alone: what does not fo
   expect((await store.verify()).fault?.reason).toContain("the segment none of positions 11 to 20: it is missing");
 });
 
-test("the place of a log is noted for its own past alone, also where that is archived", async () => {
+test("the place of a log is noted only for its known past, even an archived one", async () => {
   const { url, open, sql } = await openAsRole();
   await using store = await open();
   await archiveTo(store, 20);

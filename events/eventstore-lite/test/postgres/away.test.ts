@@ -1,19 +1,14 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
-import {
-  AppendInDoubt,
-  LogDiverged,
-  openPostgresStore,
-  StoreOverloaded,
-  StoreUnavailable,
-  VersionConflict,
-} from "eventstore-lite";
+import { VersionConflict } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { AppendInDoubt, LogDiverged, StoreOverloaded, StoreUnavailable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { type Proxy, startProxy } from "./proxy.ts";
-import { newDatabase, type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { type Proxy, startProxy } from "../../src/testing/proxy.ts";
+import { newDatabase, type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 
-test("while the server is away appends and reads fail and say so, and all works again once it is back", async () => {
+test("appends and reads fail as unavailable during an outage and work again after it", async () => {
   await using server = await startPostgres();
   await using store = await openPostgresStore({ url: await server.newDatabase() });
   await store.append("a", [newEvent()]);
@@ -36,7 +31,7 @@ test("while the server is away appends and reads fail and say so, and all works 
   expect((await followed).map(({ type }) => type)).toEqual(["Tested", "Later"]);
 });
 
-/** Repeats a call that is refused during the pause after a failed connect. */
+/** Repeats a call until it succeeds, because calls are refused during the pause after a failed connect. */
 async function onceBack<Result>(work: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -48,7 +43,7 @@ async function onceBack<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** Makes the server go away between a batch and its answer. */
+/** Stops the server after it has received a batch and before the store gets the answer. */
 async function stopBeforeAnswer(server: PostgresServer, proxy: Proxy): Promise<void> {
   const answered = Promise.withResolvers<void>();
   proxy.decide(({ application, from, type }) => {
@@ -62,7 +57,7 @@ async function stopBeforeAnswer(server: PostgresServer, proxy: Proxy): Promise<v
   proxy.decide(() => "pass");
 }
 
-test("an append whose answer the server did not live to give is answered by the next one, all others are refused meanwhile", async () => {
+test("an unanswered append is settled after the server's restart, and others are refused until then", async () => {
   await using server = await startPostgres();
   await using proxy = await startProxy(await server.newDatabase());
   await using store = await openPostgresStore({ url: proxy.url });
@@ -79,7 +74,7 @@ test("an append whose answer the server did not live to give is answered by the 
   expect((await take(store.read())).map(({ type }) => type)).toEqual(["Tested", "Pending", "Later"]);
 });
 
-test("an append is in doubt when the store is closed before anybody could tell", async () => {
+test("an append is in doubt if the store closes before the outcome is known", async () => {
   await using server = await startPostgres();
   await using proxy = await startProxy(await server.newDatabase());
   const store = await openPostgresStore({ url: proxy.url });
@@ -91,7 +86,7 @@ test("an append is in doubt when the store is closed before anybody could tell",
   expect(await pending).toBeInstanceOf(AppendInDoubt);
 });
 
-test("a connection that a network loses without a word is given up, and the append is found out", async () => {
+test("an append on a silently lost connection is settled over another one", async () => {
   const url = await newDatabase();
   await using proxy = await startProxy(url);
   await using store = await openPostgresStore({ url: proxy.url });
@@ -107,7 +102,7 @@ test("a connection that a network loses without a word is given up, and the appe
   expect(await take(store.read({ types: ["Answered late"] }))).toHaveLength(1);
 });
 
-test("an append that waits too long for its turn is refused as overloaded, and appends nothing", async () => {
+test("an append that waits too long for its turn is refused as overloaded", async () => {
   const url = await newDatabase();
   await using store = await openPostgresStore({ url });
   const other = postgres(url, { max: 1, onnotice: () => {} });
@@ -126,7 +121,7 @@ test("an append that waits too long for its turn is refused as overloaded, and a
   expect(await store.append("a", [newEvent()])).toMatchObject({ first: 1 });
 });
 
-test("a log that has lost what the store has seen of it stops the store: what was there may have been acted on", async () => {
+test("a log that lost events seen by the store stops the store", async () => {
   const url = await newDatabase();
   await using store = await openPostgresStore({ url });
   await store.append("a", newEvents(3));
@@ -156,7 +151,7 @@ test("two stores of one log see each other's versions, keys and leases", async (
   expect(await second.leases.acquire("run", { holder: "second", ttlMs: 60_000 })).toBeUndefined();
 });
 
-test("many stores append and follow at once: every follower sees one order, without gaps", async () => {
+test("followers of concurrent stores see one order without gaps", async () => {
   const url = await newDatabase();
   const stores = await Promise.all([1, 2, 3].map(() => openPostgresStore({ url })));
   const each = 150;

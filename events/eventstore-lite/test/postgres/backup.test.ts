@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
-import { openPostgresStore, openSqliteStore } from "eventstore-lite";
-import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { openSqliteStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
 import { TargetTaken } from "../../src/errors.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
 
 const newLogPath = temporaryLogs();
 
-test("a backup is an SQLite file that goes on with the log: its id, positions, hashes, keys and snapshots", async () => {
+test("a backup is an SQLite file with the log's id, events, keys and snapshots", async () => {
   await using store = await openPostgresStore({ url: await newDatabase() });
   const first = await store.append("a", [newEvent("T", { text: "é\n\u2028\ud800" })], { key: "k", digest: "d" });
   await store.append("b", newEvents(2_000));

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { crashUnderLoad, UNHARMED } from "../../faults/server-crashes.ts";
-import { startPostgres } from "../../testing/postgres-server.ts";
+import { startPostgres } from "../../src/testing/postgres-server.ts";
 
-/** Each kind of crash once; faults/ has many more rounds. */
+/** Number of crashes: one of each kind. The fault test in faults/ has many more. */
 const ROUNDS = 5;
 
-test("three processes that are killed, and whose server crashes, lose and double nothing", async () => {
+test("crashes of writers and their server lose and double no append", async () => {
   await using server = await startPostgres();
   const report = await crashUnderLoad(server, await server.newDatabase(), ROUNDS);
   expect(report).toMatchObject(UNHARMED);

@@ -1,29 +1,31 @@
-import { type EventStore, openPostgresStore, StoreUnavailable } from "eventstore-lite";
-import { newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import type { Proxy, Verdict } from "./proxy.ts";
+import type { EventStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { StoreUnavailable } from "eventstore-lite/testing";
+import { newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import type { Proxy, Verdict } from "../../src/testing/proxy.ts";
 
-/** The outcomes of appends whose connection was cut. */
+/** Outcomes of appends whose connection to the server was cut. */
 export interface CutReport {
   readonly cuts: number;
   readonly acknowledged: number;
   readonly unavailable: number;
-  /** Acknowledged appends that are not in the log. */
+  /** Appends that were acknowledged but are not in the log. */
   readonly lost: readonly string[];
-  /** Refused appends that are in the log. */
+  /** Appends that were refused but are in the log. */
   readonly zombies: readonly string[];
   readonly doubled: readonly string[];
 }
 
 const EVENTS_EACH = 2;
 
-/** Messages on the writer's connection from an append to its answer. */
+/** Number of messages on the writer's connection from an append to its answer. */
 const MESSAGES = 12;
-/** Messages of a new connection, on which the writer asks for the outcome of the append. */
+/** Number of messages on a new connection by which the writer asks for the outcome of an append. */
 const MESSAGES_ANEW = 30;
 
 /**
- * Appends while the writer's connection is cut at each of its messages in turn, on either side of it. After every
- * second cut, the connection that is made to find out is cut too, at some message.
+ * Appends while the writer's connection is cut at each of its messages in turn, before or after the message. After
+ * every second cut, the connection on which the writer asks for the outcome is cut too, at some message.
  */
 export async function cutConnections(proxy: Proxy, url: string, rounds: number): Promise<CutReport> {
   const outcomes = new Map<string, "acknowledged" | "unavailable">();

@@ -1,18 +1,11 @@
 import { expect, test } from "bun:test";
-import {
-  importPostgresLog,
-  ImportRefused,
-  importSqliteLog,
-  type NewEvent,
-  openPostgresStore,
-  openSqliteStore,
-  type Recorded,
-  TargetTaken,
-} from "eventstore-lite";
+import { importSqliteLog, type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
+import { importPostgresLog, openPostgresStore } from "eventstore-lite/postgres";
+import { ImportRefused, TargetTaken } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
 
 const newLogPath = temporaryLogs();
 
@@ -36,7 +29,7 @@ async function schemasOf(url: string): Promise<string[]> {
   return schemas.map(({ nspname }) => String(nspname));
 }
 
-test("an import gives the same log, goes on as that would have, and comes back the same from PostgreSQL", async () => {
+test("an import gives the same log, which continues and can be exported unchanged", async () => {
   const url = await newDatabase();
   const events = await recorded();
   const head = await importPostgresLog({ url, schema: "log", events: each(events) });
@@ -56,7 +49,7 @@ test("an import gives the same log, goes on as that would have, and comes back t
   expect(await schemasOf(url)).toEqual(["log"]);
 });
 
-test("a query that takes longer than a service would wait for it ends no import", async () => {
+test("a query slower than a service's time-out does not end an import", async () => {
   const url = await newDatabase();
   const events = await recorded();
   const blocker = postgres(url, { max: 1 });
@@ -78,7 +71,7 @@ test("a query that takes longer than a service would wait for it ends no import"
   await blocker.end();
 });
 
-test("a role that was granted its rights on the log before has them on what is imported, and no more", async () => {
+test("an import keeps exactly the rights granted on the log before", async () => {
   const url = await newDatabase();
   await (await openPostgresStore({ url, schema: "log" }))[Symbol.asyncDispose]();
   const role = `app_${new URL(url).pathname.slice(1)}`;
@@ -108,7 +101,7 @@ test("a role that was granted its rights on the log before has them on what is i
   expect(await schemasOf(url)).toEqual(["log"]);
 });
 
-test("an event that does not fit is named, and nothing is imported", async () => {
+test("an import with an invalid event is refused with a reason and imports nothing", async () => {
   const url = await newDatabase();
   const events = await recorded();
   const last = events.length - 1;
@@ -125,7 +118,7 @@ test("an event that does not fit is named, and nothing is imported", async () =>
   expect(await schemasOf(url)).toEqual([]);
 });
 
-test("an import takes the place of a log without events, and of nothing else", async () => {
+test("an import replaces a log without events and nothing else", async () => {
   const url = await newDatabase();
   const events = await recorded();
   {

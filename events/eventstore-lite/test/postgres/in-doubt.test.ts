@@ -1,13 +1,14 @@
 import { expect, test } from "bun:test";
-import { openPostgresStore, StoreUnavailable } from "eventstore-lite";
-import { newEvent, refusalOf } from "../../src/contract/events.ts";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { StoreUnavailable } from "eventstore-lite/testing";
+import { newEvent, refusalOf } from "../../src/testing/contract/events.ts";
 import { cutConnections } from "./cuts.ts";
-import { startProxy } from "./proxy.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
+import { startProxy } from "../../src/testing/proxy.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
 
 const ROUNDS = 60;
 
-test("a connection cut at any message leaves no append lost, doubled, or appended after it was refused", async () => {
+test("cut connections lose and double no append, and refused ones stay absent", async () => {
   const url = await newDatabase();
   await using proxy = await startProxy(url);
   const report = await cutConnections(proxy, url, ROUNDS);
@@ -18,7 +19,7 @@ test("a connection cut at any message leaves no append lost, doubled, or appende
   expect(report.cuts).toBeGreaterThan(ROUNDS / 2);
 });
 
-test("a batch that arrives after its writer was told that it is not in the log is refused by the server", async () => {
+test("the server refuses a batch that arrives after it was reported as absent", async () => {
   const url = await newDatabase();
   await using proxy = await startProxy(url);
   await using store = await openPostgresStore({ url: proxy.url });

@@ -1,22 +1,15 @@
 import { expect, test } from "bun:test";
-import {
-  importPostgresLog,
-  LogDiverged,
-  type NewEvent,
-  openPostgresStore,
-  openSqliteStore,
-  type Recorded,
-  restorePostgresLog,
-  StoreBusy,
-} from "eventstore-lite";
+import { type NewEvent, openSqliteStore, type Recorded } from "eventstore-lite";
+import { importPostgresLog, openPostgresStore, restorePostgresLog } from "eventstore-lite/postgres";
+import { LogDiverged, StoreBusy } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Returns a backup of a log of three events, and these events. */
+/** Makes a log of three events, and returns the file of its backup and the events. */
 async function copied() {
   const file = newLogPath();
   await using store = await openSqliteStore({ file: newLogPath() });
@@ -25,7 +18,9 @@ async function copied() {
   return { file, events: await take(store.readStored()) };
 }
 
-/** Returns events that are yielded only once they are released. */
+/**
+ * Returns the events as an iterable that yields them only once they are released, and tells when it was asked for them.
+ */
 function heldBack(events: readonly Recorded<NewEvent>[]) {
   const asked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -38,7 +33,7 @@ function heldBack(events: readonly Recorded<NewEvent>[]) {
 }
 
 test.each(["a restore", "an import"])(
-  "%s under an open store stops that store before it writes anything to the other log",
+  "%s under an open store stops it before it writes to the new log",
   async (what) => {
     const url = await newDatabase();
     const schema = "log";
@@ -74,14 +69,14 @@ async function* eachOf(events: readonly Recorded<NewEvent>[]) {
   yield* events;
 }
 
-test("a lease is not given to a store under which the log was replaced", async () => {
+test("a store with a replaced log acquires no lease", async () => {
   const url = await newDatabase();
   await using stale = await openPostgresStore({ url, schema: "log" });
   await restorePostgresLog({ url, schema: "log", file: (await copied()).file });
   expect(await refusalOf(stale.leases.acquire("role", { holder: "h", ttlMs: 1_000 }))).toBeInstanceOf(LogDiverged);
 });
 
-test("while a log is written no other is, and no store opens there; it appears once it is whole", async () => {
+test("an import in progress refuses other imports, restores and openings until it is complete", async () => {
   const url = await newDatabase();
   const target = { url, schema: "log" };
   const { file, events } = await copied();
@@ -105,7 +100,7 @@ test("while a log is written no other is, and no store opens there; it appears o
   expect(await take(store.readStored())).toEqual(events);
 });
 
-test("the lock goes with the connection of a restore that is cut off, which then puts nothing there", async () => {
+test("a cut connection releases the lock of its import, which then imports nothing", async () => {
   const url = await newDatabase();
   const target = { url, schema: "log" };
   const { events } = await copied();

@@ -1,13 +1,18 @@
 import { expect, test } from "bun:test";
-import { ImportRefused, openPostgresStore, openSqliteStore, restorePostgresLog, TargetTaken } from "eventstore-lite";
+import { openSqliteStore } from "eventstore-lite";
+import { openPostgresStore, restorePostgresLog } from "eventstore-lite/postgres";
+import { ImportRefused, TargetTaken } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
-import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
 import { temporaryLogs } from "../temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Returns a copy of a log with more events and keys than one query takes, and a cursor of that log. */
+/**
+ * Backs up a log with more events and idempotency keys than one query takes. Returns the backup's file, and the log's
+ * id, head, events and a cursor at its end.
+ */
 async function copied() {
   const file = newLogPath();
   await using store = await openSqliteStore({ file: newLogPath() });
@@ -18,7 +23,7 @@ async function copied() {
   return { file, id: store.id, cursor: store.cursor(position), position, hash, events: await take(store.readStored()) };
 }
 
-test("a copy of a log in a file goes on in PostgreSQL as the same log, in an epoch of its own", async () => {
+test("a copy of a log in a file continues in PostgreSQL in a new epoch", async () => {
   const url = await newDatabase();
   const { file, id, cursor, position, hash, events } = await copied();
   const progress: number[] = [];
@@ -39,7 +44,7 @@ test("a copy of a log in a file goes on in PostgreSQL as the same log, in an epo
   expect([again.id, await again.after(cursor)]).toEqual([id, position + 1]);
 });
 
-test("nothing is put beside events, and nothing of a copy that was altered", async () => {
+test("a restore refuses a target with events and a copy with an altered event", async () => {
   const url = await newDatabase();
   const { file } = await copied();
   {

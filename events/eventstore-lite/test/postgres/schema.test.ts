@@ -2,18 +2,19 @@ import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { type EventStore, openPostgresStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
-import { migrate, openDatabase } from "eventstore-lite/postgres";
+import type { EventStore } from "eventstore-lite";
+import { openPostgresStore, migrate, openDatabase } from "eventstore-lite/postgres";
+import { StoreUnavailable, StoreUnusable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvent, newEvents, refusalOf, take } from "../../src/contract/events.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
+import { newEvent, newEvents, refusalOf, take } from "../../src/testing/contract/events.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
 
-/** Connects as the owner of the tables, who may do anything. */
+/** Connects to the database as the owner of the tables, who has all rights on them. */
 function owner(url: string) {
   return postgres(url, { max: 1, onnotice: () => {} });
 }
 
-test("many that open a log at once make it once", async () => {
+test("concurrent openings create one log", async () => {
   const url = await newDatabase();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openPostgresStore({ url })));
   expect(new Set(stores.map(({ id }) => id)).size).toBe(1);
@@ -21,7 +22,7 @@ test("many that open a log at once make it once", async () => {
   for (const store of stores) await store[Symbol.asyncDispose]();
 });
 
-test("a log of a newer format is refused, and one of an older format brought up to date, each change once", async () => {
+test("a newer format is refused, and each migration of an older one runs once", async () => {
   const database = openDatabase({ url: await newDatabase(), connections: 1, name: "test" });
   const options = { schema: "own", component: "notes" };
   const [first, second] = ["CREATE TABLE notes (id integer)", "ALTER TABLE notes ADD COLUMN text text"] as const;
@@ -40,7 +41,7 @@ test("a log of a newer format is refused, and one of an older format brought up 
   await database.close();
 });
 
-test("nobody changes or removes an event with SQL, the owner of the tables neither", async () => {
+test("SQL cannot change or remove events, even as the owner of the tables", async () => {
   const url = await newDatabase();
   await using store = await openPostgresStore({ url });
   await store.append("a", newEvents(2));
@@ -56,7 +57,7 @@ test("nobody changes or removes an event with SQL, the owner of the tables neith
   expect(await store.verify()).toMatchObject({ ok: true, checked: 2 });
 });
 
-test("an append that waited sees what happened meanwhile, also where transactions are to see none of it by default", async () => {
+test("a waiting append sees concurrent changes, even with repeatable read as the default", async () => {
   const url = await newDatabase();
   const sql = owner(url);
   await sql.unsafe(
@@ -75,7 +76,7 @@ test("an append that waited sees what happened meanwhile, also where transaction
   expect(await appending).toMatchObject({ name: "LeaseLost" });
 });
 
-test("functions that plan without scans are not compiled, which before PostgreSQL 18 takes longer than they do", async () => {
+test("functions without sequential scans are not JIT-compiled", async () => {
   const url = await newDatabase();
   await (await openPostgresStore({ url }))[Symbol.asyncDispose]();
   const sql = owner(url);
@@ -87,7 +88,7 @@ test("functions that plan without scans are not compiled, which before PostgreSQ
   expect(functions.filter(({ settings }) => !settings.includes("jit=off"))).toEqual([]);
 });
 
-test("a role with no right but to read and to call the functions runs a store, and can write in no other way", async () => {
+test("a role that may only read and call functions runs a store but cannot write tables", async () => {
   const url = await newDatabase();
   await (await openPostgresStore({ url }))[Symbol.asyncDispose]();
   const sql = owner(url);
@@ -126,7 +127,7 @@ test("a role with no right but to read and to call the functions runs a store, a
   await limited.end();
 });
 
-test("events of some types are read along their index, in either direction: no chunk reads the whole log", async () => {
+test("a read by types uses their index in both directions", async () => {
   const url = await newDatabase();
   const sql = owner(url);
   const use = async (work: (store: EventStore) => Promise<void>): Promise<void> => {
@@ -164,7 +165,7 @@ test("events of some types are read along their index, in either direction: no c
   await sql.end();
 });
 
-test("an altered event is found, with its position", async () => {
+test("an altered or removed event is found with its position", async () => {
   const url = await newDatabase();
   await using store = await openPostgresStore({ url });
   await store.append("a", newEvents(600));
@@ -195,17 +196,14 @@ test.each([
   ["postgres://user:geheim@db.example/log?sslmode=require", /sslmode=verify-full/],
   ["postgres://user:geheim@db.example:no-port/log", /cannot be read/],
   ["postgres://user:geheim@db.example/log?sslmode=verify-full&sslrootcert=/nope.crt", /^sslrootcert=\/nope.crt cannot/],
-])(
-  "an address that leaves open who answers, or none, is refused without a word of its password: %s",
-  async (url, reason) => {
-    const refusal = (await refusalOf(openPostgresStore({ url }))) as Error;
-    expect(refusal).toBeInstanceOf(StoreUnusable);
-    expect(refusal.message).toMatch(reason);
-    expect(Bun.inspect(refusal)).not.toContain("geheim");
-  },
-);
+])("an unverified or invalid address is refused without revealing its password: %s", async (url, reason) => {
+  const refusal = (await refusalOf(openPostgresStore({ url }))) as Error;
+  expect(refusal).toBeInstanceOf(StoreUnusable);
+  expect(refusal.message).toMatch(reason);
+  expect(Bun.inspect(refusal)).not.toContain("geheim");
+});
 
-test("only the server that was judged is asked, however the driver reads the address", async () => {
+test("only the checked server is contacted for an ambiguous address", async () => {
   let asked = 0;
   const other = createServer((socket) => {
     asked += 1;
@@ -219,7 +217,7 @@ test("only the server that was judged is asked, however the driver reads the add
   other.close();
 });
 
-test("no function is called that others may have put beside PostgreSQL's own", async () => {
+test("a function that shadows one of PostgreSQL's own is not called", async () => {
   const url = await newDatabase();
   const sql = owner(url);
   // It fits the call better than PostgreSQL's own function.
@@ -230,7 +228,7 @@ test("no function is called that others may have put beside PostgreSQL's own", a
   expect(await store.head()).toMatchObject({ position: 0 });
 });
 
-test("a schema may be called anything that PostgreSQL takes", async () => {
+test("a schema can have any name that PostgreSQL accepts", async () => {
   await using store = await openPostgresStore({ url: await newDatabase(), schema: `a "log" of $& and $1` });
   await store.append("a", newEvents(2));
   expect(await take(store.read({ stream: "a" }))).toHaveLength(2);

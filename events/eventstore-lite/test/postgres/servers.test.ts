@@ -4,18 +4,18 @@ import { writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { openPostgresStore, StoreUnavailable, StoreUnusable } from "eventstore-lite";
-import { openDatabase, type Database } from "eventstore-lite/postgres";
-import { newEvent, refusalOf } from "../../src/contract/events.ts";
+import { openPostgresStore, openDatabase, type Database } from "eventstore-lite/postgres";
+import { StoreUnavailable, StoreUnusable } from "eventstore-lite/testing";
+import { newEvent, refusalOf } from "../../src/testing/contract/events.ts";
 import { watchHead } from "../../src/postgres/watch.ts";
-import { newDatabase, type PostgresServer, startPostgres } from "../../testing/postgres-server.ts";
+import { newDatabase, type PostgresServer, startPostgres } from "../../src/testing/postgres-server.ts";
 
-/** Returns the URL of one database on several servers, each with its port. */
+/** Returns the URL of one database that names several servers, each with its port. */
 function urlOf(ports: readonly number[], database = "postgres"): string {
   return `postgres://postgres@${ports.map((port) => `127.0.0.1:${port}`).join()}/${database}`;
 }
 
-/** Resolves once a client listens for notifications there. */
+/** Resolves once a client listens for notifications on the server. */
 async function hasListener(server: PostgresServer): Promise<void> {
   while (true) {
     const listeners = await server.ask(
@@ -34,7 +34,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-/** Starts a server that accepts no writes until it is promoted. */
+/** Starts a standby server, which accepts no writes until it is promoted. */
 async function startStandby(): Promise<PostgresServer> {
   const server = await startPostgres({ settings: { wal_level: "replica" } });
   const [setting] = await server.ask("SHOW data_directory");
@@ -49,7 +49,10 @@ async function portOf(database: Database): Promise<number> {
   return row!.port;
 }
 
-/** Asks until a server accepts a connection: after a refusal, the next attempt comes after a pause. */
+/**
+ * Asks the database for its server's port until a server accepts a connection; after a refusal, the next attempt comes
+ * after a pause.
+ */
 async function portOnceConnected(database: Database): Promise<number> {
   for (;;) {
     const port = await portOf(database).catch(() => setImmediate());
@@ -57,7 +60,7 @@ async function portOnceConnected(database: Database): Promise<number> {
   }
 }
 
-test("of several servers the one that answers is used, in whichever place", async () => {
+test("the answering server is used, in any place of the list", async () => {
   const { port, pathname } = new URL(await newDatabase());
   const closed = await closedPort();
   for (const ports of [
@@ -71,7 +74,7 @@ test("of several servers the one that answers is used, in whichever place", asyn
   expect(await refusalOf(none)).toBeInstanceOf(StoreUnavailable);
 });
 
-test("of a primary and its standby the primary is used, and the standby once it was promoted", async () => {
+test("the primary is used, and the standby only after its promotion", async () => {
   await using standby = await startStandby();
   await using primary = await startPostgres();
   const database = openDatabase({ url: urlOf([standby.port, primary.port]), connections: 2, name: "test" });
@@ -85,7 +88,7 @@ test("of a primary and its standby the primary is used, and the standby once it 
   await database.close();
 });
 
-test("of two that take writes the one that was promoted last is used, and never again the former primary", async () => {
+test("the server promoted last is used, and never the former primary", async () => {
   await using promoted = await startStandby();
   await promoted.ask("SELECT pg_promote()");
   await using former = await startPostgres();
@@ -105,7 +108,7 @@ test("of two that take writes the one that was promoted last is used, and never 
   }
 });
 
-test("whoever follows a log listens to the server that was promoted", async () => {
+test("a follower of a log listens to the promoted server", async () => {
   await using standby = await startStandby();
   await using primary = await startPostgres();
   const url = urlOf([primary.port, standby.port]);
@@ -124,7 +127,7 @@ test("whoever follows a log listens to the server that was promoted", async () =
   await database.close();
 });
 
-test("a server that never answers keeps nobody from the next one for longer than it takes to give it up", async () => {
+test("a silent server is given up and the next one is used", async () => {
   const silent = createServer().listen(0, "127.0.0.1");
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
@@ -141,7 +144,7 @@ test.each([
   ["one is not verified", "postgres://ann:geheim@localhost,db.example/log", /sslmode=verify-full/],
   ["one is not named", "postgres://ann:geheim@localhost,/log", /cannot be read/],
   ["one has no port", "postgres://ann:geheim@localhost:5432,localhost:no-port/log", /cannot be read/],
-])("several servers are refused where %s", async (_, url, reason) => {
+])("several servers are refused if %s", async (_, url, reason) => {
   const refusal = (await refusalOf(openPostgresStore({ url }))) as Error;
   expect(refusal).toBeInstanceOf(StoreUnusable);
   expect(refusal.message).toMatch(reason);

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { openPostgresStore, StoreClosed, StoreUnavailable, type EventStore } from "eventstore-lite";
+import { StoreClosed, type EventStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { StoreUnavailable } from "eventstore-lite/testing";
 import postgres from "postgres";
-import { newEvents, refusalOf } from "../../src/contract/events.ts";
-import { newDatabase } from "../../testing/postgres-server.ts";
-import { startProxy, type Proxy } from "./proxy.ts";
+import { newEvents, refusalOf } from "../../src/testing/contract/events.ts";
+import { newDatabase } from "../../src/testing/postgres-server.ts";
+import { startProxy, type Proxy } from "../../src/testing/proxy.ts";
 
-/** More events than are checked in the thread of requests. */
+/** Number of events in the log: more than are verified in the thread that serves requests. */
 const EVENTS = 6_000;
 
 let url: string;
@@ -23,7 +25,7 @@ afterAll(async () => {
   await proxy[Symbol.asyncDispose]();
 });
 
-test("a log of many events is verified over a connection of its own, in a thread that requests do not wait for", async () => {
+test("a long log is verified over a separate connection", async () => {
   const rowsTo = new Map<string, number>();
   proxy.decide(({ from, type, application }) => {
     if (from === "server" && type === "D") rowsTo.set(application, (rowsTo.get(application) ?? 0) + 1);
@@ -37,7 +39,7 @@ test("a log of many events is verified over a connection of its own, in a thread
   expect(rowsTo.get("eventstore-lite reader")).toBeLessThan(10);
 });
 
-test("an altered event is found there too, with its position", async () => {
+test("an altered event in a long log is found with its position", async () => {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   await sql.unsafe(`ALTER TABLE eventstore.events DISABLE TRIGGER USER;
     CREATE TABLE before AS SELECT * FROM eventstore.events WHERE position = 5555;
@@ -50,7 +52,7 @@ test("an altered event is found there too, with its position", async () => {
   expect(await store.verify()).toMatchObject({ ok: true });
 });
 
-test("it ends as unavailable when the server goes away meanwhile", async () => {
+test("a verification ends as unavailable if its connection is cut", async () => {
   let rows = 0;
   proxy.decide(({ from, type, application }) => {
     if (application !== "eventstore-lite verifier" || from !== "server" || type !== "D") return "pass";
@@ -61,7 +63,7 @@ test("it ends as unavailable when the server goes away meanwhile", async () => {
   expect(await store.verify()).toMatchObject({ ok: true });
 });
 
-test("a store that is closed meanwhile does not wait for it", async () => {
+test("closing a store ends its verification as closed", async () => {
   const asked = Promise.withResolvers<void>();
   const closed = await openPostgresStore({ url: proxy.url });
   proxy.decide(({ type, application }) => {
@@ -76,7 +78,7 @@ test("a store that is closed meanwhile does not wait for it", async () => {
   proxy.decide(() => "pass");
 });
 
-test("a query that takes longer than a caller would wait for is waited for", async () => {
+test("a verification waits for a query slower than a caller's time-out", async () => {
   const other = postgres(url, { max: 2, onnotice: () => {} });
   const released = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();

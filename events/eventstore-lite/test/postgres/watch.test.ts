@@ -1,14 +1,17 @@
 import { expect, test } from "bun:test";
 import { setImmediate } from "node:timers/promises";
-import { openPostgresStore } from "eventstore-lite";
-import { newEvents, take } from "../../src/contract/events.ts";
+import { openPostgresStore } from "eventstore-lite/postgres";
+import { newEvents, take } from "../../src/testing/contract/events.ts";
 import { openDatabase } from "../../src/postgres/database.ts";
 import { createNotifier, type Notifier } from "../../src/postgres/notifications.ts";
 import { watchHead } from "../../src/postgres/watch.ts";
-import { startProxy } from "./proxy.ts";
-import { newDatabase, startPostgres } from "../../testing/postgres-server.ts";
+import { startProxy } from "../../src/testing/proxy.ts";
+import { newDatabase, startPostgres } from "../../src/testing/postgres-server.ts";
 
-/** Resolves once a notification of `position` was heard. Any one may be lost, so it is sent until then. */
+/**
+ * Resolves once the watcher heard a notification of `position`. A notification may be lost, so it is sent until it is
+ * heard.
+ */
 async function hear(notifier: Notifier, heard: Promise<void>, position: number): Promise<void> {
   const again = setInterval(() => notifier.notify(position), 20);
   await heard;
@@ -17,7 +20,7 @@ async function hear(notifier: Notifier, heard: Promise<void>, position: number):
 
 const NEVER_MS = 3_600_000;
 
-test("a notification has the head looked up, after an outage of the server too", async () => {
+test("a notification triggers a look at the head, even after an outage", async () => {
   await using server = await startPostgres();
   const url = await server.newDatabase();
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -38,7 +41,7 @@ test("a notification has the head looked up, after an outage of the server too",
   await notifier.close();
 });
 
-test("what a notification says is not believed: anybody with a connection to the database may send one", async () => {
+test("the position in a forged notification is not trusted", async () => {
   const url = await newDatabase();
   await using store = await openPostgresStore({ url });
   await using other = await openPostgresStore({ url });
@@ -60,7 +63,7 @@ test("what a notification says is not believed: anybody with a connection to the
   await forger.close();
 });
 
-test("where notifications do not arrive, as behind a pool, what others append is followed all the same", async () => {
+test("appends of other stores are followed even if notifications do not arrive", async () => {
   const url = await newDatabase();
   await using proxy = await startProxy(url);
   proxy.decide(({ from, type }) => (from === "server" && type === "A" ? "lose" : "pass"));
@@ -71,7 +74,7 @@ test("where notifications do not arrive, as behind a pool, what others append is
   expect((await followed).map(({ position }) => position)).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test("nothing begins over a connection that was made while its database was closed", async () => {
+test("no work begins over a connection made while the database closes", async () => {
   const url = await newDatabase();
   let late = 0;
   for (let attempt = 0; attempt < 100; attempt++) {

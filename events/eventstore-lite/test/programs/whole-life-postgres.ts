@@ -1,5 +1,5 @@
 // Appends to a log on PostgreSQL, follows, verifies, copies and closes it; then ends by itself. For any runtime.
-import { openPostgresStore } from "eventstore-lite";
+import { openPostgresStore } from "eventstore-lite/postgres";
 
 const [url = "", copy = ""] = process.argv.slice(2);
 

@@ -22,7 +22,7 @@ console.log(`verified ${(await store.verify()).ok}`);
 await store[Symbol.asyncDispose]();
 console.log("closed");
 
-/** Starts a thread, sends it the request to close, and returns how it ended. */
+/** Starts a thread of the store, sends it a request to close, and returns how the thread ended. */
 function endOf(thread: string, workerData: unknown, request: unknown, isStarted: boolean): Promise<string> {
   const worker = new Worker(new URL(`../../src/sqlite/${thread}/${thread}-thread.ts`, import.meta.url), { workerData });
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin

@@ -1,6 +1,8 @@
 import type { WriterTransform } from "eventstore-lite";
 
-/** Adds the input to the data, as often as the data says. */
+/**
+ * Writer's transform for tests: stores the input, repeated as often as the event's data says. Some inputs make it fail.
+ */
 const writerTransform: WriterTransform = (data, input) => {
   if (input === "broken") throw new Error("it does not fit");
   if (input === "nothing") return undefined as never;

@@ -3,10 +3,13 @@ import { createCheckImported } from "../../import-check.ts";
 import type { NewEvent, Recorded } from "../../store.ts";
 import { createTail } from "../writer/tail.ts";
 
-/** Appends one recorded event as it is. Throws {@link ImportRefused} unless it follows the one before it. */
+/**
+ * Adds one recorded event to a new log with its position, time and hash. Throws {@link ImportRefused} unless it follows
+ * the one before it.
+ */
 export type Add = (event: Recorded<NewEvent>) => void;
 
-/** Creates the function for a new log. */
+/** Creates the function that adds recorded events to a new log. */
 export function createAdd(db: DatabaseSync, eventBytesMax: number): Add {
   const insert = db.prepare(
     `INSERT INTO events (position, stream, version, type, id, time, data, meta, hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,

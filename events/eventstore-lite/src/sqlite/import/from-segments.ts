@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { DEFAULT_LIMITS } from "../../limits.ts";
-import { createTreeRange } from "../../merkle/tree.ts";
+import { createTreeRange } from "../../proof/tree.ts";
 import type { Epoch, Head } from "../../store.ts";
-import type { OpenedSegment } from "../../segment.ts";
+import type { OpenedSegment } from "../../segments/segment.ts";
 import { markAsCopy, writeEpochs } from "../epochs.ts";
 import { createDatabaseFile, refuseExisting } from "../new-file.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
@@ -13,12 +13,12 @@ import { createKeepKey } from "../fill-copy.ts";
 import { createAdd } from "./add.ts";
 
 export interface SegmentsOptions {
-  /** A new file. */
+  /** Path of the copy, a new file. */
   readonly file: string;
-  /** The id of the log; `epochs` is its `EventStore.history`. */
+  /** Id of the log to which the segments belong; `epochs` is that log's `EventStore.history`. */
   readonly id: string;
   readonly epochs: readonly Epoch[];
-  /** All segments from position 1 on, in order. Events after `to`, or later than `until`, are left out. */
+  /** All segments of the log from position 1 on, in order. Events after `to`, or later than `until`, are left out. */
   readonly segments: Iterable<OpenedSegment>;
   readonly to?: number | undefined;
   readonly until?: Date | undefined;

@@ -27,7 +27,7 @@ export interface ImportOptions {
   readonly limits?: Partial<Limits>;
 }
 
-/** Events between two turns of the event loop: about ten milliseconds. */
+/** Number of imported events after which other work gets its turn of the event loop: about ten milliseconds. */
 const TURN_EVENTS = 512;
 
 /**

@@ -13,11 +13,11 @@ interface Placed {
   readonly position: number;
 }
 
-/** The columns to read of each event, and the tables to join with the table e. */
+/** Columns to read of each event, and the tables to join with the table of events, which is named e. */
 export interface Shape<Row extends Placed> {
   readonly columns: string;
   readonly joins: string;
-  /** Only tells the compiler the type of the rows; never called. */
+  /** Declares the type of the rows for the compiler; never called. */
   readonly row?: (row: Row) => void;
 }
 
@@ -27,7 +27,10 @@ export const WHOLE: Shape<StoredEvent> = {
   joins: "CROSS JOIN streams s ON s.id = e.stream CROSS JOIN types t ON t.id = e.type",
 };
 
-/** A fold reads few columns: each column and each join costs a twentieth to a tenth of the whole read. */
+/**
+ * Columns that a fold reads. They are few, because each column and each join costs a twentieth to a tenth of the whole
+ * read.
+ */
 export const FOLDED: Shape<FoldedRow<number | string>> = {
   columns: "e.position, e.version, e.type, e.time, e.data, e.meta",
   joins: "",
@@ -46,11 +49,11 @@ export interface Range {
   readonly stream?: string | undefined;
   readonly types?: readonly string[] | undefined;
   readonly alongLog?: boolean | undefined;
-  /** `from` and `to` are inclusive. */
+  /** First position of the range; `from` and `to` are both inclusive. */
   readonly from: number;
   readonly to: number;
   readonly backwards: boolean;
-  /** How many events the caller takes; Infinity for all. */
+  /** Number of events that the caller takes; Infinity for all. */
   readonly limit: number;
 }
 

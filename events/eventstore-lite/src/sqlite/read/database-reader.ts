@@ -15,7 +15,7 @@ export interface DatabaseReader {
   close(): void;
 }
 
-/** The reader throws {@link StoreClosed} once it is closed. */
+/** Creates a reader of a database, which throws {@link StoreClosed} once it is closed. */
 export function createDatabaseReader(db: DatabaseSync): DatabaseReader {
   const statements = createBoundedCache<string, StatementSync>(STATEMENTS_CACHED_MAX);
 

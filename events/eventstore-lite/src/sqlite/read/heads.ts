@@ -53,7 +53,10 @@ export function loadSnapshot(reader: DatabaseReader, name: string): Snapshot | u
   return { version: Number(row["version"]), position, state: String(row["state"]) };
 }
 
-/** Names are ordered by their bytes, so that a prefix is a range of the index. */
+/**
+ * Lists the snapshots whose names begin with a prefix. Names are ordered by their bytes, so that a prefix is a range of
+ * the index.
+ */
 export function listSnapshots(reader: DatabaseReader, prefix: string): readonly SnapshotEntry[] {
   const rows = reader.all(
     `SELECT name, version, position, octet_length(state) AS bytes FROM snapshots

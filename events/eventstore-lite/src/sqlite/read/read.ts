@@ -8,8 +8,8 @@ import {
   readThrough,
   type ResolvedQuery,
   wholeFromSegment,
-} from "../../archive/read-through.ts";
-import type { KeyRange } from "../../archive/catalogue.ts";
+} from "../../segments/read-through.ts";
+import type { KeyRange } from "../../segments/catalogue.ts";
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
@@ -59,7 +59,10 @@ export async function* readCanonical(
     yield chunk.map(({ canonical }) => canonical);
 }
 
-/** A key that moves into the archive meanwhile may come twice. */
+/**
+ * Yields the idempotency keys of appends that ended in a range. A key that moves into the archive meanwhile may come
+ * twice.
+ */
 export async function* readKeys(log: LogReader, range: KeyRange): AsyncGenerator<readonly StoredKey[], void, void> {
   yield* readWholeKeys(log.database, range);
   yield* log.archive.keys(range);
@@ -84,8 +87,8 @@ async function positionUntil({ database, archive }: LogReader, timeMs: number): 
 }
 
 /**
- * Yields rows of the database, and finally the archive's end alone, because all events of the query may have moved
- * there.
+ * Yields matching rows of the database. The last chunk has only the archive's end, because all events of the query may
+ * have moved there meanwhile.
  */
 function* readLive<Row extends { readonly position: number }>(
   reader: DatabaseReader,

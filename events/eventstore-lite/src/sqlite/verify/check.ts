@@ -81,9 +81,9 @@ type BeforeRow = readonly [hash: Uint8Array, timeMs: number];
 const BEFORE_FIRST: BeforeRow = [GENESIS_HASH, 0];
 
 interface EventCheck {
-  /** Call before the event at `first` is checked. The events found good from there on are added to `sums`. */
+  /** Starts the check of a range at position `first`. The events that are then found good are added to `sums`. */
   begin(first: number, sums: Sums): void;
-  /** Checks the next event, and returns what is wrong with it. */
+  /** Checks the next event of the range, and returns what is wrong with it; undefined if nothing is. */
   check(position: number, row: LinkRow | undefined): string | undefined;
 }
 
@@ -118,7 +118,7 @@ function createEventCheck(db: DatabaseSync): EventCheck {
   };
 }
 
-/** A loop is twice as fast as `Buffer.compare` for so few bytes. */
+/** True if two hashes are equal. A loop is twice as fast as `Buffer.compare` for so few bytes. */
 function isSame(a: Uint8Array, b: Uint8Array | null): boolean {
   if (b?.length !== HASH_BYTES) return false;
   for (let index = 0; index < HASH_BYTES; index += 1) {

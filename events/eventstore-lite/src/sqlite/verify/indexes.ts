@@ -5,10 +5,10 @@ import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./sums.
 
 interface Index {
   readonly name: string;
-  /** SQL that sums the index's entries; `sumsOf` gives the same for the events. */
+  /** SQL that sums the entries of the index; `sumsOf` formats the same sums of the events. */
   readonly sums: string;
   readonly sumsOf: (events: Sums) => string;
-  /** An SQL condition on the event e: it is found by the index. */
+  /** SQL condition that the index finds the event e. */
   readonly finds: string;
   readonly missing: string;
 }

@@ -11,21 +11,21 @@ export interface Fault {
   readonly reason: string;
 }
 
-/** The result of checking a range. */
+/** Result of checking a range of a log. */
 export interface Checked {
-  /** The first event that does not fit; all events before it were found good. */
+  /** First event of the range that does not fit; all events before it were found good. */
   readonly fault: Fault | undefined;
-  /** Sums over the events that were found good. */
+  /** Sums over the events of the range that were found good. */
   readonly sums: Sums;
 }
 
-/** The result of checking the log. */
+/** Result of checking a whole log. */
 export interface Findings {
-  /** The first event that does not fit; all events before it were found good. */
+  /** First event of the log that does not fit; all events before it were found good. */
   readonly event: Fault | undefined;
   /**
-   * An event that readers do not find. It is looked for while the events are checked, so it counts only if all of them
-   * are good.
+   * Event that readers do not find by an index. It is looked for while the events are checked, so it counts only if all
+   * of them are good.
    */
   readonly index: Fault | undefined;
 }

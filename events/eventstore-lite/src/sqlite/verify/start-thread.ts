@@ -4,9 +4,9 @@ import type { CheckOptions, CheckReply, CheckTasks } from "./verify-thread.ts";
 
 type Task = keyof CheckTasks;
 
-/** A thread that checks; it takes one task at a time. */
+/** A worker thread that verifies the events and indexes of a SQLite log, one task at a time. */
 export interface CheckThread {
-  /** Undefined if it was stopped before the end of the range. */
+  /** Checks a range of the log; undefined if the check was stopped before the end of the range. */
   check(range: Range, onChecked: (events: number) => void): Promise<CheckTasks["check"]["answer"]>;
   walk(ask: CheckTasks["walk"]["ask"]): Promise<CheckTasks["walk"]["answer"]>;
   compare(ask: CheckTasks["compare"]["ask"]): Promise<CheckTasks["compare"]["answer"]>;

@@ -1,6 +1,6 @@
 /**
- * Sums over events, wrapping at 32 bits: number, positions, types, types × positions, places in streams, places ×
- * positions. They tell two walks apart after an accident; against intent an index protects nothing.
+ * Checksums of events, wrapping at 32 bits: number, positions, types, types × positions, places in streams, places ×
+ * positions. They show that an index and the log differ by accident, not that an attacker changed both.
  */
 export type Sums = Uint32Array;
 
@@ -8,15 +8,13 @@ export function newSums(): Sums {
   return new Uint32Array(6);
 }
 
-/**
- * Takes the lower 24 bits of every number, so that no product or sum exceeds SQLite's integers for any stored value.
- */
+/** Mask of the lower 24 bits of a number, so that no product or sum exceeds SQLite's integers for any stored value. */
 const MASK = 0xff_ff_ff;
 
-/** Combines a stream and a version in one number. */
+/** Factor by which a stream and a version become one number: its place. */
 const STREAM_FACTOR = 1_021;
 
-/** SQL that adds what {@link addTo} adds, for an event e. */
+/** SQL that sums the same as {@link addTo} over the events e, for the index by type. */
 export const SUMS_BY_TYPE: string = summed("e.type");
 export const SUMS_BY_PLACE: string = summed(`(${masked("e.stream")} * ${STREAM_FACTOR} + ${masked("e.version")})`);
 
@@ -33,7 +31,7 @@ function summed(key: string): string {
   return ["count(*) & 0xffffffff", ...sums].map((sum) => `(${sum})`).join(" || ' ' || ");
 }
 
-/** Adds one event; runs for every event that is verified. */
+/** Adds one event to the sums; runs for every event that is verified. */
 export function addTo(sums: Sums, position: number, type: number, stream: number, version: number): void {
   const at = position & MASK;
   const kind = type & MASK;
@@ -50,12 +48,12 @@ export function addAllTo(sums: Sums, others: Sums): void {
   for (const [at, other] of others.entries()) sums[at]! += other;
 }
 
-/** Formats sums like {@link SUMS_BY_TYPE}. */
+/** Formats sums as {@link SUMS_BY_TYPE} does, for comparison with them. */
 export function byType([count, positions, types, products]: Sums): string {
   return `${count} ${positions} ${types} ${products}`;
 }
 
-/** Formats sums like {@link SUMS_BY_PLACE}. */
+/** Formats sums as {@link SUMS_BY_PLACE} does, for comparison with them. */
 export function byPlace([count, positions, , , places, products]: Sums): string {
   return `${count} ${positions} ${places} ${products}`;
 }

@@ -8,11 +8,11 @@ import type { Sums } from "./sums.ts";
 
 export interface CheckOptions {
   readonly file: string;
-  /** One shared number; once it is not 0, the check of a range stops. */
+  /** Number in memory that both threads share; once it is not 0, the check of a range stops. */
   readonly stop: Int32Array;
 }
 
-/** The tasks of a thread, with one answer each; reports may come before the answer to `check`. */
+/** Tasks of a verifying thread, each with one answer; reports of progress may come before the answer to `check`. */
 export interface CheckTasks {
   readonly check: { readonly ask: Range; readonly answer: Checked | undefined };
   readonly walk: { readonly ask: { readonly last: number }; readonly answer: IndexWalk };
@@ -29,7 +29,7 @@ export type CheckRequest = {
 
 export type CheckReply = { readonly checked: number } | { readonly answer: CheckTasks[keyof CheckTasks]["answer"] };
 
-/** Events between two reports: some milliseconds. */
+/** Number of checked events between two reports of progress: some milliseconds of work. */
 const REPORT_EVENTS = 4_096;
 
 if (!parentPort) throw new Error("verify-thread.ts runs as a worker only");

@@ -13,14 +13,14 @@ import type { Findings } from "./range.ts";
 export interface VerifyOptions {
   readonly from?: number;
   readonly to?: number;
-  /** Default: one for each core, up to a few. */
+  /** Maximum number of threads to use; default: one for each core, up to a few. */
   readonly threads?: number;
   readonly onProgress?: (checked: number) => void;
-  /** Default: the end of the log now. */
+  /** Head up to which the log is verified; default: the end of the log now. */
   readonly head?: Head;
 }
 
-/** Verifies the events in the database; `archive/` verifies archived ones. */
+/** Verifies the events in the database; those in the archive are verified by `segments/verify.ts`. */
 export interface Verifier {
   /**
    * Recomputes the chain over [from, to] and checks positions, versions and times; for the whole log also that the
@@ -73,7 +73,10 @@ export function createVerifier(file: string, reader: DatabaseReader): Verifier {
   };
 }
 
-/** Checks few events in this thread, sooner than another one had started. Each chunk is one turn of the event loop. */
+/**
+ * Checks a small number of events in this thread, which takes less time than starting another one. Each chunk is one
+ * turn of the event loop.
+ */
 async function checkHere({ file, range, isWhole, onChecked, signal }: CheckJob): Promise<Findings> {
   const db = openReader(file);
   try {

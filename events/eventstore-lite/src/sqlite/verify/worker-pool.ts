@@ -5,13 +5,14 @@ import { type CheckThread, startCheckThread } from "./start-thread.ts";
 import { addAllTo, newSums } from "./sums.ts";
 
 /**
- * More threads would wait for the disk and for each other, and a service that runs at the same time needs its core too.
+ * Maximum number of threads that verify. More would wait for the disk and for each other, and a service that runs at
+ * the same time needs its core too.
  */
 const THREADS_MAX = 8;
 
 /**
- * Events that a thread checks as one part: enough for its cache of versions to help, few enough that all threads end
- * together.
+ * Number of events that a thread checks as one part: enough for its cache of versions to help, few enough that all
+ * threads end together.
  */
 export const RANGE_EVENTS = 32_768;
 

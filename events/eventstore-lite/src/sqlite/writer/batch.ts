@@ -27,19 +27,19 @@ export interface BatchWriter {
   /** Appends a batch inside a transaction; each append gets its own verdict. */
   write(text: string): WrittenBatch;
   /**
-   * Appends the next piece of an append, in the transaction that accepted its first piece. Returns the result so far;
-   * if this piece is refused, the caller has to roll back.
+   * Appends the next piece of a large append, in the transaction that accepted its first piece. Returns the result so
+   * far; if this piece is refused, the caller has to roll back.
    */
   writeMore(written: WrittenBatch, text: string, isLast: boolean): WrittenBatch;
-  /** Call after that transaction was rolled back. */
+  /** Forgets what the last batch changed in memory. Call it after that batch's transaction was rolled back. */
   forget(): void;
 }
 
-/** The state that all appends of a batch share. */
+/** State that all appends of one batch share. */
 interface Moment {
-  /** The caller's clock, by which leases expire. */
+  /** Time by the caller's clock, by which leases expire. */
   readonly nowMs: number;
-  /** The appends that were accepted so far. */
+  /** Appends of the batch that were accepted so far. */
   readonly accepted: AcceptedAppend[];
   /** Reasons why appends of this batch were refused. */
   readonly refusals: string[];
@@ -48,16 +48,19 @@ interface Moment {
 export function createBatchWriter(
   db: DatabaseSync,
   leases: LeaseTable,
-  archivedKeys: Pick<ArchivedKeys, "count">,
+  archivedKeys: ArchivedKeys,
   transform: TransformAppend,
 ): BatchWriter {
   const tail = createTail(db);
   const keys = createKeys(db);
   const insertEvents = createInsertEvents(db, tail);
-  /** The append of which more pieces follow. */
+  /** Append that was accepted and of which more pieces follow; undefined if there is none. */
   let partial: AcceptedAppend | undefined;
 
-  /** Makes every check before the first insert, so that a refusal does not affect the other appends. */
+  /**
+   * Decides on an append: makes every check before the first insert, so that a refusal does not affect the other
+   * appends of the batch.
+   */
   function decide(
     append: AppendRequest,
     { nowMs, accepted, refusals }: Moment,
@@ -132,7 +135,7 @@ function isExpected(version: number, expected: ExpectedVersion): boolean {
 interface AcceptedAppend {
   readonly append: AppendRequest;
   readonly streamId: number;
-  /** Position and version of its first event. */
+  /** Position of the append's first event; `firstVersion` is that event's version. */
   readonly first: number;
   readonly firstVersion: number;
 }
@@ -182,16 +185,16 @@ function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEve
   };
 }
 
-/** The digest and the result of the first append with a key. */
+/** Request's digest and the result of the first append with an idempotency key. */
 export interface KeptResult {
-  /** Empty if it is unknown. */
+  /** Digest of the request that used the key; empty if it is unknown. */
   readonly digest: string;
   readonly first: number;
   readonly last: number;
   readonly version: number;
 }
 
-/** Idempotency keys; written in the transaction of their append, so that neither exists alone. */
+/** Table of idempotency keys. A key is written in the transaction of its append, so that neither exists alone. */
 export interface Keys {
   find(key: string): KeptResult | undefined;
   keep(key: string, result: KeptResult): void;

@@ -17,7 +17,7 @@ interface LeaseRow {
  */
 const LEFT_MAX_TTLS = 2;
 
-export function isRunning({ expires_at, ttl }: Pick<LeaseRow, "expires_at" | "ttl">, nowMs: number): boolean {
+export function isRunning({ expires_at, ttl }: LeaseRow, nowMs: number): boolean {
   const leftMs = expires_at - nowMs;
   return leftMs > 0 && leftMs <= ttl * LEFT_MAX_TTLS;
 }
@@ -26,7 +26,7 @@ export function isRunning({ expires_at, ttl }: Pick<LeaseRow, "expires_at" | "tt
 export interface LeaseTable {
   acquire(request: Acquire): Lease | undefined;
   release(name: string, token: number): void;
-  /** True while the lease with this token has not expired and no other holder took it over. */
+  /** True while the lease `name` has not expired and is still held with this token. */
   isHeld(name: string, token: number, nowMs: number): boolean;
 }
 

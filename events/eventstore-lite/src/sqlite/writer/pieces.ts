@@ -2,10 +2,13 @@ import { APPENDED, type Piece, type Reply } from "../../append/messages.ts";
 import type { Boundaries } from "../transaction.ts";
 import type { BatchWriter, WrittenBatch } from "./batch.ts";
 
-/** Writes an append piece by piece, in one transaction. Undefined while more pieces are to come. */
+/** Writes the next piece of a large append. Returns undefined until the last piece; all pieces are one transaction. */
 export type WritePiece = (piece: Piece) => Reply | undefined;
 
-/** `attempt` returns the fault if its work fails. */
+/**
+ * Creates the function that writes large appends in pieces. `attempt` runs the given work and returns the fault if it
+ * fails.
+ */
 export function createWritePiece(
   { begin, commit, rollback }: Boundaries,
   batches: BatchWriter,
@@ -13,7 +16,7 @@ export function createWritePiece(
 ): WritePiece {
   let startedAt = 0;
   let written: WrittenBatch | undefined;
-  /** A refusal or a fault is known early; the pieces that follow are then skipped. */
+  /** Refusal or fault that an earlier piece met; the pieces that follow are then skipped. */
   let reply: Reply | undefined;
 
   function write(text: string, isLast: boolean): Reply | undefined {

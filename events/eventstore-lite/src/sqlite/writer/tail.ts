@@ -8,7 +8,7 @@ const STREAMS_CACHED_MAX = 65_536;
 const TYPES_CACHED_MAX = 4_096;
 
 export interface StreamTail {
-  /** Row of the stream; 0 if it has no event yet. */
+  /** Row number of the stream; 0 if it has no event yet. */
   id: number;
   version: number;
 }
@@ -26,9 +26,11 @@ export interface Tail {
   typeId(name: string): number;
   /** Creates the row of a stream without events. */
   createStream(name: string): number;
-  /** Call first in each transaction; forgets all if another connection has written meanwhile. */
+  /** Forgets all cached state if another connection has written meanwhile. Call it first in each transaction. */
   refresh(): void;
-  /** Call after a rollback, because the state cached in that transaction is not in the log. */
+  /**
+   * Forgets all cached state. Call it after a rollback, because what was cached in that transaction is not in the log.
+   */
   forget(): void;
 }
 

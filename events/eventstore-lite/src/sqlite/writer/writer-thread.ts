@@ -5,7 +5,7 @@ import { StoreBusy } from "../../errors.ts";
 import { isPiece, type Notice, type Piece, type Request } from "../../append/messages.ts";
 import type { Started } from "../../append/start-thread.ts";
 import { filesOf, openWriter } from "../connections.ts";
-import { rememberDatabase } from "../../same-files.ts";
+import { rememberDatabase } from "../../detect-replaced-files.ts";
 import { createTransform, loadWriterTransform } from "../../append/writer-transform.ts";
 import { watchOthers } from "./watch.ts";
 import { createWriter } from "./writer.ts";
@@ -15,7 +15,7 @@ export interface ThreadOptions {
   readonly file: string;
   readonly databaseBytesMax: number;
   readonly eventBytesMax: number;
-  /** URL of the module that finishes events. */
+  /** URL of the module that finishes the events which the codec left unfinished. */
   readonly writerTransform: string | undefined;
 }
 

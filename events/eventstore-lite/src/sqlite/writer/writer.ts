@@ -12,7 +12,7 @@ import { createWritePiece } from "./pieces.ts";
 /** Executes requests; each is answered once its changes are durable. */
 export interface Writer {
   answer(request: Request): Reply;
-  /** Writes a piece of an append; undefined until its last piece. */
+  /** Writes a piece of a large append; returns undefined until its last piece. */
   answerPiece(piece: Piece): Reply | undefined;
 }
 
@@ -65,7 +65,7 @@ function createPerform(
   };
 }
 
-/** `requireFiles` throws once the files of `db` are no longer in their place. */
+/** Creates the writer of a log. `requireFiles` throws once the files of `db` are no longer in their place. */
 export function createWriter(db: DatabaseSync, transform: TransformAppend, requireFiles = (): void => {}): Writer {
   const boundaries = createBoundaries(db);
   const transaction = createTransaction(boundaries);
@@ -92,7 +92,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
     return { ...batch, commitMs: performance.now() - startedAt };
   }
 
-  /** Returns the result of `work`, or the fault that it met. */
+  /** Returns the result of `work`, or a fault if it throws. */
   function attempt<Answer>(work: () => Answer): Answer | Reply {
     try {
       return work();

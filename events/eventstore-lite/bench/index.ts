@@ -1,0 +1,20 @@
+/** The benchmarks of the store, and the tools with which a program's own benchmarks are measured and compared. */
+export { peerBenches, storeBenches } from "./benches.ts";
+export { outputOf, startChild } from "./child.ts";
+export { runBenches } from "./command.ts";
+export {
+  atLeast,
+  atMost,
+  atMostInAll,
+  atMostMore,
+  compare,
+  interleave,
+  median,
+  roundsOf,
+  type Bar,
+  type Bench,
+  type BenchOptions,
+  type Row,
+} from "./measure.ts";
+export { processorTimeOf, timeOfThreads, timeWithChildren, type ProcessorTime } from "./processor-time.ts";
+export { openScan } from "./scan.ts";

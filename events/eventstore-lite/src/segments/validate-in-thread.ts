@@ -1,0 +1,70 @@
+import { SegmentDamaged } from "../errors.ts";
+import type { ChainPoint } from "../store.ts";
+import { runTask } from "../thread-task.ts";
+import type { RecordedFile } from "./catalogue.ts";
+import { readFile } from "./open-segments.ts";
+import { type ProvedSegment, proveSegment } from "./validate-segment.ts";
+import type { SegmentReader } from "./storage.ts";
+
+/** Up to this size, segments are proved sooner than a thread has started. */
+const BYTES_HERE_MAX = 256 * 1024;
+
+/** Segment to be proved, which has to follow the event `after`. */
+export interface ProvableSegment {
+  readonly name: string;
+  /** Size and hash of the segment's file as the database records them; undefined before the file is recorded. */
+  readonly sealed?: RecordedFile | undefined;
+  /** Number of the segment's events that count as progress; `onProved` gets it once the segment is found whole. */
+  readonly events: number;
+  readonly after: ChainPoint;
+}
+
+export interface ProveOrder {
+  /** Id of the log whose segments are proved. */
+  readonly log: string;
+  readonly segments: readonly ProvableSegment[];
+}
+
+export type Proof = ProvedSegment | { readonly damage: string };
+
+export interface ProveOptions {
+  /** Called with the number of events of each segment that was found whole. */
+  readonly onProved?: ((events: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Proves segments in order, up to the first damaged one. Larger ones are proved in a separate thread, so that other
+ * work continues.
+ */
+export async function proveApart(
+  storage: SegmentReader,
+  order: ProveOrder,
+  options: ProveOptions = {},
+): Promise<readonly Proof[]> {
+  const bytes = order.segments.reduce((sum, { sealed }) => sum + (sealed?.bytes ?? Infinity), 0);
+  if (bytes <= BYTES_HERE_MAX) return proveAll(storage, order, options);
+  const { onProved: onProgress, signal } = options;
+  const module = new URL("./validate-thread.ts", import.meta.url);
+  return runTask(module, order, { onProgress, fetchFile: storage.read, signal });
+}
+
+/** Proves the segments in this thread. */
+export async function proveAll(
+  storage: SegmentReader,
+  { log, segments }: ProveOrder,
+  { onProved, signal }: ProveOptions,
+): Promise<readonly Proof[]> {
+  const proofs: Proof[] = [];
+  for (const { name, sealed, events, after } of segments) {
+    signal?.throwIfAborted();
+    try {
+      proofs.push(proveSegment(await readFile(storage, name, sealed), log, after));
+    } catch (error) {
+      if (!(error instanceof SegmentDamaged)) throw error;
+      return [...proofs, { damage: error.message }];
+    }
+    onProved?.(events);
+  }
+  return proofs;
+}

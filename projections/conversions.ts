@@ -1,0 +1,52 @@
+import type { Folded } from "../events/catalog.ts";
+import type { Projection } from "./projection.ts";
+import { linkKey } from "./sent-links.ts";
+import { DAY_CHARACTERS } from "./time.ts";
+
+/** Conversions that have a day, a link, a recipient, a name and a currency in common. */
+export interface ConversionCounts {
+  /** UTC day on which they occurred. */
+  readonly day: string;
+  /** Link that they are attributed to; empty if they are unattributed. */
+  readonly link: string;
+  /** Code of the own link of a recipient who grants tracking; empty for all others. */
+  readonly code: string;
+  readonly name: string;
+  /** ISO 4217 code; empty if they have no value. */
+  readonly currency: string;
+  conversions: number;
+  reversed: number;
+  /** Sum of their values less those reversed, in the currency's smallest unit: a whole number of any size as text. */
+  value: string;
+}
+
+interface Conversions {
+  counts: Map<string, ConversionCounts>;
+}
+
+/** Most counts that are kept apart by link and recipient; further ones count without, so that the sums stay. */
+const COUNTS_MAX = 100_000;
+
+export const conversions: Projection<Conversions> = {
+  name: "conversions",
+  version: 1,
+  types: ["ConversionRecorded", "ConversionReversed"],
+  initial: () => ({ counts: new Map() }),
+  evolve(state, event) {
+    if (event.type === "ConversionRecorded" || event.type === "ConversionReversed") count(state, event);
+    return state;
+  },
+};
+
+function count({ counts }: Conversions, event: Folded<"ConversionRecorded" | "ConversionReversed">): void {
+  const { name, value = 0, currency = "", occurred_at, domain, short_code = "", click, code = "" } = event.data;
+  const day = occurred_at.slice(0, DAY_CHARACTERS);
+  const link = domain === undefined || click === undefined ? "" : linkKey(domain, short_code);
+  const own = JSON.stringify([day, link, code, name, currency]);
+  const isKept = counts.has(own) || counts.size < COUNTS_MAX;
+  const group = isKept ? { day, link, code, name, currency } : { day, link: "", code: "", name, currency };
+  const key = isKept ? own : JSON.stringify(Object.values(group));
+  const counted = counts.getOrInsertComputed(key, () => ({ ...group, conversions: 0, reversed: 0, value: "0" }));
+  counted[event.type === "ConversionRecorded" ? "conversions" : "reversed"]++;
+  counted.value = String(BigInt(counted.value) + BigInt(value));
+}

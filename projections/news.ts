@@ -1,0 +1,384 @@
+import type { ChannelName, Lane } from "../events/channel.ts";
+import type { EventType, Folded } from "../events/catalog.ts";
+import type { RunEnd } from "../events/outreach.ts";
+import { countPositions } from "../events/sources.ts";
+import type { Projection } from "./projection.ts";
+import { quarterAt, recentQuarterAt, type Quarters } from "./quarters.ts";
+import { msOf } from "./time.ts";
+
+/** Events of one kind within a quarter of an hour. */
+export interface NewsCount {
+  count: number;
+  /** Times of the first and the last event, in ms since 1970. */
+  first: number;
+  last: number;
+  /** Positions of the first events, at most {@link POSITIONS_MAX}. */
+  positions: number[];
+}
+
+/** A run or dry run, with the messages that it has sent, skipped and failed to send so far. */
+export interface NewsRun {
+  readonly dry_run: boolean;
+  /** Name of the run's template, or its id; null if an older event names none. */
+  readonly template: string | null;
+  /** Times of the start and of the last event, in ms since 1970. */
+  readonly first: number;
+  last: number;
+  /** Reason of the run's end, `abandoned` if its process died; null while it is in progress. */
+  end: RunEnd | "abandoned" | null;
+  /** Position of the event that ended the run; null while it is in progress. */
+  ended: number | null;
+  sent: number;
+  skipped: number;
+  failed: number;
+  /** Ids of the attempts whose outcome is unknown. */
+  doubts: string[];
+  /** Positions of the first failed and doubtful messages, of the first skipped recipients and of the first sent messages. */
+  wrong: number[];
+  skips: number[];
+  sends: number[];
+}
+
+/** Dispatches of a channel that were given up or are in doubt for one cause, or the times at which it sent nothing. */
+export interface NewsTrouble extends NewsCount {
+  readonly kind: "dead" | "in_doubt" | "late";
+  readonly channel: ChannelName;
+  /** Lane of the first dispatch; null for a channel that is late. */
+  readonly lane: Lane | null;
+  /** The network's words about the first dispatch; for a channel that is late, why it sent nothing. */
+  cause: string;
+  /** True while a channel that is late sends nothing. */
+  isOpen: boolean;
+  /** True if the webhook was unsubscribed while it was late, so that it never sends again. */
+  isRemoved?: boolean;
+  /** True if the network refused the channel as a whole. */
+  isSuspended: boolean;
+}
+
+/** Counts of a day that no other projection has, by quarter of an hour. */
+export interface NewsSums {
+  replies: number;
+  dead: number;
+  in_doubt: number;
+}
+
+/** Numbers and positions of the last days' events, from which the news are made. Holds nothing personal. */
+export interface News {
+  /** Counts of single events by quarter of an hour and {@link newsKind}. */
+  quarters: Quarters<Map<string, NewsCount>>;
+  runs: Map<string, NewsRun>;
+  /** Troubles by kind, channel and cause; one that a later one of the same cause followed also by its position. */
+  troubles: Map<string, NewsTrouble>;
+  sums: Quarters<NewsSums>;
+}
+
+/** Maximum number of positions kept for one line of the news, which shows no more events. */
+export const POSITIONS_MAX = 10;
+
+/** Longest time between two events of one trouble, in ms; a later event begins a new one. */
+export const TROUBLE_GAP_MS = 3_600_000;
+
+/** Maximum number of runs, and of troubles, that are kept. */
+const KEPT_MAX = 1_000;
+
+/** Number of the oldest ones that are dropped at once. */
+const DROPPED = 100;
+
+const CAUSE_CHARACTERS = 120;
+
+/** Event types that the news show one by one, or count by their kind. */
+const COUNTED = [
+  "RecipientAdded",
+  "ConsentRecorded",
+  "RecipientSuppressed",
+  "RecipientHeld",
+  "RecipientReleased",
+  "RecipientRetryAllowed",
+  "DirectMessageReceived",
+  "DirectMessageLeft",
+  "MessagesLookedUp",
+  "RunRefused",
+  "LinkAdded",
+  "ChannelTestRequested",
+  "DispatchRetryRequested",
+  "DispatchDiscarded",
+  "DispatchSettled",
+  "ChannelResumed",
+  "WebhookSubscribed",
+  "WebhookUnsubscribed",
+  "AccountAuthorized",
+  "AccountUnlinked",
+  "TokenRefreshFailed",
+  "AuthenticationsFailed",
+  "KeyRotated",
+  "LogVerified",
+  "LogRestored",
+  "LogLossAccepted",
+  "LogTimeCorrected",
+  "BackupMade",
+  "BackupRehearsed",
+  "EventsArchived",
+  "PersonForgotten",
+  "PersonalKeysLost",
+] as const satisfies readonly EventType[];
+
+export const news: Projection<News> = {
+  name: "news",
+  version: 3,
+  types: [
+    ...COUNTED,
+    "RunStarted",
+    "RunPaused",
+    "RunStopRequested",
+    "DirectMessageSent",
+    "DirectMessageSkipped",
+    "DirectMessageFailed",
+    "DirectMessageInDoubt",
+    "RunFinished",
+    "RunAbandoned",
+    "DryRunFinished",
+    "DispatchInDoubt",
+    "DispatchAbandoned",
+    "CircuitOpened",
+    "CircuitClosed",
+    "ChannelSuspended",
+  ],
+  initial: () => ({ quarters: new Map(), runs: new Map(), troubles: new Map(), sums: new Map() }),
+  evolve(state, event) {
+    evolveNews(state, event);
+    return state;
+  },
+};
+
+function evolveNews(state: News, event: Folded): void {
+  const at = msOf(event.time);
+  switch (event.type) {
+    case "RunStarted":
+      return start(state, event, at);
+    case "RunPaused":
+    case "RunStopRequested":
+    case "DirectMessageSent":
+    case "DirectMessageSkipped":
+    case "DirectMessageFailed":
+    case "DirectMessageInDoubt":
+    case "RunFinished":
+    case "RunAbandoned":
+    case "DryRunFinished": {
+      const run = state.runs.get(event.data.run_id);
+      if (run !== undefined) evolveRun(run, event, at);
+      return;
+    }
+    case "DispatchAbandoned":
+    case "DispatchInDoubt": {
+      const kind = event.type === "DispatchAbandoned" ? "dead" : "in_doubt";
+      const { channel, lane, requests } = event.data;
+      for (const { sources, status, detail: cause } of requests) {
+        const count = countPositions(sources);
+        addTrouble(state, { kind, channel, lane, cause, status, count, position: event.position, at });
+        sumsAt(state, at)[kind] += count;
+      }
+      return;
+    }
+    case "CircuitOpened":
+    case "ChannelSuspended": {
+      const { channel } = event.data;
+      const isSuspended = event.type === "ChannelSuspended";
+      const cause = event.type === "ChannelSuspended" ? event.data.detail : `${event.data.failures} failures in a row`;
+      const trouble = addTrouble(state, {
+        kind: "late",
+        channel,
+        lane: null,
+        cause,
+        count: 1,
+        position: event.position,
+        at,
+      });
+      trouble.isOpen = true;
+      if (!isSuspended) return;
+      trouble.isSuspended = true;
+      trouble.cause = cause.slice(0, CAUSE_CHARACTERS);
+      return;
+    }
+    case "CircuitClosed":
+      return recover(state, event.data.channel, event.position, at);
+    case "ChannelResumed":
+      recover(state, event.data.channel, event.position, at);
+      break;
+    case "WebhookUnsubscribed":
+      recover(state, event.data.channel ?? "webhook", event.position, at, true);
+      break;
+    case "DirectMessageReceived":
+      sumsAt(state, at).replies++;
+      break;
+    default:
+  }
+  const kind = newsKind(event);
+  if (kind !== undefined) count(recentQuarterAt(state.quarters, at, noKinds), kind, event.position, at);
+}
+
+/** Returns the name by which an event is counted with others alike. Undefined if the news do not show it by itself. */
+function newsKind({ type, data }: Folded): string | undefined {
+  switch (type) {
+    case "RecipientSuppressed":
+      return `${type}:${data.reason}`;
+    case "RecipientRetryAllowed":
+      return data.run_id === undefined ? type : undefined;
+    case "LinkAdded":
+      return data.template === undefined ? type : undefined;
+    case "DispatchRetryRequested":
+    case "DispatchDiscarded":
+    case "DispatchSettled":
+      return `${type}:${data.channel}`;
+    case "ChannelResumed":
+      return data.why === "by_hand" ? type : undefined;
+    case "TokenRefreshFailed":
+      return data.dead ? type : undefined;
+    case "LogVerified":
+      return data.result === "broken" ? `${type}:broken` : type;
+    default:
+      return COUNTED_TYPES.has(type) ? type : undefined;
+  }
+}
+
+const COUNTED_TYPES: ReadonlySet<EventType> = new Set(COUNTED);
+
+function noKinds(): Map<string, NewsCount> {
+  return new Map();
+}
+
+function count(kinds: Map<string, NewsCount>, kind: string, position: number, at: number): void {
+  const known = kinds.get(kind);
+  if (known === undefined) {
+    kinds.set(kind, { count: 1, first: at, last: at, positions: [position] });
+    return;
+  }
+  known.count++;
+  known.last = at;
+  keep(known.positions, position);
+}
+
+function keep(positions: number[], position: number): void {
+  if (positions.length < POSITIONS_MAX) positions.push(position);
+}
+
+function start({ runs }: News, { data }: Folded<"RunStarted">, at: number): void {
+  const { run_id, dry_run, rules } = data;
+  if (runs.has(run_id)) return;
+  makeRoom(runs);
+  const template = rules?.template_name ?? rules?.template ?? null;
+  const counts = { sent: 0, skipped: 0, failed: 0, doubts: [], wrong: [], skips: [], sends: [] };
+  runs.set(run_id, { dry_run, template, first: at, last: at, end: null, ended: null, ...counts });
+}
+
+type RunEvent = Folded<
+  | "RunPaused"
+  | "RunStopRequested"
+  | "DirectMessageSent"
+  | "DirectMessageSkipped"
+  | "DirectMessageFailed"
+  | "DirectMessageInDoubt"
+  | "RunFinished"
+  | "RunAbandoned"
+  | "DryRunFinished"
+>;
+
+function evolveRun(run: NewsRun, event: RunEvent, at: number): void {
+  // An outcome that is found out after the run's end belongs to the run, but does not prolong it.
+  if (run.end === null) run.last = at;
+  switch (event.type) {
+    case "DirectMessageSent":
+      settle(run, event.data.attempt_id);
+      run.sent++;
+      return keep(run.sends, event.position);
+    case "DirectMessageFailed":
+      settle(run, event.data.attempt_id);
+      run.failed++;
+      return keep(run.wrong, event.position);
+    case "DirectMessageSkipped":
+      run.skipped++;
+      return keep(run.skips, event.position);
+    case "DirectMessageInDoubt":
+      if (run.doubts.includes(event.data.attempt_id)) return;
+      run.doubts.push(event.data.attempt_id);
+      return keep(run.wrong, event.position);
+    case "DryRunFinished":
+      run.sent = event.data.would_send;
+      run.skipped = event.data.would_skip;
+      return end(run, event.data.reason, event.position);
+    case "RunFinished":
+      return end(run, event.data.reason, event.position);
+    case "RunAbandoned":
+      return end(run, "abandoned", event.position);
+    default:
+  }
+}
+
+function end(run: NewsRun, reason: NewsRun["end"], position: number): void {
+  run.end ??= reason;
+  run.ended ??= position;
+}
+
+function settle(run: NewsRun, attemptId: string): void {
+  if (run.doubts.length > 0) run.doubts = run.doubts.filter((id) => id !== attemptId);
+}
+
+interface Troubled extends Pick<NewsTrouble, "kind" | "channel" | "lane" | "cause" | "count"> {
+  readonly status?: number | undefined;
+  readonly position: number;
+  readonly at: number;
+}
+
+function addTrouble({ troubles }: News, { position, at, status, count: more, ...what }: Troubled): NewsTrouble {
+  const { kind, channel, cause } = what;
+  const key = troubleKey(kind, channel, `${status ?? ""} ${cause}`);
+  const known = troubles.get(key);
+  if (known !== undefined && (known.isOpen || at - known.last <= TROUBLE_GAP_MS)) {
+    known.count += more;
+    known.last = at;
+    keep(known.positions, position);
+    return known;
+  }
+  if (known !== undefined) {
+    troubles.delete(key);
+    troubles.set(`${key} ${known.positions[0]}`, known);
+  }
+  makeRoom(troubles);
+  const counts = { count: more, first: at, last: at, positions: [position] };
+  const short = cause.slice(0, CAUSE_CHARACTERS);
+  const trouble = { ...what, ...counts, cause: short, isOpen: false, isSuspended: false };
+  troubles.set(key, trouble);
+  return trouble;
+}
+
+/** Returns the key of the newest trouble for a cause, which is told apart by its words without numbers and ids. */
+function troubleKey(kind: NewsTrouble["kind"], channel: ChannelName, cause: string): string {
+  const words = kind === "late" ? "" : cause.slice(0, CAUSE_CHARACTERS).replaceAll(/(?<= )\S*\d\S*/g, "#");
+  return `${kind} ${channel} ${words}`;
+}
+
+/** Drops the oldest entries of a full map. */
+function makeRoom(entries: Map<string, unknown>): void {
+  if (entries.size < KEPT_MAX) return;
+  for (const key of entries.keys()) {
+    if (entries.size <= KEPT_MAX - DROPPED) break;
+    entries.delete(key);
+  }
+}
+
+/** Ends the time at which the channel sent nothing. */
+function recover(state: News, channel: ChannelName, position: number, at: number, isRemoved = false): void {
+  const late = state.troubles.get(troubleKey("late", channel, ""));
+  if (late?.isOpen !== true) return;
+  late.isOpen = false;
+  if (isRemoved) late.isRemoved = true;
+  late.last = at;
+  keep(late.positions, position);
+}
+
+function sumsAt({ sums }: News, at: number): NewsSums {
+  return quarterAt(sums, at, noSums);
+}
+
+export function noSums(): NewsSums {
+  return { replies: 0, dead: 0, in_doubt: 0 };
+}

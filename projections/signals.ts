@@ -1,0 +1,74 @@
+import type { Folded } from "../events/catalog.ts";
+import type { Projection } from "./projection.ts";
+
+/** Numbers of messages that the log had not known: first messages and replies of their senders, and opt-outs. */
+export interface FoundNews {
+  messages: number;
+  opt_outs: number;
+}
+
+/** State of the network's stream of signals, and whether it finds more than reading does. */
+export interface Signals {
+  /** Time at which the stream first opened, ISO 8601; null before that. News count from then on. */
+  since: string | null;
+  open: boolean;
+  /** Time at which `open` or `details` changed last, ISO 8601; null if never. */
+  changed_at: string | null;
+  /** Refusals of the network, in its words. */
+  details: string[];
+  by_stream: FoundNews;
+  by_reading: FoundNews;
+  /** Messages in X Chat, which only the stream shows. */
+  chats: number;
+  /** Maximum cost of all signals and of the readings that closed gaps, in US dollars. */
+  usd: number;
+}
+
+export const signals: Projection<Signals> = {
+  name: "signals",
+  version: 1,
+  types: ["SignalStreamChanged", "SignalsReceived", "InboxRead", "DirectMessageReceived", "RecipientSuppressed"],
+  initial: () => ({
+    since: null,
+    open: false,
+    changed_at: null,
+    details: [],
+    by_stream: { messages: 0, opt_outs: 0 },
+    by_reading: { messages: 0, opt_outs: 0 },
+    chats: 0,
+    usd: 0,
+  }),
+  evolve(state, event) {
+    evolveSignals(state, event);
+    return state;
+  },
+};
+
+function evolveSignals(state: Signals, event: Folded): void {
+  switch (event.type) {
+    case "SignalStreamChanged": {
+      const { open, details } = event.data;
+      if (open) state.since ??= event.time;
+      Object.assign(state, { open, details: [...details], changed_at: event.time });
+      return;
+    }
+    case "SignalsReceived":
+      state.chats += event.data.chats;
+      state.usd += event.data.usage.usd;
+      return;
+    case "InboxRead":
+      state.usd += event.data.usage?.usd ?? 0;
+      return;
+    case "DirectMessageReceived":
+      count(state, event.data.via, "messages");
+      return;
+    case "RecipientSuppressed":
+      if (event.data.reason === "opt_out") count(state, event.data.via, "opt_outs");
+      return;
+    default:
+  }
+}
+
+function count(state: Signals, via: "stream" | undefined, news: keyof FoundNews): void {
+  if (state.since !== null) (via === "stream" ? state.by_stream : state.by_reading)[news]++;
+}

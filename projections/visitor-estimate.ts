@@ -1,0 +1,64 @@
+/**
+ * HyperLogLog sketch of a link's visitors on one UTC day, which estimates their number. A click holds one integer for
+ * its visitor, which only counts visitors, because the salt of its hash is deleted at the day's end.
+ */
+
+/** Number of registers in the sketch that estimates visitors: 2 KB, and a standard error of 2.3 %. */
+export const VISITOR_REGISTERS = 2_048;
+
+/**
+ * Number above any rank: a rank is 1 plus the zeros before the first one bit of a visitor's hash. A click holds
+ * `register * VISITOR_RANKS + rank`.
+ */
+export const VISITOR_RANKS = 64;
+
+/** Standard error of an estimate of visitors, as a share of it (Flajolet et al. 2007). */
+export const VISITORS_ERROR = 1.04 / Math.sqrt(VISITOR_REGISTERS);
+
+/** Code of the character for a register without a visitor; the characters of the ranks follow it. */
+const FIRST = "0".charCodeAt(0);
+
+/**
+ * Sketch without visitors: one character for each register, so that the state is JSON and an update copies 2 KB at
+ * most.
+ */
+const NO_VISITORS = "0".repeat(VISITOR_REGISTERS);
+
+/**
+ * Returns the sketch with one more visitor; undefined stands for an empty sketch. An invalid `visitor` changes nothing.
+ */
+export function addVisitor(sketch: string = NO_VISITORS, visitor: number): string {
+  const register = Math.floor(visitor / VISITOR_RANKS);
+  const rank = visitor % VISITOR_RANKS;
+  if (!(register >= 0 && register < VISITOR_REGISTERS) || rank <= sketch.charCodeAt(register) - FIRST) return sketch;
+  return sketch.slice(0, register) + String.fromCharCode(FIRST + rank) + sketch.slice(register + 1);
+}
+
+/**
+ * Estimates how many visitors a sketch has met, rounded: O. Ertl's improved raw estimator (arXiv:1702.01284, algorithm
+ * 4). It counts small numbers linearly, without bias where the original estimator switches to that.
+ */
+export function estimateVisitors(sketch: string): number {
+  let sum = 0;
+  let empty = 0;
+  for (let register = 0; register < VISITOR_REGISTERS; register++) {
+    const rank = sketch.charCodeAt(register) - FIRST;
+    if (rank === 0) empty++;
+    else sum += 2 ** -rank;
+  }
+  if (empty === VISITOR_REGISTERS) return 0;
+  const scale = VISITOR_REGISTERS ** 2 / (2 * Math.LN2);
+  return Math.round(scale / (sum + VISITOR_REGISTERS * sigma(empty / VISITOR_REGISTERS)));
+}
+
+/** Computes x + x^2 + 2 x^4 + 4 x^8 …, to the last digit; 0 ≤ x < 1. */
+function sigma(x: number): number {
+  let [sum, power, factor, before] = [x, x, 1, Number.NaN];
+  while (sum !== before) {
+    before = sum;
+    power *= power;
+    sum += power * factor;
+    factor *= 2;
+  }
+  return sum;
+}

@@ -1,0 +1,36 @@
+import type { StoryLog } from "./busy/log.ts";
+import { toPersonOnX } from "./busy/people.ts";
+import { STORY_ACCOUNT } from "./busy/replies.ts";
+import { storyPeople, writeStory } from "./busy/story.ts";
+import { STORY_DAYS } from "./busy/timeline.ts";
+import type { MovedClock } from "./demo-history.ts";
+import type { Sandbox } from "./sandbox.ts";
+import { deliver } from "./x/messages.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Time for which the simulated Telegram refuses messages after the start, in seconds. */
+const TELEGRAM_WAITS_S = 1_200;
+
+/**
+ * Writes six busy weeks to the log that `openLog` opens, ending now, and the same messages and people to the sandbox's
+ * X. Its account has lost its authorization there, so the operator of the demo gives it again.
+ */
+export async function makeBusyHistory(
+  openLog: (now: () => number) => Promise<StoryLog>,
+  { x, faults }: Sandbox,
+  clock: MovedClock,
+): Promise<void> {
+  for (const person of storyPeople()) x.people.set(person.id, toPersonOnX(person));
+  for (const { id, can_authorize } of x.people.values()) if (can_authorize === true) x.people.delete(id);
+  x.people.set(STORY_ACCOUNT.id, { ...STORY_ACCOUNT, can_authorize: true });
+  const now = clock.now();
+  clock.freezeAt(now - STORY_DAYS * DAY_MS);
+  {
+    await using log = await openLog(clock.now);
+    const mailbox = { deliver: (from: string, to: string, text: string) => deliver(x, from, to, text).id };
+    await writeStory({ log, clock, mailbox, now });
+  }
+  clock.setBack(0);
+  faults.add({ network: "telegram", kind: "429", retryAfter: TELEGRAM_WAITS_S, count: 1 });
+}

@@ -1,0 +1,196 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import type { readAttention } from "../../outreach/attention/read-attention.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
+import type { View } from "../page-context.ts";
+import { ActionForm, ConfirmedAction } from "./action-form.tsx";
+import { Resume } from "./channel-status.tsx";
+import { Reason, RetryLetters } from "./dead-letter-actions.tsx";
+import { By, Words } from "./events.tsx";
+import { Badge, Icon } from "./icon.tsx";
+import { A } from "./link.tsx";
+import { SEVERITY } from "./news.tsx";
+import { Time } from "./time.tsx";
+
+type Attention = Awaited<ReturnType<typeof readAttention>>;
+type Item = Attention["open"][number];
+
+/** Length of an ISO 8601 time to the minute. */
+export const MINUTE = 16;
+
+interface AttentionProps {
+  readonly view: View<"deliveries" | "runs">;
+  readonly back: string;
+  readonly items: Attention["open"];
+}
+
+/** The items that wait for an operator: how bad, since when, why, what to do, and the buttons that do it. */
+export function AttentionList({ view, back, items }: AttentionProps): VNode {
+  return (
+    <ol class="needs">
+      {items.map((item) => (
+        <li class={item.severity}>
+          <div>
+            <h3>
+              <Badge state={SEVERITY[item.severity]} /> {item.title}{" "}
+              <small class="quiet">
+                <Time at={item.since} />
+                {item.to?.slice(0, MINUTE) === item.since?.slice(0, MINUTE) ? null : <Time before=" – " at={item.to} />}
+              </small>
+            </h3>
+            <p class="sentence">
+              <Words view={view} sentence={item.cause} />
+            </p>
+            <p class="todo">{item.todo}</p>
+          </div>
+          <div class="actions">
+            <Acts view={view} back={back} act={item.act} />
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Acts({ view, back, act }: { view: View; back: string; act: Item["act"] }): VNode | null {
+  switch (act.kind) {
+    case "authorize":
+      return view.asOf === undefined ? (
+        <a class="button primary" href="/social/auth">
+          Authorize again
+        </a>
+      ) : null;
+    case "inspect":
+      return <Link href="/activity">Show the proof</Link>;
+    case "read_replies":
+      return <Link href="/people?status=held">Show the replies</Link>;
+    case "wait":
+      return null;
+    case "resume":
+      return <Resume view={view} backlog={act.backlog} back={back} />;
+    case "retry": {
+      const { backlog, error, until, count, doubles } = act.group;
+      const fields = { channel: backlog.name, error, all: "true", until_position: String(until) };
+      return (
+        <>
+          <Link href={`/deliveries?channel=${backlog.name}&error=${error}&status=dead#letters`}>
+            Show the {grouped(count)}
+          </Link>
+          <RetryLetters {...{ view, back, backlog, count, doubles, fields }} />
+        </>
+      );
+    }
+    case "settle": {
+      const { backlog, count, until } = act.group;
+      const fields = { channel: backlog.name, all: "true", until_position: String(until), expected: String(count) };
+      const about = countInWords(count, "dispatch", "dispatches");
+      return (
+        <>
+          <Link href={`/deliveries?channel=${backlog.name}&status=in_doubt#in-doubt`}>One by one</Link>
+          <Answers {...{ view, back, about, fields, count }} action="/console/deliveries/settle" />
+        </>
+      );
+    }
+    case "messages": {
+      const fields = { all: "true", expected: String(act.count) };
+      const about = countInWords(act.count, "message");
+      return (
+        <>
+          <Answers {...{ view, back, about, fields, count: act.count }} action="/console/outreach/settle" />
+          {act.canLookUp ? (
+            <ActionForm view={view} back={back} action="/console/outreach/lookup">
+              <button class="primary">
+                <Icon name="search" />
+                Look {act.count === 1 ? "it" : "them"} up
+              </button>
+            </ActionForm>
+          ) : null}
+        </>
+      );
+    }
+  }
+}
+
+function Link({
+  href,
+  children,
+}: {
+  readonly href: string;
+  readonly children: VNode | string | (string | VNode)[];
+}): VNode {
+  return (
+    <A class="button" href={href}>
+      {children}
+    </A>
+  );
+}
+
+interface AnswersProps {
+  readonly view: View;
+  readonly back: string;
+  readonly action: `/console/${string}`;
+  readonly about: string;
+  readonly count: number;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** The two answers about what is in doubt: it stays unknown, or it arrived. Each asks for a reason. */
+function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
+  const [leave, arrived] = count === 1 ? ["Leave it", "It arrived"] : ["Leave all", "All arrived"];
+  return (
+    <>
+      <ConfirmedAction
+        {...form}
+        fields={{ ...fields, as: "left" }}
+        label={`${leave}…`}
+        question={`Leave ${about} as unknown?`}
+        says="It stays unknown, and nothing is sent or looked up again. The log keeps the reason."
+      >
+        <Reason view={form.view} />
+        <button>{leave}</button>
+      </ConfirmedAction>
+      <ConfirmedAction
+        {...form}
+        fields={{ ...fields, as: "arrived" }}
+        label={`${arrived}…`}
+        question={`Did ${about} arrive?`}
+        says="It counts as arrived, and nothing is sent. The log keeps the reason."
+      >
+        <Reason view={form.view} />
+        <button>{arrived}</button>
+      </ConfirmedAction>
+    </>
+  );
+}
+
+/** The decisions of the last minutes: who, when, with which result and reason. */
+export function DecidedList({ view, items }: { view: View<"runs">; items: Attention["decided"] }): VNode {
+  return (
+    <ol class="needs">
+      {items.map(({ title, caller, at, why, progress }) => (
+        <li class="done">
+          <div>
+            <h3>
+              <Badge state={progress === undefined ? ["good", "check", "Decided"] : ["info", "clock", "Under way"]} />{" "}
+              <span class="sentence">
+                <Words view={view} sentence={title} />
+              </span>
+            </h3>
+            {progress === undefined ? null : (
+              <progress max={progress.all} value={progress.ended} aria-label={`${progress.ended} of ${progress.all}`} />
+            )}
+            <p class="quiet">
+              <Time at={at} as="clock" />
+              <By caller={caller} />
+              {why === undefined ? null : (
+                <>
+                  : “<bdi>{why}</bdi>”
+                </>
+              )}
+            </p>
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}

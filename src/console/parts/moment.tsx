@@ -1,0 +1,183 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { countBars, countQuarters } from "../../history/figures.ts";
+import { grouped } from "../../platform/counts-and-lists.ts";
+import { addressWith } from "../hrefs.ts";
+import type { View } from "../page-context.ts";
+import { Histogram } from "./charts.tsx";
+import { Icon } from "./icon.tsx";
+import { A, OtherFields } from "./link.tsx";
+import { formatTime, readTimes, Time, toIso } from "./time.tsx";
+
+interface Viewed {
+  readonly view: View;
+}
+
+const HOUR_MS = 3_600_000;
+const WEEK_MS = 7 * 24 * HOUR_MS;
+
+/** The button with the moment of the page, and the popover that chooses another one. Works without script. */
+export function MomentChoice({ view }: Viewed): VNode | null {
+  const { asOf, span } = view;
+  if (span === undefined) return null;
+  const shown = asOf === undefined ? "Now" : formatTime(view.now, "short", readTimes(view));
+  return (
+    <>
+      <button
+        type="button"
+        class={asOf === undefined ? "now" : "now past"}
+        popovertarget="moment"
+        aria-keyshortcuts="t"
+      >
+        <Icon name="clock" />
+        <span>{shown}</span>
+        <span class="unseen">. Look at another moment</span>
+        <Icon name="chevron-down" />
+      </button>
+      <section id="moment" popover="auto" class="pop" aria-labelledby="moment-title">
+        <h2 id="moment-title">Look at an earlier moment</h2>
+        <Presets view={view} span={span} />
+        <form method="get" class="pick" data-moment>
+          <OtherFields query={view.query} />
+          <label>
+            Moment
+            <input
+              name="as_of"
+              required
+              maxLength={80}
+              value={asOf && shown}
+              autocomplete="off"
+              aria-describedby="moment-hint"
+            />
+          </label>
+          <button>Go</button>
+          <p id="moment-hint">
+            A date or time, “yesterday”, “9:41”, “run 35” or a position. Times are in {view.settings.timezone}.
+          </p>
+        </form>
+        <Slider view={view} span={span} />
+      </section>
+    </>
+  );
+}
+
+interface Spanned extends Viewed {
+  readonly span: NonNullable<View["span"]>;
+}
+
+/** Links to moments that are often asked for, each with its time. */
+function Presets({ view, span }: Spanned): VNode {
+  const { asOf, query, settings, verified } = view;
+  const present = Temporal.Instant.fromEpochMilliseconds(span.to).toZonedDateTimeISO(settings.timezone);
+  const evening = present
+    .toPlainDate()
+    .subtract({ days: 1 })
+    .toZonedDateTime({ timeZone: present.timeZoneId, plainTime: "18:00" });
+  const run = span.newestRun;
+  const all = [
+    { label: "One hour ago", at: span.to - HOUR_MS },
+    run && { label: `Before run ${run.number}`, at: Date.parse(run.startedAt), asOf: String(run.before) },
+    { label: "Yesterday evening", at: evening.epochMilliseconds },
+    { label: "A week ago", at: span.to - WEEK_MS },
+    verified && { label: "When the log was last checked", at: Date.parse(verified.time) },
+  ];
+  return (
+    <ul class="presets">
+      {all.map((preset) => {
+        if (preset === undefined || preset.at < span.from) return null;
+        const moment = preset.asOf ?? `${toIso(preset.at).slice(0, 16)}Z`;
+        return (
+          <li>
+            <a
+              href={addressWith("", query, { as_of: moment })}
+              data-moment
+              aria-current={moment === asOf ? "true" : undefined}
+            >
+              {preset.label} <Time at={toIso(preset.at)} as="near" />
+            </a>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Steps of the slider: as many as a wide screen can tell apart. */
+const SLIDER_STEPS = 1_000;
+
+/** The slider over the log's whole time. Its label has a line of its own, so that the track stays where it is. */
+function Slider({ view, span }: Spanned): VNode {
+  const { asOf, now, position, stateNow } = view;
+  const times = readTimes({ ...view, now: span.to });
+  const shown = asOf === undefined ? "Now" : formatTime(now, "weekday", times);
+  return (
+    <div class="slide">
+      <output for="slider">
+        <b>{shown}</b> <span>position {grouped(position)}</span>
+      </output>
+      <div class="track">
+        <Histogram bars={countBars(span, countQuarters(stateNow))} />
+        <input
+          id="slider"
+          type="range"
+          aria-label="Moment between the first event and now"
+          min={span.from}
+          max={span.to}
+          step={Math.max(1, Math.ceil((span.to - span.from) / SLIDER_STEPS))}
+          value={Math.max(now, span.from)}
+          aria-valuetext={shown}
+          data-language={times.language}
+          data-timezone={times.timezone}
+        />
+      </div>
+      <p class="ends">
+        <Time at={toIso(span.from)} as="date" />
+        <span>
+          <kbd>[</kbd> <kbd>]</kbd> one hour, <kbd>n</kbd> now
+        </span>
+        <span>Now</span>
+      </p>
+    </div>
+  );
+}
+
+/** The bar of a page of the past: the moment that was asked for, steps of an hour, and the way back to now. */
+export function PastBar({ view }: Viewed): VNode | null {
+  const { asOf, now, position, query } = view;
+  if (asOf === undefined) return null;
+  const stepTo = (ms: number) => addressWith("", query, { as_of: `${toIso(ms).slice(0, 16)}Z` });
+  return (
+    <section class="past-bar" aria-label="Earlier moment">
+      <p>
+        <Icon name="clock" />
+        <span>
+          <span class="wide">You see </span>
+          <b>{formatTime(now, "weekday", readTimes({ ...view, now: view.span?.to ?? now }))}</b>
+          {position === 0 ? ", before the first event" : /^\d+$/.test(asOf) ? `, at position ${grouped(position)}` : ""}
+        </span>
+        <A href="/#since">What changed since</A>
+      </p>
+      <a
+        class="button step wide"
+        href={stepTo(now - HOUR_MS)}
+        data-moment
+        aria-label="One hour earlier"
+        aria-keyshortcuts="["
+      >
+        <Icon name="chevron-left" />
+      </a>
+      <a
+        class="button step wide"
+        href={stepTo(now + HOUR_MS)}
+        data-moment
+        aria-label="One hour later"
+        aria-keyshortcuts="]"
+      >
+        <Icon name="chevron-right" />
+      </a>
+      <a class="button back" href={addressWith("", query, {})} data-moment aria-keyshortcuts="n">
+        Back to now <kbd aria-hidden="true">n</kbd>
+      </a>
+    </section>
+  );
+}

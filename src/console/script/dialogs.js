@@ -1,0 +1,28 @@
+// Dismisses notices, and opens confirmations as dialogs of the page. The browser returns the focus to the link that opened one.
+
+document.addEventListener("click", (event) => {
+  const read = event.target.closest("[data-dismiss]");
+  if (read !== null) {
+    event.preventDefault();
+    return read.closest("section").remove();
+  }
+  const opener = event.target.closest("[data-dialog]");
+  const dialog = opener === null ? event.target.closest("[data-cancel]")?.closest("dialog") : readDialog(opener);
+  if (dialog == null) return;
+  event.preventDefault();
+  if (opener === null) return dialog.close();
+  dialog.showModal();
+  dialog.querySelector("[data-cancel]").focus();
+  for (const field of dialog.querySelectorAll("input[name=confirm]")) checkTyped(field);
+});
+
+const readDialog = ({ dataset }) => document.querySelector(`#${dataset.dialog}`);
+
+/** Enables the button of a form only after the name that it asks for was typed. */
+function checkTyped(field) {
+  field.form.querySelector("button").disabled = !field.checkValidity();
+}
+
+document.addEventListener("input", ({ target }) => {
+  if (target.matches("dialog input[name=confirm]")) checkTyped(target);
+});

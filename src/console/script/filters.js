@@ -1,0 +1,20 @@
+// Applies a filter as soon as one of its fields changes; in place, so that the field keeps the focus.
+import { showAddress } from "./panel.js";
+
+function applyFilter(event) {
+  const form = event.target.closest("form[data-apply]");
+  if (form === null) return;
+  event.preventDefault();
+  // Such as a year that is typed only in part.
+  if (!form.checkValidity()) return;
+  const filled = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+  // A chosen value becomes a chip.
+  if (form.dataset.apply === "chips") for (const select of form.querySelectorAll("select")) select.value = "";
+  const href = filled.size === 0 ? form.action : `${form.action}?${filled}`;
+  if (href === location.href) return;
+  history.pushState(null, "", href);
+  showAddress();
+}
+
+document.addEventListener("change", applyFilter);
+document.addEventListener("submit", applyFilter);

@@ -1,0 +1,99 @@
+// Suggestions while an operator types into the search box. Without them, Enter leads to the page with the results.
+import { fetchPage } from "./page.js";
+
+/** Time in ms without a key after which suggestions are fetched. */
+const REST_MS = 120;
+
+const form = document.querySelector(".find");
+const field = form.querySelector("input");
+const list = document.createElement("div");
+list.id = "suggestions";
+list.className = "palette";
+list.hidden = true;
+list.setAttribute("role", "listbox");
+list.setAttribute("aria-label", "Suggestions");
+form.append(list);
+for (const [name, value] of [
+  ["role", "combobox"],
+  ["aria-autocomplete", "list"],
+  ["aria-controls", list.id],
+  ["aria-expanded", "false"],
+]) {
+  field.setAttribute(name, value);
+}
+
+let rest;
+/** The text that the list is of. */
+let shown = "";
+
+function close() {
+  clearTimeout(rest);
+  shown = "";
+  list.hidden = true;
+  field.setAttribute("aria-expanded", "false");
+  field.removeAttribute("aria-activedescendant");
+}
+
+const options = () => [...list.querySelectorAll("[role=option]")];
+
+function choose(option) {
+  for (const one of options()) one.setAttribute("aria-selected", String(one === option));
+  field.setAttribute("aria-activedescendant", option.id);
+  option.scrollIntoView({ block: "nearest" });
+}
+
+async function suggest() {
+  const query = new URLSearchParams(new FormData(form));
+  query.set("suggest", "");
+  const wanted = field.value;
+  const page = await fetchPage(`/find?${query}`);
+  if (wanted !== field.value || document.activeElement !== field) return;
+  list.replaceChildren(...page.querySelector("#found").children);
+  for (const group of list.children) {
+    group.setAttribute("role", "group");
+    for (const item of group.querySelectorAll("ul, li")) item.setAttribute("role", "none");
+    const heading = group.querySelector("h2");
+    heading.setAttribute("role", "presentation");
+    // Only options may be inside: the link to all stays on the page with the results.
+    for (const link of heading.querySelectorAll("a")) link.replaceWith(link.textContent);
+  }
+  for (const [at, option] of list.querySelectorAll(".option").entries()) {
+    option.id = `suggestion-${at}`;
+    option.tabIndex = -1;
+    option.setAttribute("role", "option");
+  }
+  const [first] = options();
+  if (first === undefined) return close();
+  shown = wanted;
+  list.hidden = false;
+  field.setAttribute("aria-expanded", "true");
+  choose(first);
+}
+
+field.addEventListener("input", () => {
+  clearTimeout(rest);
+  if (field.value.trim() === "") return close();
+  rest = setTimeout(() => suggest().catch(close), REST_MS);
+});
+
+field.addEventListener("keydown", (event) => {
+  const all = options();
+  const at = all.findIndex((option) => option.ariaSelected === "true");
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (event.key === "Escape" && !list.hidden) {
+    event.preventDefault();
+    close();
+  } else if (list.hidden) {
+    return;
+  } else if (step !== undefined) {
+    event.preventDefault();
+    choose(all[(at + step + all.length) % all.length]);
+  } else if (event.key === "Enter" && shown === field.value) {
+    event.preventDefault();
+    all[at].click();
+  }
+});
+
+// A click on a suggestion must not take the focus before it is followed.
+list.addEventListener("mousedown", (event) => event.preventDefault());
+field.addEventListener("blur", close);

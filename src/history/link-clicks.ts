@@ -1,0 +1,141 @@
+import type { Recorded } from "../../events/catalog.ts";
+import { ERASED } from "../../events/encryption.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { quarterAt } from "../../projections/quarters.ts";
+import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
+import type { Referrers } from "../../projections/referrers.ts";
+import { formatTemplate } from "../../projections/results.ts";
+import { linkKey } from "../../projections/sent-links.ts";
+import { noClicks } from "../../projections/suspected.ts";
+import { msOf } from "../../projections/time.ts";
+import { eventsAt } from "../log/event-log.ts";
+import { grouped } from "../platform/counts-and-lists.ts";
+import { canonicalAddress } from "../platform/ip-address.ts";
+import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
+import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
+import type { ClickQuarters } from "./figures.ts";
+import { streamsOfLink } from "./history.ts";
+import { isErased } from "./words.ts";
+import { join, other, say, type Sentence } from "./words/sentence.ts";
+
+/** The columns that a list of links is sorted by. */
+export const LINK_LIST_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;
+type LinkColumn = (typeof LINK_LIST_COLUMNS)[number];
+
+/** Lists the links that were clicked, sorted, and sums up the clicks of all links. */
+export function readLinkList(moment: PageMoment<"clicks" | "suspected">, page: ListPage<LinkColumn>) {
+  const { all, others, quarters } = moment.state("suspected");
+  const sorted = createSortedPage(page);
+  for (const link of moment.state("clicks").links.keys()) sorted.add(toLinkValue(moment, link, page.sort.by), link);
+  const { keys, next } = sorted.end();
+  return {
+    links: keys.flatMap((link) => countClicks(moment, link) ?? []),
+    next,
+    all: { people: all.clicks - all.suspected, suspected: all.suspected, bots: all.bots },
+    /** Clicks on the links that are no longer counted one by one. */
+    others: { people: others.clicks, bots: others.bots },
+    /** Most links that are counted one by one. */
+    countedMax: COUNTED_LINKS_MAX,
+    quarters,
+  };
+}
+
+/** Returns the value by which a list of links is sorted. */
+function toLinkValue(moment: PageMoment<"clicks" | "suspected">, link: string, by: LinkColumn): string {
+  if (by === "link") return link;
+  if (by === "last") return toSortValue(moment.state("clicks").links.get(link)?.last_position ?? 0);
+  const { clicks = 0, suspected = 0, bots = 0 } = moment.state("suspected").links.get(link) ?? {};
+  return toSortValue({ people: clicks - suspected, suspected, bots }[by]);
+}
+
+/**
+ * Returns the counts of a link (`domain/short_code`). Undefined if it was never clicked, or is no longer counted by
+ * itself.
+ */
+function countClicks(moment: PageMoment<"clicks" | "suspected">, link: string) {
+  const counted = moment.state("clicks").links.get(link);
+  if (counted === undefined) return undefined;
+  const { clicks, bots, first, last } = counted;
+  const suspected = moment.state("suspected").links.get(link)?.suspected ?? 0;
+  return { link, people: clicks - suspected, suspected, bots, first, last };
+}
+
+/** Most clicks of a link that are read, the newest: otherwise an old link would take ever longer. */
+const CLICKS_READ_MAX = 5_000;
+
+/** Most clicks of a link that are listed one by one. */
+const CLICKS_SHOWN = 20;
+
+/** Reads the newest clicks of one link, and counts them over time. */
+export async function readLinkPage(moment: PageMoment<"clicks" | "suspected">, domain: string, shortCode: string) {
+  const link = linkKey(domain, shortCode);
+  const streams = streamsOfLink(moment.state("clicks"), link);
+  const clicks = await readNewest(moment, streams, CLICKS_READ_MAX + 1);
+  return {
+    link,
+    /** Streams of the link's clicks, one for each spelling that older versions stored. */
+    streams,
+    counts: countClicks(moment, link),
+    newest: clicks.slice(0, CLICKS_SHOWN),
+    /** Number of newest clicks from which `visitors` are counted; undefined if these are all. */
+    readMax: clicks.length > CLICKS_READ_MAX ? CLICKS_READ_MAX : undefined,
+    ...sumUp(clicks.slice(0, CLICKS_READ_MAX)),
+  };
+}
+
+/** Reads the newest events of several streams, the newest first. */
+async function readNewest(moment: PageMoment, streams: readonly string[], limit: number): Promise<readonly Recorded[]> {
+  const events = await Promise.all(streams.map((stream) => newestEvents(moment, { stream, limit })));
+  return events
+    .flat()
+    .sort((one, other) => other.position - one.position)
+    .slice(0, limit);
+}
+
+/** Counts the clicks of one link by quarter of an hour, and their visitors. `clicks`: the events, the newest first. */
+function sumUp(clicks: readonly Recorded[]) {
+  const quarters: ClickQuarters = new Map();
+  const visitors = new Set<string>();
+  // Counts the oldest first: if there are too many quarters, the one that was counted first is dropped.
+  for (const { type, time, data } of clicks.toReversed()) {
+    if (type !== "LinkClicked") continue;
+    quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
+    if (!data.bot) visitors.add(JSON.stringify([data.ip && canonicalAddress(data.ip), data.user_agent]));
+  }
+  return { quarters, visitors: visitors.size };
+}
+
+/** Reads the messages that contain a link, and from which its clicks may come. Undefined if no message contains it. */
+export async function readSentTo(moment: PageMoment<"contacts" | "referrers" | "results">, link: string) {
+  const referrers = moment.state("referrers").links.get(link);
+  if (referrers === undefined) return undefined;
+  const { newest, messages } = referrers;
+  const events = await Array.fromAsync(eventsAt(moment.store, newest));
+  const attempts = events.filter((event) => event.type === "DirectMessageAttempted");
+  const [only] = attempts;
+  const contact = only && findContact(moment.state("contacts"), only.data.recipient);
+  return {
+    summary: summarize(moment, referrers),
+    messages,
+    /**
+     * True if the link was sent to one recipient only, who did not grant tracking. To name them would show their
+     * clicks.
+     */
+    isHidden: messages === 1 && contact?.tracking.status !== "granted",
+    /** Messages that contain the link, the newest first. */
+    sent: attempts.toReversed().map(({ time, data: { recipient, variant } }) => {
+      return { time, recipient, name: isErased(recipient) ? ERASED : `@${recipient.username}`, variant };
+    }),
+  };
+}
+
+/**
+ * Describes the messages that contain a link, such as `In 3 messages: 2 of variant A of Autumn invite, 1 of variant B.`
+ */
+function summarize(moment: PageMoment<"results">, { messages, variants }: Referrers): Sentence {
+  const counted = variants.map(({ template, variant, messages: count }) => {
+    const name = template === "" ? [] : say` of ${other(formatTemplate(moment.state("results"), template))}`;
+    return say`${grouped(count)} of variant ${other(variant)}${name}`;
+  });
+  return say`In ${messages === 1 ? "one message" : `${grouped(messages)} messages`}: ${join(counted, ", ")}.`;
+}

@@ -1,0 +1,331 @@
+import type { EventType } from "../../events/catalog.ts";
+import type { ChannelName } from "../../events/channel.ts";
+import type { RunCounts } from "../../events/outreach.ts";
+import type { SomeStates } from "../../projections/all.ts";
+import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
+import { TROUBLE_GAP_MS } from "../../projections/news.ts";
+import { splitLink } from "../../projections/link-address.ts";
+import { QUARTER_MS } from "../../projections/quarters.ts";
+import type { Suspected, SuspectedCounts } from "../../projections/suspected.ts";
+import { HOUR_MS } from "../../projections/time.ts";
+import { countInWords, grouped } from "../platform/counts-and-lists.ts";
+import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";
+import { isOperatorDecision, isHourly, sayKind, severityOfEnd, severityOfKind, type Severity } from "./news-kinds.ts";
+import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./words/sentence.ts";
+import { channelName, LANE_NOUNS } from "./words/short.ts";
+import { sayCounts, sayRunEnd } from "./words/short-outreach.ts";
+
+/** A line of the news: an event, or what belongs together in a run, an hour or a trouble. */
+export interface NewsLine {
+  /** Name of the line that stays the same while its counts change. */
+  readonly key: string;
+  /** Type of events that the line's icon stands for. */
+  readonly type: EventType;
+  /** Times of the first and the last event, in ms since 1970. */
+  readonly from: number;
+  readonly to: number;
+  readonly severity: Severity | undefined;
+  /** Sentence of the line, the first part stressed. Undefined if the line is one event, which says it. */
+  readonly words: LineWords | undefined;
+  /** Positions of the first events of the line, in the order in which they are to be shown. */
+  readonly positions: readonly number[];
+  /** Number of all events behind the line. */
+  readonly count: number;
+  /** Clicks of the line by link, the most clicked first. */
+  readonly links: readonly LinkTally[];
+  /** Id of the run that the line is about. */
+  readonly runId?: string | undefined;
+  /** Channel that the line is about. */
+  readonly channel?: ChannelName;
+}
+
+export interface LineWords {
+  readonly lead: Sentence;
+  readonly rest: Sentence;
+  readonly aside: string;
+}
+
+/** Span of a day in ms since 1970: from its start to the start of the next one. */
+export interface DaySpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+const MINUTE_MS = 60_000;
+
+/** Most lines of a day without merging some that are alike. */
+const LINES_MAX = 12;
+
+/** A line before its merging: `merges` names the lines that it may become one with. */
+interface Draft extends NewsLine {
+  readonly merges: string | undefined;
+  /** Run that the line is about. */
+  readonly run?: NewsRun;
+}
+
+/** Windows whose clicks, replies and imports are one line, in hours: the next one if a day has too many lines. A day has up to 25. */
+const WINDOW_HOURS = [1, 2, 4, 8, 25];
+
+/** Makes the lines of a day, the newest first. */
+export function toNews({ news, suspected }: SomeStates<"news" | "suspected">, day: DaySpan): readonly NewsLine[] {
+  const bursts = findBursts(suspected);
+  const fixed = [
+    ...bursts.map(toBurstLine),
+    ...[...news.runs].map(toRunLine),
+    ...joinTroubles([...news.troubles.values()]).map(toTroubleLine),
+    ...toKindLines(news, day, undefined),
+  ].filter(({ to }) => day.start <= to && to < day.end);
+  let lines: readonly Draft[] = [];
+  for (const hours of WINDOW_HOURS) {
+    const window = hours * HOUR_MS;
+    lines = [...fixed, ...toClickLines(suspected, day, window, bursts), ...toKindLines(news, day, window)];
+    if (lines.length <= LINES_MAX) break;
+  }
+  return mergeAlike(lines).toSorted((one, two) => two.to - one.to || two.from - one.from);
+}
+
+/** Merges lines of one kind without severity into one, the most frequent kind first, until there are few enough. */
+function mergeAlike(lines: readonly Draft[]): readonly NewsLine[] {
+  const kinds = Map.groupBy(lines, ({ merges }) => merges);
+  kinds.delete(undefined);
+  let merged = lines;
+  for (const [kind, alike] of [...kinds].toSorted(([, one], [, two]) => two.length - one.length)) {
+    if (merged.length <= LINES_MAX || alike.length < 2) break;
+    merged = [...merged.filter(({ merges }) => merges !== kind), mergeLines(alike)];
+  }
+  return merged;
+}
+
+function mergeLines(alike: readonly Draft[]): Draft {
+  const sorted = alike.toSorted((one, two) => one.to - two.to);
+  const [first] = sorted as [Draft];
+  const count = alike.reduce((sum, line) => sum + line.count, 0);
+  const merged = {
+    ...first,
+    key: `${first.merges}-all`,
+    from: Math.min(...alike.map(({ from }) => from)),
+    to: Math.max(...alike.map(({ to }) => to)),
+    positions: sorted.flatMap(({ positions }) => positions),
+    count,
+  };
+  const runs = alike.flatMap(({ run }) => run ?? []);
+  if (runs.length === 0) return { ...merged, words: { ...sayKind(first.merges!, count), aside: "" } };
+  const counts = runs.map(toCounts).reduce((sum, more) => ({
+    sent: sum.sent + more.sent,
+    skipped: sum.skipped + more.skipped,
+    failed: sum.failed + more.failed,
+    in_doubt: sum.in_doubt + more.in_doubt,
+  }));
+  const isDry = first.merges === "dry";
+  const called = countInWords(runs.length, isDry ? "dry run" : "run");
+  return {
+    ...merged,
+    positions: runs.toSorted((one, two) => toWrong(two) - toWrong(one)).flatMap(({ ended }) => ended ?? []),
+    count: runs.length,
+    runId: undefined,
+    // Several dry runs would mostly send the same messages.
+    words: { lead: [called], rest: isDry ? [] : [`: ${sayCounts(counts)}`], aside: "" },
+  };
+}
+
+function toRunLine([runId, run]: readonly [string, NewsRun]): Draft {
+  const { first, last, end, ended, dry_run, template, wrong, skips, sends } = run;
+  const counts = toCounts(run);
+  const severity = severityOfEnd(end);
+  const common = { key: `run-${runId}`, from: first, to: last, severity, links: [], runId, run };
+  const merges = end === null || severity !== undefined ? undefined : dry_run ? "dry" : "run";
+  if (dry_run) {
+    const words = ended === null ? { lead: [say`a dry run is in progress`].flat(), rest: [], aside: "" } : undefined;
+    return { ...common, merges, type: "DryRunFinished", words, positions: ended === null ? [] : [ended], count: 1 };
+  }
+  const named = template === null ? [] : say`, ${other(template)}`;
+  const said = sayCounts(counts);
+  const rest =
+    end === "abandoned"
+      ? [` was cut off by a restart: ${said}`]
+      : say`${named}: ${said}${end === null ? " so far" : sayRunEnd(end)}`;
+  return {
+    ...common,
+    merges,
+    type: end === "abandoned" ? "RunAbandoned" : "DirectMessageSent",
+    words: { lead: [runMention(runId)], rest, aside: "" },
+    positions: [...wrong, ...skips, ...sends],
+    count: counts.sent + counts.skipped + counts.failed + counts.in_doubt,
+  };
+}
+
+function toWrong({ failed, doubts }: NewsRun): number {
+  return failed + doubts.length;
+}
+
+function toCounts({ sent, skipped, failed, doubts }: NewsRun): RunCounts {
+  return { sent, skipped, failed, in_doubt: doubts.length };
+}
+
+function toBurstLine({ link, first, last, bots }: Burst): Draft {
+  const minutes = Math.max(1, Math.ceil((last - first) / MINUTE_MS));
+  return {
+    key: `burst-${link}-${first}`,
+    type: "LinkClicked",
+    from: first,
+    to: last,
+    severity: "warning",
+    merges: undefined,
+    words: {
+      lead: [`${countInWords(bots, "click")} by bots`],
+      rest: say` on ${nameLink(link)} within ${countInWords(minutes, "minute")}, not counted as people`,
+      aside: "",
+    },
+    positions: [],
+    count: bots,
+    links: [],
+  };
+}
+
+function nameLink(name: string): Mention {
+  return link(...splitLink(name));
+}
+
+function toClickLines(
+  suspected: Suspected,
+  day: DaySpan,
+  windowMs: number,
+  bursts: readonly Burst[],
+): readonly Draft[] {
+  return [...tallyClicks(suspected, day, windowMs, bursts)].flatMap(([window, { first, last, links, others }]) => {
+    const sum = [...links.values(), others].reduce((all, more) => ({
+      clicks: all.clicks + more.clicks,
+      bots: all.bots + more.bots,
+      suspected: all.suspected + more.suspected,
+    }));
+    if (sum.clicks + sum.bots === 0) return [];
+    const tallies = [...links.values()].toSorted((one, two) => toPeople(two) - toPeople(one) || two.bots - one.bots);
+    const [only] = tallies;
+    const isMore = others.clicks + others.bots > 0;
+    const on =
+      tallies.length === 1 && only !== undefined && !isMore
+        ? say` on ${nameLink(only.link)}`
+        : [` on ${isMore ? "more than " : ""}${countInWords(links.size, "link")}`];
+    return [
+      {
+        key: `clicks-${windowMs}-${window}-${day.start}`,
+        type: "LinkClicked" as const,
+        from: first,
+        to: last,
+        severity: undefined,
+        merges: undefined,
+        words: { ...sayClicks(sum), rest: on },
+        positions: [],
+        count: sum.clicks + sum.bots,
+        links: tallies,
+      },
+    ];
+  });
+}
+
+/** Says who clicked: people first, bots and the network itself aside. */
+function sayClicks(sum: SuspectedCounts): { readonly lead: Sentence; readonly aside: string } {
+  const people = toPeople(sum);
+  const bots = `${grouped(sum.bots)} by bots`;
+  const network = `${grouped(sum.suspected)} probably by X itself`;
+  const asides = [...(sum.bots > 0 ? [bots] : []), ...(sum.suspected > 0 ? [network] : [])];
+  if (people > 0) return { lead: [`${countInWords(people, "click")} by people`], aside: asides.join(", ") };
+  const [lead = "", ...rest] = asides;
+  return {
+    lead: [lead.replace(" ", (sum.bots || sum.suspected) === 1 ? " click " : " clicks ")],
+    aside: rest.join(", "),
+  };
+}
+
+/** Returns the clicks that people made: neither bots, nor probably the network. */
+export function toPeople({ clicks, suspected }: SuspectedCounts): number {
+  return clicks - suspected;
+}
+
+/** Puts the times at which a channel sent nothing into the trouble that it had meanwhile, if any. */
+function joinTroubles(all: readonly NewsTrouble[]): readonly NewsTrouble[] {
+  const joined: NewsTrouble[] = all.filter(({ kind }) => kind !== "late").map((trouble) => ({ ...trouble }));
+  for (const late of all) {
+    if (late.kind !== "late") continue;
+    const host = joined.find(
+      ({ kind, channel, first, last }) =>
+        kind === "dead" &&
+        channel === late.channel &&
+        late.first - TROUBLE_GAP_MS <= last &&
+        first <= late.last + TROUBLE_GAP_MS,
+    );
+    if (host === undefined || late.isSuspended) {
+      joined.push(late);
+      continue;
+    }
+    Object.assign(host, { first: Math.min(host.first, late.first), last: Math.max(host.last, late.last) });
+    host.positions = [...host.positions, ...late.positions];
+  }
+  return joined;
+}
+
+function toTroubleLine(trouble: NewsTrouble): Draft {
+  const { kind, channel, lane, cause, first, last, count, positions, isOpen, isRemoved, isSuspended } = trouble;
+  const name = channelName(channel);
+  const dispatches = countInWords(count, LANE_NOUNS[lane ?? "clicks"]);
+  const why = say` ${sayReason(cause)}`;
+  const words = {
+    dead: { lead: [`${name} did not take ${dispatches}:`], rest: why },
+    in_doubt: { lead: [`${dispatches} may or may not have reached ${name}:`], rest: why },
+    late: isSuspended
+      ? { lead: [`${name} ${isOpen ? "is" : "was"} suspended:`], rest: why }
+      : {
+          lead: [`${name} paused ${countInWords(count, "time")}`],
+          rest: say` after ${other(cause)}${isOpen ? "" : isRemoved ? ", and was unsubscribed" : ", and works again"}`,
+        },
+  }[kind];
+  return {
+    key: `${kind}-${channel}-${positions[0]}`,
+    type: { dead: "DispatchAbandoned", in_doubt: "DispatchInDoubt", late: "ChannelSuspended" }[kind] as EventType,
+    from: first,
+    to: last,
+    severity: kind === "dead" || isSuspended ? "error" : "warning",
+    merges: undefined,
+    words: { ...words, aside: "" },
+    positions,
+    count: positions.length,
+    links: [],
+    channel,
+  };
+}
+
+/** Makes the lines of the events that are counted by their kind; with a window, of those that are counted hourly. */
+function toKindLines({ quarters }: News, day: DaySpan, windowMs: number | undefined): readonly Draft[] {
+  const sums = new Map<string, NewsCount & { readonly kind: string }>();
+  for (const [quarter, kinds] of quarters) {
+    if (quarter < day.start || quarter >= day.end) continue;
+    const window = Math.floor((quarter - day.start) / (windowMs ?? QUARTER_MS));
+    for (const [kind, more] of kinds) {
+      if (isHourly(kind) !== (windowMs !== undefined)) continue;
+      const key = `${kind}-${windowMs}-${window}`;
+      const sum = sums.get(key);
+      if (sum === undefined) {
+        sums.set(key, { kind, ...more });
+        continue;
+      }
+      sum.count += more.count;
+      sum.last = more.last;
+      sum.positions = [...sum.positions, ...more.positions];
+    }
+  }
+  return [...sums].map(([key, { kind, count, first, last, positions }]) => {
+    const severity = severityOfKind(kind);
+    return {
+      key: `${key}-${day.start}`,
+      type: kind.split(":")[0] as EventType,
+      from: first,
+      to: last,
+      severity,
+      merges: severity === undefined && !isOperatorDecision(kind) ? kind : undefined,
+      words: count === 1 ? undefined : { ...sayKind(kind, count), aside: "" },
+      positions,
+      count,
+      links: [],
+    };
+  });
+}

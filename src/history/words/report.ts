@@ -1,0 +1,124 @@
+import type { RunCounts, SkipReason } from "../../../events/outreach.ts";
+import type { SinceReport } from "../../../projections/runs.ts";
+import { DAY_CHARACTERS } from "../../../projections/time.ts";
+import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
+import type { TemplateVerdict } from "../results-verdict.ts";
+import { ENDS, type RunEndReason } from "../run-events.ts";
+import { SKIPS } from "./outreach.ts";
+import { plain } from "./sentence.ts";
+import { sayCounts } from "./short-outreach.ts";
+
+/** Run that a report is about. */
+export interface ReportedRun extends RunCounts {
+  /** Name of the run, such as `Run 36`. */
+  readonly name: string;
+  readonly template: string | null;
+  /** Start of the run, ISO 8601. */
+  readonly startedAt: string;
+  /** Why the run ended; undefined while it is in progress. */
+  readonly end: RunEndReason | undefined;
+  readonly usd: number | null;
+  readonly skips: ReadonlyMap<SkipReason, number>;
+  readonly url: string;
+}
+
+/** Figures of a report. It names no recipient. */
+export interface ReportFigures {
+  /** The newest run; undefined if there was none. */
+  readonly run: ReportedRun | undefined;
+  /** Numbers of the runs that ended since the last report, before the newest, and their counts. */
+  readonly earlier: (RunCounts & { readonly runs: number }) | undefined;
+  /** Counts since the last report; `clicks` are those by people since then. */
+  readonly since: SinceReport;
+  /** Verdict on the variants of the message; `none` if it has several, and too few messages were sent. */
+  readonly verdict: TemplateVerdict | "none" | undefined;
+  /** Hours since the last run began, if a run was expected by now; `ever` if there was none. */
+  readonly overdueHours: number | "ever" | undefined;
+  /** Items that wait for an operator, the most severe first. */
+  readonly open: readonly { readonly title: string }[];
+  readonly openUrl: string;
+}
+
+/** Longest text of a report, in characters. With the level and the sender before it, the message has at most 900. */
+export const REPORT_CHARACTERS_MAX = 860;
+
+/** Reasons for skipping, and open items, that a report names one by one. */
+const NAMED_MAX = 3;
+
+/** Words a report for the team chat, in at most {@link REPORT_CHARACTERS_MAX} characters. */
+export function wordReport(figures: ReportFigures): string {
+  const { run, open, openUrl } = figures;
+  const lines = new Map<string, string>();
+  const add = (name: string, ...parts: readonly string[]) => parts.length > 0 && lines.set(name, parts.join(" "));
+  add("overdue", ...sayOverdue(figures));
+  add("run", run === undefined ? "There was no run yet." : sayRun(run));
+  add("skipped", ...saySkips(run));
+  add("earlier", ...sayEarlier(figures));
+  add("since", saySince(figures));
+  add("refused", ...sayRefused(figures));
+  add("verdict", ...sayVerdict(figures));
+  add("open", sayOpen(open));
+  if (open.length > 0) add("openUrl", `What to do: ${openUrl}`);
+  if (run !== undefined) add("url", `The run: ${run.url}`);
+  const word = () => [...lines.values()].join("\n");
+  for (const name of EXPENDABLE) if (word().length > REPORT_CHARACTERS_MAX) lines.delete(name);
+  return word().slice(0, REPORT_CHARACTERS_MAX);
+}
+
+/** Lines that a report does without if it would be too long, the least important first. */
+const EXPENDABLE = ["skipped", "earlier", "refused", "url", "verdict", "openUrl"];
+
+function sayOverdue({ overdueHours: hours }: ReportFigures): readonly string[] {
+  if (hours === undefined) return [];
+  return [hours === "ever" ? "No run has begun yet." : `No run has begun for ${countInWords(hours, "hour")}.`];
+}
+
+function sayRun({ name, template, startedAt, end, usd, ...counts }: ReportedRun): string {
+  const named = `${name} of ${startedAt.slice(0, DAY_CHARACTERS)}${template === null ? "" : `, ${template}`}`;
+  const cost = usd === null ? "" : ` Cost: at most ${formatUsd(usd)}.`;
+  if (end === undefined) return `${named}, is in progress: ${sayCounts(counts)} so far.`;
+  return `${named}: ${sayCounts(counts)}. It ended: ${ENDS[end]}.${cost}`;
+}
+
+function saySkips(run: ReportedRun | undefined): readonly string[] {
+  const skips = [...(run?.skips ?? [])].toSorted(([, one], [, other]) => other - one);
+  if (skips.length === 0) return [];
+  const rest = skips.slice(NAMED_MAX).reduce((sum, [, count]) => sum + count, 0);
+  const named = skips.slice(0, NAMED_MAX).map(([reason, count]) => `${SKIPS[reason]} (${grouped(count)})`);
+  return [`Skipped: ${[...named, ...(rest === 0 ? [] : [`others (${grouped(rest)})`])].join(", ")}.`];
+}
+
+function sayEarlier({ earlier }: ReportFigures): readonly string[] {
+  if (earlier === undefined) return [];
+  return [`Before it, ${countInWords(earlier.runs, "more run")}: ${sayCounts(earlier)}.`];
+}
+
+function saySince({ since: { at, replies, opt_outs, clicks } }: ReportFigures): string {
+  const from = at === null ? "So far" : `Since the report of ${at.slice(0, 16).replace("T", " ")} UTC`;
+  const counts = [
+    countInWords(replies, "reply", "replies"),
+    countInWords(opt_outs, "opt-out"),
+    `${countInWords(clicks, "click")} by people`,
+  ];
+  return `${from}: ${counts.join(", ")}.`;
+}
+
+function sayRefused({ since: { refused } }: ReportFigures): readonly string[] {
+  const reasons = [...refused].map(([reason, count]) => `${plain(reason)} (${grouped(count)})`);
+  return reasons.length === 0 ? [] : [`Runs that could not start: ${reasons.join(", ")}.`];
+}
+
+function sayVerdict({ verdict }: ReportFigures): readonly string[] {
+  if (verdict === undefined) return [];
+  if (verdict === "none") return ["Better variant: not known yet."];
+  const { outcome, title } = verdict;
+  if (outcome === "better" || outcome === "split") return [`Better variant: ${title}.`];
+  return [`Better variant: ${outcome === "same" ? "none" : "not known yet"}. ${title}.`];
+}
+
+function sayOpen(open: ReportFigures["open"]): string {
+  if (open.length === 0) return "Nothing needs a person.";
+  const named = open.slice(0, NAMED_MAX).map(({ title }) => title);
+  const rest = open.length - named.length;
+  return `Needs a person: ${named.join("; ")}${rest === 0 ? "" : `; ${grouped(rest)} more`}.`;
+}

@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import { promisify } from "node:util";
+import { gunzipSync, gzip } from "node:zlib";
+import type { Fields, SentFile } from "../server/body.ts";
+import { problems } from "../server/problem.ts";
+
+/** Most characters of a file that a page keeps: packed and in base64, so that the page stays below 200 KB. */
+const KEPT_CHARS_MAX = 100_000;
+
+/** Hidden fields by which a page keeps a file for its next form. */
+export interface KeptFile {
+  readonly kept_name: string;
+  /** The file, packed and in base64. Absent if it is too large; then the form asks for the file again. */
+  readonly kept?: string;
+  /** SHA-256 of the file, by which another one is noticed. */
+  readonly kept_sha256: string;
+}
+
+const pack = promisify(gzip);
+
+/**
+ * Converts a file to the fields by which a page keeps it. No instance holds it, so any may answer the next form. Packs it
+ * in another thread, because some megabytes take a fifth of a second.
+ */
+export async function keepFile({ bytes, kind }: SentFile = { bytes: new Uint8Array(), kind: "" }): Promise<KeptFile> {
+  const kept = (await pack(bytes)).toString("base64");
+  const found = { kept_name: kind, kept_sha256: hash(bytes) };
+  return kept.length > KEPT_CHARS_MAX ? found : { ...found, kept };
+}
+
+/** Returns the file that a page kept in its form, of at most `bytesMax` bytes; undefined if there is none. */
+export function readKeptFile({ kept = "", kept_name: kind = "" }: Fields, bytesMax: number): SentFile | undefined {
+  if (kept === "") return undefined;
+  try {
+    return { bytes: gunzipSync(Buffer.from(kept, "base64"), { maxOutputLength: bytesMax }), kind };
+  } catch {
+    throw problems.unreadableFile("the page did not keep the file: choose it again");
+  }
+}
+
+/** Throws the problem 422 if the file is not the one that the page showed. */
+export function checkKeptFile({ kept_sha256 }: Fields, file: SentFile | undefined): void {
+  if (kept_sha256 === undefined || file === undefined || hash(file.bytes) === kept_sha256) return;
+  throw problems.unreadableFile("this is not the file of the preview: preview it first");
+}
+
+function hash(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

@@ -1,0 +1,106 @@
+import type { VisitorIds } from "../../../events/tracking.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
+import { deliverAmongSkipped, EVENTS_MAX, type Skipped } from "../meta/batch.ts";
+import type { Channel, Conversion, Dispatch, DispatchResult } from "../network.ts";
+import type { NetworkAnswer } from "../safe-fetch.ts";
+
+/** A visit, or the conversion of its visitor, as an ads network is told of it. */
+export interface AdVisit {
+  readonly id: string;
+  /** Time of the visit or conversion in ms since the epoch, never in the future. */
+  readonly at: number;
+  readonly url: string;
+  readonly ip: string | undefined;
+  readonly userAgent: string;
+  readonly ids: VisitorIds;
+  /** The conversion; absent for a visit. */
+  readonly conversion?: Conversion;
+}
+
+/** Greatest age of an event, in ms. OpenAI takes no older one; Snap names 37 days, and clients of it send no older one. */
+const EVENT_AGE_MS_MAX = 7 * 24 * 3_600_000;
+
+/** How long a repeat is safe, in ms. These networks recognise it by the event's id, and do not say for how long. */
+const RECOGNISES_MS = 24 * 3_600_000;
+
+interface RequestOptions {
+  /** True if the network must check the events without counting them. */
+  readonly isTest: boolean;
+  readonly timeoutMs: number;
+}
+
+/** Everything in which an ads network differs from the others. */
+interface AdsNetwork extends Omit<Channel, "batch" | "send" | "check" | "recognisesMs"> {
+  readonly title: string;
+  readonly clock: Clock;
+  /** Settings that hold the credential, for the operator. */
+  readonly settings: string;
+  /** True if the network refuses a visit without an IP address. */
+  readonly needsAddress?: boolean;
+  toEvent(visit: AdVisit): object;
+  /** Sends serialized events, all of which the network refuses if one is bad. */
+  request(events: readonly string[], options: RequestOptions): Promise<NetworkAnswer>;
+}
+
+/**
+ * Creates the channel of an ads network whose documents describe no answers, so that the status decides. The network
+ * must recognise a repeat by the event's id. It throws if it is asked to send anything but clicks, conversions and
+ * tests.
+ */
+export function createAdsChannel(ads: AdsNetwork): Channel {
+  const { title, settings, needsAddress, clock, toEvent, request, ...channel } = ads;
+  const answers = readByStatus(title);
+  const post = async (events: readonly string[], options: RequestOptions): Promise<DispatchResult> =>
+    toDispatchResult(request(events, options), answers, true);
+  const prepare = (dispatch: Dispatch, now: number): string | Skipped => {
+    if (dispatch.kind === "test") return JSON.stringify(toEvent({ ...TEST_VISIT, id: dispatch.id, at: now }));
+    if (dispatch.kind !== "click" && dispatch.kind !== "conversion")
+      throw new TypeError(`the channel ${channel.name} delivers no ${dispatch.kind}`);
+    const { id, time } = dispatch;
+    const conversion = dispatch.kind === "conversion" ? { conversion: dispatch } : {};
+    const { normalizedUrl: url, ip, userAgent, ids = {} } = dispatch.kind === "click" ? dispatch : dispatch.click;
+    const at = Math.min(now, Date.parse(time));
+    if (userAgent === undefined || userAgent.trim() === "") return { outcome: "skipped", reason: "no_user_agent" };
+    if (ip === undefined && needsAddress === true) return { outcome: "skipped", reason: "no_ip_address" };
+    if (now - at > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
+    return JSON.stringify(toEvent({ id, at, url, ip, userAgent, ids, ...conversion }));
+  };
+  return {
+    ...channel,
+    recognisesMs: RECOGNISES_MS,
+    batch: {
+      max: EVENTS_MAX,
+      async send(clicks, { timeoutMs, now, goesOn }) {
+        const prepared = clicks.map((click) => prepare(click, now));
+        const each = (part: readonly string[], partMs: number) => post(part, { isTest: false, timeoutMs: partMs });
+        return deliverAmongSkipped(prepared, { timeoutMs, post: each, goesOn });
+      },
+    },
+    async send(dispatch, { timeoutMs, now }) {
+      const event = prepare(dispatch, now);
+      return typeof event === "string" ? post([event], { isTest: dispatch.kind === "test", timeoutMs }) : event;
+    },
+    check: (timeoutMs) =>
+      checked(async () => {
+        const event = JSON.stringify(toEvent({ ...TEST_VISIT, id: "reachlog-check", at: clock() }));
+        const answer = await request([event], { isTest: true, timeoutMs });
+        if (answers.accepted(answer)) return { ok: true, detail: `${title} accepts an event that it does not count` };
+        return { ok: false, detail: `${answers.describe(answer)}: check ${settings}` };
+      }),
+  };
+}
+
+/** A visitor made of what RFC 2606 and RFC 5737 reserve, for events that the network does not count. */
+const TEST_VISIT = { url: "https://example.com/reachlog-test", ip: "192.0.2.1", userAgent: "reachlog", ids: {} };
+
+/** Statuses by which a network refuses the credential or the pixel in the address. */
+const CHANNEL_STATUSES: readonly number[] = [401, 403, 404];
+
+function readByStatus(title: string): AnswerRules {
+  return {
+    accepted: ({ status }) => (status >= 200 && status < 300 ? {} : undefined),
+    describe: ({ status }) => `${title} answered ${status}`,
+    refusesChannel: ({ status }) => CHANNEL_STATUSES.includes(status),
+  };
+}

@@ -1,0 +1,63 @@
+import type { DataOf } from "../../events/catalog.ts";
+import { ERASED } from "../../events/encryption.ts";
+import { hideCode } from "../template/short-link.ts";
+
+/**
+ * Replaces the codes of one recipient in an event that is shown: with such a code, a reader could click, or opt out, as
+ * that recipient. The codes remain in the message, in the stored log, and in an export by the holder of its keys.
+ */
+export function hideCodes<E extends { readonly type: string; readonly data: unknown }>(event: E): E {
+  if (event.type === "PersonalLinkClicked") return { ...event, data: showClick(event.data as Click) };
+  if (event.type === "ConversionRecorded" || event.type === "ConversionReversed")
+    return { ...event, data: showConversion(event.data as Conversion) };
+  if (event.type === "DirectMessageAttempted") return { ...event, data: showAttempt(event.data as Attempt) };
+  return event;
+}
+
+type Click = DataOf<"PersonalLinkClicked">;
+type Conversion = DataOf<"ConversionRecorded">;
+
+function showConversion({ code, ...data }: Conversion): Conversion {
+  return code === undefined ? data : { ...data, ...showClick({ code }) };
+}
+
+type Attempt = DataOf<"DirectMessageAttempted">;
+
+function showClick({ code }: Click): Click {
+  return { code: code === ERASED ? code : hideCode(code) };
+}
+
+/**
+ * Members of events that are shown unchanged. A new member does not compile until it is decided here whether it may
+ * hold a code.
+ */
+const WITHOUT_CODES: Readonly<Record<Exclude<keyof Attempt, "text" | "personal_links" | "opt_out_code">, true>> = {
+  attempt_id: true,
+  run_id: true,
+  recipient: true,
+  variant: true,
+  template: true,
+  template_name: true,
+  links: true,
+  replaced_links: true,
+  basis: true,
+  source: true,
+  account_id: true,
+  day: true,
+  timezone: true,
+  decided_at: true,
+};
+
+function showAttempt(data: Attempt): Attempt {
+  const { text, personal_links = [], opt_out_code } = data;
+  const codes = [...personal_links.map(({ code }) => code), ...(opt_out_code === undefined ? [] : [opt_out_code])];
+  if (codes.length === 0) return data;
+  const shown = Object.entries(data).filter(([member]) => member in WITHOUT_CODES);
+  const links = personal_links.map(({ code, link }) => ({ code: hideCode(code), link }));
+  return {
+    ...(Object.fromEntries(shown) as Omit<Attempt, "text" | "personal_links" | "opt_out_code">),
+    text: codes.reduce((hidden, code) => hidden.replaceAll(code, () => hideCode(code)), text),
+    ...(links.length === 0 ? {} : { personal_links: links }),
+    ...(opt_out_code === undefined ? {} : { opt_out_code: hideCode(opt_out_code) }),
+  };
+}

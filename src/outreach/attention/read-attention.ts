@@ -1,0 +1,249 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { LetterStatus } from "../../../projections/dead-letters.ts";
+import type { OpenAttempt } from "../../../projections/run.ts";
+import { msOf } from "../../../projections/time.ts";
+import { readBacklog, readUndelivered, type ChannelBacklog, type UndeliveredGroup } from "../../delivery/backlog.ts";
+import type { Severity } from "../../history/news-kinds.ts";
+import { mention, other, quote, say, type Sentence } from "../../history/words/sentence.ts";
+import { countInWords } from "../../platform/counts-and-lists.ts";
+import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-moments.ts";
+import { readDecided } from "./decided.ts";
+
+const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
+
+/** The act that settles an item, with what its form or link needs. */
+export type AttentionAct =
+  | { readonly kind: "authorize" | "inspect" | "read_replies" | "wait" }
+  | { readonly kind: "resume"; readonly backlog: ChannelBacklog }
+  | { readonly kind: "retry" | "settle"; readonly group: UndeliveredGroup }
+  | { readonly kind: "messages"; readonly count: number; readonly canLookUp: boolean };
+
+/** Something that waits for an operator. */
+export interface AttentionItem {
+  readonly severity: Severity;
+  readonly title: string;
+  /** Times at which it began, and at which it last happened, ISO 8601; undefined if unknown. */
+  readonly since: string | undefined;
+  readonly to?: string;
+  /** Why it happened: the words of the network, as far as they are known. */
+  readonly cause: Sentence;
+  /** Advice that begins with a verb. */
+  readonly todo: string;
+  readonly act: AttentionAct;
+}
+
+/** State of the process that no log holds. */
+interface LiveState {
+  clockFault(): string | undefined;
+  lookup(): { readonly caller: string | undefined; readonly started_at: string } | undefined;
+}
+
+interface AttentionSettings {
+  readonly timezone: string;
+  recognisesMs(channel: ChannelBacklog["name"]): number;
+}
+
+type Reads = "account" | "deliveries" | "run";
+type AttentionMoment = ReadMoment<Reads>;
+
+/** Reads what waits for an operator, and what one decided in the last minutes. */
+export async function readAttention(
+  moment: PageMoment<Reads>,
+  settings: AttentionSettings,
+  live: LiveState | undefined,
+) {
+  return { open: await readOpenItems(moment, settings, live), decided: await readDecided(moment) };
+}
+
+/** Reads what waits for an operator, the most severe first, then what waits for longest. */
+export async function readOpenItems(
+  moment: AttentionMoment,
+  settings: AttentionSettings,
+  live: LiveState | undefined,
+): Promise<readonly AttentionItem[]> {
+  const { timezone, recognisesMs } = settings;
+  const { lists } = await readUndelivered(moment, {
+    timezone,
+    recognisesMs,
+    readText: () => undefined,
+    readCursor: () => "",
+  });
+  const undelivered = lists.flatMap(({ status, groups }) => groups.map((group) => toUndelivered(group, status)));
+  const items = [
+    ...readBroken(moment),
+    ...readClock(live),
+    ...(await readAuthorization(moment)),
+    ...readSuspended(moment),
+    ...undelivered,
+    ...(await readMessages(moment, live)),
+    ...readHeld(moment),
+  ];
+  const rank = ({ severity }: AttentionItem): number => SEVERITIES.indexOf(severity);
+  return items.sort(
+    (one, another) => rank(one) - rank(another) || (one.since ?? LAST).localeCompare(another.since ?? LAST),
+  );
+}
+
+/** Comes after all times. */
+const LAST = "~";
+
+function readBroken({ verified }: AttentionMoment): AttentionItem[] {
+  if (verified?.data.result !== "broken") return [];
+  const { broken_position: at, fault = "a hash differs" } = verified.data;
+  return [
+    {
+      severity: "critical",
+      title: at === undefined ? "The log does not fit" : `The log does not fit at position ${at}`,
+      since: verified.time,
+      cause: say`The verification found: ${quote(fault)}`,
+      todo: "Compare the log with a backup before you trust it.",
+      act: { kind: "inspect" },
+    },
+  ];
+}
+
+function readClock(live: LiveState | undefined): AttentionItem[] {
+  const fault = live?.clockFault();
+  if (fault === undefined) return [];
+  const todo = "Set the machine's clock. Runs start again by themselves.";
+  return [
+    { severity: "critical", title: "The clocks differ too much", since: undefined, cause: [fault], todo, act: WAIT },
+  ];
+}
+
+const WAIT: AttentionAct = { kind: "wait" };
+
+async function readAuthorization(moment: AttentionMoment): Promise<AttentionItem[]> {
+  const { user, authorized } = moment.state("account");
+  if (user === null || authorized) return [];
+  const [failed] = (await newestEvents(moment, {
+    types: ["TokenRefreshFailed"],
+    limit: 1,
+  })) as readonly Recorded<"TokenRefreshFailed">[];
+  const why = failed === undefined ? [] : say`Its access could not be renewed: ${quote(failed.data.reason)}. `;
+  return [
+    {
+      severity: "critical",
+      title: "X no longer accepts our authorization",
+      since: failed?.time,
+      cause: say`${why}No run can start until this is solved; clicks and deliveries are not affected.`,
+      todo: `Sign in to X as @${user.username}. Nothing is lost.`,
+      act: { kind: "authorize" },
+    },
+  ];
+}
+
+function readSuspended({ state }: AttentionMoment): AttentionItem[] {
+  const deliveries = state("deliveries");
+  return Object.keys(deliveries).flatMap((name): AttentionItem[] => {
+    const backlog = readBacklog(deliveries, name as ChannelBacklog["name"]);
+    const { suspended, title, pending } = backlog;
+    if (suspended === null) return [];
+    return [
+      {
+        severity: "error",
+        title: `${title} is suspended`,
+        since: suspended.since,
+        cause: say`${other(suspended.network)} refused the channel: ${quote(suspended.detail)} ${countInWords(pending, "dispatch waits", "dispatches wait")}.`,
+        todo: `Correct it at ${suspended.network}, then resume ${title}.`,
+        act: { kind: "resume", backlog },
+      },
+    ];
+  });
+}
+
+function toUndelivered(group: UndeliveredGroup, status: LetterStatus): AttentionItem {
+  const { backlog, count, from, to, detail, doubles, attempts } = group;
+  const { title, suspended, recent } = backlog;
+  const [what, them] = [countInWords(count, "dispatch", "dispatches"), count === 1 ? "it" : "them"];
+  const cause =
+    attempts > 1
+      ? say`All ${attempts} tries failed, the last with ${quote(detail)}.`
+      : say`The only try failed with ${quote(detail)}.`;
+  const item = { since: from, to, cause };
+  if (status === "in_doubt") {
+    const doubt = `${what} may or may not have reached ${title}`;
+    const todo = `Look for ${them} at ${title}, then decide.`;
+    return { ...item, severity: "warning", title: doubt, todo, act: { kind: "settle", group } };
+  }
+  const risk =
+    doubles === 0
+      ? "None arrived, so retrying cannot create duplicates."
+      : `${doubles} of ${count} may have arrived, and retrying these can create duplicates.`;
+  const works = recent.entries().some(([start, { delivered }]) => delivered > 0 && start >= msOf(to));
+  const advice =
+    suspended !== null
+      ? `Resume ${title} first.`
+      : works
+        ? `Retry ${them}: ${title} accepts messages again.`
+        : `Retry ${them} once ${title} works again.`;
+  const act: AttentionAct = { kind: "retry", group };
+  return { ...item, severity: "error", title: `${title} did not take ${what}`, todo: `${advice} ${risk}`, act };
+}
+
+/** Newest doubts and lookups that are read to say why a message is in doubt. */
+const DOUBTS_READ = 100;
+
+async function readMessages(moment: AttentionMoment, live: LiveState | undefined): Promise<AttentionItem[]> {
+  const { current, open } = moment.state("run");
+  const inDoubt = [...open].filter(([, attempt]) => attempt.in_doubt);
+  const [oldest] = inDoubt;
+  if (oldest === undefined) return [];
+  const events = await newestEvents(moment, {
+    types: ["DirectMessageInDoubt", "MessagesLookedUp"],
+    limit: DOUBTS_READ,
+  });
+  const [[id, { recipient, doubted_at }]] = [oldest];
+  const doubt = events.find((event) => event.type === "DirectMessageInDoubt" && event.data.attempt_id === id);
+  const looked = events.find(({ type }) => type === "MessagesLookedUp");
+  const detail = doubt?.type === "DirectMessageInDoubt" ? say` ${quote(doubt.data.detail)}` : [];
+  const others = inDoubt.length === 1 ? [] : say` and ${countInWords(inDoubt.length - 1, "other")}`;
+  const again =
+    looked?.type === "MessagesLookedUp" && looked.data.detail !== undefined && looked.time > (doubted_at ?? "")
+      ? say` A lookup did not settle it: ${quote(looked.data.detail)}`
+      : [];
+  const running = live?.lookup();
+  const by = running?.caller === undefined ? "" : `, for ${running.caller}`;
+  const todo =
+    running !== undefined
+      ? `Wait a minute or two: X is being asked${by}.`
+      : current === null
+        ? "Look it up at X. It is not sent again unless you decide so."
+        : "Wait for the end of the run: it looks this up itself.";
+  return [
+    {
+      severity: "warning",
+      title: `${countInWords(inDoubt.length, "message")} may or may not have arrived`,
+      since: oldestDoubt(inDoubt.map(([, attempt]) => attempt)),
+      cause: say`To ${mention(recipient)}${others}.${detail}${again}`,
+      todo,
+      act: { kind: "messages", count: inDoubt.length, canLookUp: running === undefined && current === null },
+    },
+  ];
+}
+
+function oldestDoubt(attempts: readonly OpenAttempt[]): string | undefined {
+  return attempts.map(({ doubted_at, attempted_at }) => doubted_at ?? attempted_at).sort()[0];
+}
+
+function readHeld(moment: AttentionMoment): AttentionItem[] {
+  const contacts = moment.asOf === undefined && moment.hasNow("contacts") ? moment.stateNow("contacts") : undefined;
+  if (contacts === undefined || contacts.held === 0) return [];
+  const unread = Iterator.from(contacts.people.values()).reduce((sum, { held, held_unread }) => {
+    return held && held_unread === true ? sum + 1 : sum;
+  }, 0);
+  const item = { severity: "warning", since: undefined, act: { kind: "read_replies" } } as const;
+  const unclear: AttentionItem = {
+    ...item,
+    title: `${countInWords(contacts.held - unread, "reply", "replies")} may ask to be left alone`,
+    cause: ["The words are unclear, so these people get no message for now."],
+    todo: "Read the replies at X, then release or suppress the senders.",
+  };
+  const encrypted: AttentionItem = {
+    ...item,
+    title: `${countInWords(unread, "person", "people")} replied in X Chat`,
+    cause: ["X Chat is encrypted: the words are not readable here, so these people get no message for now."],
+    todo: "Read them in X's own app, then release or suppress the senders.",
+  };
+  return [...(contacts.held > unread ? [unclear] : []), ...(unread > 0 ? [encrypted] : [])];
+}

@@ -1,0 +1,85 @@
+import type { KnownRecipient, Recipient, SkipReason, Usage } from "../../../events/outreach.ts";
+import { isRequested, type RunState } from "../../../projections/run.ts";
+import { record } from "../../log/decide-and-append.ts";
+import { STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { RunContext } from "../context.ts";
+import type { RunSelection } from "../run-limits.ts";
+import type { Ended } from "../screening.ts";
+
+/** Findings of a dry run. A dry run asks the network who can be contacted, sends nothing and records no skip. */
+export interface DryRun extends Ended {
+  readonly would_send: readonly { recipient: KnownRecipient; text: string; variant: string }[];
+  readonly would_skip: readonly { recipient: Recipient; reason: SkipReason; detail?: string }[];
+  /** Texts of all variants of the message, each rendered for the first recipient that the dry run would write to. */
+  readonly variants: readonly { variant: string; text: string }[];
+}
+
+/** The result of a dry run, as the API answers it. */
+export interface DryRunAnswer extends RunSelection, DryRun {
+  /** Upper bounds of what the network charges for the dry run. */
+  readonly usage: Usage;
+  /** Upper bounds of what the network would charge for the run. */
+  readonly estimate: Usage;
+  /** Warnings for the operator, such as of a message without a way to opt out. */
+  readonly notes?: readonly string[];
+}
+
+/** Most recipients that a dry run lists for each skip reason. A list without any consent has 100,000 of one reason. */
+const LISTED_SKIPS_MAX = 100;
+
+/** Most events that are appended together: other appends wait for them. */
+const APPENDED_TOGETHER = 500;
+
+/** Appends the events that list the recipients of a dry run, before the one that ends it. */
+export async function recordListed(run: RunContext, found: DryRun, names: ReadonlyMap<string, string>): Promise<void> {
+  const { metadata, lease } = run;
+  const listed = listRecipients(run.projector.state("run").current, found, names, run.runId);
+  for (let at = 0; at < listed.length; at += APPENDED_TOGETHER) {
+    await record(run, STREAMS.outreach, listed.slice(at, at + APPENDED_TOGETHER), { metadata, lease });
+  }
+}
+
+/**
+ * Makes the events that list the recipients of a dry run: those who would be skipped, except for an earlier message,
+ * then those who would get one. `names`: names that only the network knows, by the recipient's id.
+ */
+function listRecipients(
+  current: RunState | null,
+  found: DryRun,
+  names: ReadonlyMap<string, string>,
+  run_id: string,
+): NewEvent[] {
+  const counts = new Map<SkipReason, number>();
+  const skips = found.would_skip.filter(({ recipient, reason }) => {
+    if (isRequested(current, recipient)) return true;
+    // Their messages are in the log: one more event about each of them in every dry run would say nothing new.
+    if (reason === "already_contacted") return false;
+    const count = (counts.get(reason) ?? 0) + 1;
+    counts.set(reason, count);
+    return count <= LISTED_SKIPS_MAX;
+  });
+  return [
+    ...skips.map((skip): NewEvent => ({ type: "DryRunRecipientListed", data: { run_id, ...skip } })),
+    ...found.would_send.map(({ recipient, variant }): NewEvent => {
+      const name = names.get(recipient.id);
+      return { type: "DryRunRecipientListed", data: { run_id, recipient, ...omitUndefined({ name }), variant } };
+    }),
+  ];
+}
+
+/** Counts the messages by variant, and the skipped recipients by reason. */
+export function countFound({ would_send, would_skip }: DryRun) {
+  return {
+    would_send: would_send.length,
+    would_skip: would_skip.length,
+    variants: countBy(would_send.map(({ variant }) => variant)),
+    skips: countBy(would_skip.map(({ reason }) => reason)),
+  };
+}
+
+function countBy(words: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const word of words) counts[word] = (counts[word] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,150 @@
+import type { DataOf } from "../../../events/catalog.ts";
+import type { RunCounts } from "../../../events/outreach.ts";
+import { countReachable } from "../../../projections/contact.ts";
+import type { RunSummary, Runs } from "../../../projections/runs.ts";
+import { HOUR_MS, msOf } from "../../../projections/time.ts";
+import { judgeTemplates } from "../../history/results-verdict.ts";
+import { createResults } from "../../history/results.ts";
+import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-events.ts";
+import { wordReport, type ReportedRun, type ReportFigures } from "../../history/words/report.ts";
+import { sayCounts } from "../../history/words/short-outreach.ts";
+import { findLast, type NewEvent } from "../../log/event-log.ts";
+import { errorFields } from "../../platform/logger.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import type { Reachlog } from "../../privacy/reachlog.ts";
+import { readOpenItems } from "../attention/read-attention.ts";
+
+/** Run that is about to end. `usd`: the most that it cost, in US dollars; null if no one knows. */
+export interface EndingRun extends RunCounts {
+  readonly run_id: string;
+  readonly reason: RunEndReason;
+  readonly usd: number | null;
+}
+
+/**
+ * Returns the events by which the end of a run requests its report; empty if none is wanted. Never rejects: a report
+ * without most figures is better than a run that does not end.
+ */
+export type ReportEnd = (run: EndingRun) => Promise<readonly NewEvent[]>;
+
+/** Creates the function that reports the ends of runs to the team chat, as REPORT says. */
+export function createRunReports(context: Reachlog): ReportEnd {
+  const { chat, outreach } = context.config;
+  if (!outreach.report.isAfterRun || chat === undefined) return () => Promise.resolve([]);
+  return async (run) => {
+    try {
+      return [(await makeReport(context, run)).event];
+    } catch (fault) {
+      context.logger.error("the report of a run lacks most figures", { run_id: run.run_id, ...errorFields(fault) });
+      const message = `A run has ended: ${sayCounts(run)}. More: ${toUrl(context, `/runs/${run.run_id}`)}`;
+      return [toEvent(message, "info", { run_id: run.run_id })];
+    }
+  };
+}
+
+/**
+ * Makes a report of outreach, with the event that requests its dispatch. `ending`: the run that ends with it; default:
+ * the newest one. Throws ProjectionFolding while its figures are being folded.
+ */
+export async function makeReport(context: Reachlog, ending?: EndingRun) {
+  const open = await readOpen(context);
+  const verdict = await judgeVariants(context);
+  const { clicks: all, suspected } = context.projector.state("suspected").all;
+  const runs = context.projector.state("runs");
+  const [runId, run] = findReported(runs, ending) ?? [];
+  const figures: ReportFigures = {
+    run: runId === undefined || run === undefined ? undefined : toReported(context, runId, run, ending),
+    earlier: sumEarlier(runs, runId),
+    since: { ...runs.since, clicks: Math.max(0, all - suspected - runs.since.clicks) },
+    verdict,
+    overdueHours: findOverdue(context, run),
+    open,
+    openUrl: toUrl(context, "/attention"),
+  };
+  const severity = figures.overdueHours === undefined ? open[0]?.severity : "error";
+  const message = wordReport(figures);
+  const report = omitUndefined({ run_id: ending?.run_id, clicks: all - suspected });
+  return { message, event: toEvent(message, severity ?? "info", report) };
+}
+
+type Notification = DataOf<"NotificationRequested">;
+
+function toEvent(message: string, level: Notification["level"], report: NonNullable<Notification["report"]>): NewEvent {
+  return { type: "NotificationRequested", data: { message, service: "reachlog report", level, report } };
+}
+
+function toUrl({ config }: Reachlog, path: string): string {
+  return `${config.http.publicUrl}/console${path}`;
+}
+
+function findReported({ started }: Runs, ending: EndingRun | undefined) {
+  return [...started].findLast(([id, { number }]) => (ending === undefined ? number !== null : id === ending.run_id));
+}
+
+function toReported(context: Reachlog, runId: string, run: RunSummary, ending: EndingRun | undefined): ReportedRun {
+  const { projector } = context;
+  return {
+    ...(ending ?? readRunCounts(projector.state("run"), runId, run)),
+    name: nameRun(projector.state("runs"), runId),
+    template: run.template,
+    startedAt: run.started_at,
+    end: ending?.reason ?? run.end?.reason,
+    usd: ending?.usd ?? run.end?.usd ?? null,
+    skips: run.skips,
+    url: toUrl(context, `/runs/${runId}`),
+  };
+}
+
+/** Sums up the runs that ended since the last report, without the newest. Undefined if there were none. */
+function sumEarlier({ started, since }: Runs, newest: string | undefined): ReportFigures["earlier"] {
+  const ends = [...started].flatMap(([id, { number, end }]) => {
+    const isTold = number === null || id === newest || end === null || since.at === null || end.at <= since.at;
+    return isTold ? [] : [end];
+  });
+  if (ends.length === 0) return undefined;
+  const sum = (name: keyof RunCounts) => ends.reduce((all, end) => all + end[name], 0);
+  return {
+    runs: ends.length,
+    sent: sum("sent"),
+    skipped: sum("skipped"),
+    failed: sum("failed"),
+    in_doubt: sum("in_doubt"),
+  };
+}
+
+async function judgeVariants({ projector, config }: Reachlog): Promise<ReportFigures["verdict"]> {
+  const { template, dailyLimit } = config.outreach;
+  if (template === undefined || template.variants.length < 2) return undefined;
+  const { state } = projector;
+  const states = {
+    conversions: state("conversions"),
+    results: state("results"),
+    runs: state("runs"),
+    visits: state("visits"),
+  };
+  const peopleLeft = countReachable(projector.state("contacts"));
+  const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
+  return judgeTemplates(rows, { dailyLimit, peopleLeft }).find((verdict) => verdict.template === template.id) ?? "none";
+}
+
+/** Time by which a run may begin later than expected, in ms: schedulers and restarts are not on the minute. */
+const START_LATE_MS = 2 * 3_600_000;
+
+function findOverdue({ clock, config }: Reachlog, newest: RunSummary | undefined): ReportFigures["overdueHours"] {
+  const { expectedHours } = config.outreach.report;
+  if (expectedHours === undefined) return undefined;
+  if (newest === undefined) return "ever";
+  const ms = clock() - msOf(newest.started_at);
+  return newest.end === null || ms < expectedHours * HOUR_MS + START_LATE_MS ? undefined : Math.floor(ms / HOUR_MS);
+}
+
+/** Reads what waits for an operator, and whether no run can start. */
+async function readOpen({ projector, eventLog: { store }, clock, config }: Reachlog) {
+  const { state, isFolded, position } = projector;
+  const verified = await findLast(store, "LogVerified");
+  const moment = { store, state, stateNow: state, hasNow: isFolded, position, now: clock(), asOf: undefined, verified };
+  const settings = { timezone: config.outreach.timezone, recognisesMs: () => 0 };
+  const open = await readOpenItems(moment, settings, undefined);
+  const unlinked = { title: "No X account is authorized", severity: "critical" } as const;
+  return projector.state("account").user === null ? [unlinked, ...open] : open;
+}

@@ -1,0 +1,68 @@
+import type { IdempotencyKey } from "eventstore-lite";
+import type { Recipient } from "../../../events/outreach.ts";
+import { handle } from "../../log/decide-and-append.ts";
+import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
+import { ROLES } from "../../log/lease.ts";
+import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../context.ts";
+import { judgeRequested, type Expected } from "../judge-recipients.ts";
+import { findTransientEnd } from "../run-end.ts";
+import type { RunSelection } from "../run-limits.ts";
+import { decideJoin, toRequested } from "./requests.ts";
+
+interface JoinRequest {
+  readonly recipients?: readonly Recipient[] | undefined;
+  readonly metadata: EventMetadata;
+  readonly key?: IdempotencyKey;
+}
+
+/** Answer to a request whose recipients joined the run in progress. */
+export interface Joined {
+  readonly kind: "joined";
+  readonly run_id: string;
+  readonly expected: readonly Expected[];
+}
+
+/**
+ * Has the recipients join the run in progress on any instance, by events at the stream's version: the run cannot end in
+ * between. Undefined if none takes them.
+ */
+export async function joinRun(context: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
+  const { recipients = [], metadata, key } = request;
+  for (let earlier = 0; ; earlier++) {
+    // The run of a dead process would not reach them; its lease has expired, or another process closes the run.
+    const [lease] = await context.eventLog.store.leases.list([ROLES.run]);
+    let joined: { readonly run_id: string; readonly expected: readonly Expected[] } | undefined;
+    const decide = () => {
+      const { current } = context.projector.state("run");
+      const isAlive = current !== null && lease?.holder.endsWith(`/${current.run_id}`) === true;
+      if (!isAlive) return { refusal: "not_joined" } as const;
+      joined = { run_id: current.run_id, expected: judgeNow(context, recipients) };
+      return decideJoin(current, toRequested(context.projector.state("contacts"), recipients));
+    };
+    const options = { metadata, ...nextKey(key, earlier), attempts: RUN_ATTEMPTS_MAX };
+    const handled = await handle(context, STREAMS.outreach, decide, options);
+    if ("refusal" in handled || joined === undefined) return undefined;
+    if (handled.appended?.repeated !== true) return { kind: "joined", ...joined };
+    const first = await runAt(context, handled.appended.first);
+    if ((await findTransientEnd(context.eventLog.store, first)) === undefined) {
+      return { kind: "joined", ...joined, run_id: first };
+    }
+  }
+}
+
+export function judgeNow(context: OutreachContext, named: readonly Recipient[], selection?: RunSelection) {
+  const recipients = toRequested(context.projector.state("contacts"), named);
+  return judgeRequested(outreachState(context), context.rules, { now: quotaNow(context), recipients, selection });
+}
+
+/** Returns the key of a request that is executed again, because `earlier` runs of its key came to nothing. */
+export function nextKey(key: IdempotencyKey | undefined, earlier: number): IdempotencyKey | undefined {
+  return key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` };
+}
+
+/** Returns the id of the run that started, or that recipients joined, at a position. */
+export async function runAt({ eventLog }: OutreachContext, position: number): Promise<string> {
+  const event = await eventAt(eventLog.store, position);
+  if (event.type === "RunStarted" || event.type === "RecipientRequested") return event.data.run_id;
+  throw new Error(`no run starts at position ${position}, and none is joined`);
+}

@@ -1,0 +1,72 @@
+import type { NotReachedReason, Recipient } from "../../../events/outreach.ts";
+import { findContact } from "../../../projections/contact-identity.ts";
+import { toRecipient, type Contacts } from "../../../projections/contact.ts";
+import { isRequested, type RunState } from "../../../projections/run.ts";
+import type { AppendDecision } from "../../log/decide-and-append.ts";
+import type { NewEvent } from "../../log/event-log.ts";
+
+/** Most recipients that one request for a run names. */
+export const RECIPIENTS_MAX = 100;
+
+/** Most recipients that wait for their turn in one run. Those not reached are recorded together with its end. */
+const REQUESTED_MAX = 5_000;
+
+/**
+ * Returns the recipients that a caller names, each once and by all names that the log holds. A former handle stays as it
+ * is: only the network knows who has it today.
+ */
+export function toRequested(contacts: Contacts, named: readonly Recipient[]): readonly Recipient[] {
+  const requested = named.map((recipient) => {
+    const contact = findContact(contacts, recipient);
+    const isNow = recipient.id !== undefined || contact?.username?.toLowerCase() === recipient.username?.toLowerCase();
+    return contact === undefined || !isNow ? recipient : toRecipient(contact);
+  });
+  return [...new Map(requested.map((recipient) => [toRequestKey(recipient), recipient])).values()];
+}
+
+/** Returns a text that identifies a requested recipient: the id or, without one, `@` and the handle in lower case. */
+export function toRequestKey({ id, username = "" }: Recipient): string {
+  return id ?? `@${username.toLowerCase()}`;
+}
+
+export function toRequests(run_id: string, recipients: readonly Recipient[]): NewEvent[] {
+  return recipients.map((recipient) => ({ type: "RecipientRequested", data: { run_id, recipient } }));
+}
+
+/** Decides that recipients join the run in progress. Refused if there is none, or one that takes no more recipients. */
+export function decideJoin(current: RunState | null, recipients: readonly Recipient[]): AppendDecision<"not_joined"> {
+  const isOpen = current !== null && !current.dry_run && current.stop_requested_at === null;
+  if (!isOpen || current.requested.length + recipients.length > REQUESTED_MAX) return { refusal: "not_joined" };
+  return { events: toRequests(current.run_id, recipients) };
+}
+
+interface Refused {
+  readonly recipient: Recipient;
+  readonly verdict: { readonly verdict: "skip" } | { readonly verdict: "pass"; readonly reason: NotReachedReason };
+}
+
+/** Makes the events about requested recipients that a run passes over without a skip. Other recipients need none. */
+export function toNotReached(current: RunState | null, run_id: string, refused: readonly Refused[]): NewEvent[] {
+  return refused.flatMap(({ recipient, verdict }): NewEvent[] => {
+    if (verdict.verdict === "skip" || !isRequested(current, recipient)) return [];
+    return [{ type: "RecipientNotReached", data: { run_id, recipient, reason: verdict.reason } }];
+  });
+}
+
+/**
+ * Decides how a run ends: in the same append, each requested recipient without an outcome gets one. Refused if `hadTurn`
+ * is false for one of a completed run, which then continues. `report`: the request for the run's report.
+ */
+export function decideEnd(
+  current: RunState | null,
+  end: Extract<NewEvent, { type: "RunFinished" | "DryRunFinished" | "RunAbandoned" }>,
+  hadTurn: (recipient: Recipient) => boolean,
+  report: readonly NewEvent[] = [],
+): AppendDecision<"requested"> {
+  const waiting = current?.requested ?? [];
+  const reason = end.type === "RunAbandoned" ? "abandoned" : end.data.reason;
+  if (reason === "completed" && !waiting.every(hadTurn)) return { refusal: "requested" };
+  const verdict = { verdict: "pass", reason } as const;
+  const left = waiting.map((recipient) => ({ recipient, verdict }));
+  return { events: [...toNotReached(current, end.data.run_id, left), end, ...report] };
+}

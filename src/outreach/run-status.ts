@@ -1,0 +1,270 @@
+import type { Recorded } from "../../events/catalog.ts";
+import type { Recipient, SkipReason } from "../../events/outreach.ts";
+import { findMissingEvidence } from "../../projections/consent.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
+import { usedAt } from "../../projections/quota.ts";
+import type { OutreachConfig } from "../config/outreach.ts";
+import { isErased } from "../history/words.ts";
+import { describeSelection, PAUSES } from "../history/words/outreach.ts";
+import { formatSentence } from "../history/words/sentence.ts";
+import { eventAt, STREAMS } from "../log/event-log.ts";
+import { isoTime } from "../platform/clock.ts";
+import { grouped } from "../platform/counts-and-lists.ts";
+import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
+import { checkOptOut } from "../template/opt-out.ts";
+import { missingPlaceholders, renderAll } from "../template/template.ts";
+import { showUnseen } from "../template/show-invisible-characters.ts";
+import { messageRecipient } from "./decide.ts";
+import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
+import { momentIn, resetsAt } from "./quota-day.ts";
+import { placesLeft } from "./run-limits.ts";
+import { createStopWords } from "./stop-words.ts";
+import { changesAt, isOpen } from "./send-window.ts";
+
+/** The settings that pages about runs show. */
+export type RunSettings = Pick<
+  OutreachConfig,
+  | "dailyLimit"
+  | "timezone"
+  | "window"
+  | "template"
+  | "stopWords"
+  | "requireConsent"
+  | "sources"
+  | "sendSpacingSeconds"
+  | "report"
+>;
+
+/** Reads the run in progress, the end of the last run, and the state of the sending window. */
+export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">, settings: RunSettings) {
+  const [end] = await newestEvents(moment, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
+  return {
+    current: readCurrentRun(moment, settings),
+    last: end === undefined ? undefined : toEnded(end as EndOfRun),
+    dry: await readNewestDryRun(moment),
+    window: readWindow(moment, settings),
+  };
+}
+
+function readCurrentRun({ state, now }: PageMoment<"quota" | "run">, settings: RunSettings) {
+  const { current } = state("run");
+  if (current === null) return undefined;
+  const { run_id, dry_run, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = current;
+  const left = placesLeft({ quota: state("quota"), run: state("run") }, settings, momentIn(settings.timezone, now));
+  const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > now;
+  return {
+    runId: run_id,
+    isDry: dry_run,
+    sent,
+    /** Most messages that the current run can send. The run may send fewer, if all recipients are contacted before. */
+    sentMax: sent + left,
+    skipped,
+    failed,
+    inDoubt: in_doubt,
+    /** Limits of the run as text, such as ` with at most 20 messages`; empty for a run for all recipients. */
+    selection: formatSentence(describeSelection(current)),
+    waiting: isWaiting ? { why: PAUSES[waiting.reason], until: waiting.until } : undefined,
+    stopRequestedAt: stop_requested_at ?? undefined,
+  };
+}
+
+type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
+
+function toEnded({ type, time, data }: EndOfRun) {
+  const { run_id, sent, skipped, failed, in_doubt } = data;
+  const [reason, until] = type === "RunFinished" ? [data.reason, data.until] : (["abandoned", undefined] as const);
+  return { runId: run_id, time, reason, until, sent, skipped, failed, inDoubt: in_doubt };
+}
+
+/**
+ * Reads the state of the sending window: if it is open, and until when. Undefined if messages may go out at any time.
+ */
+function readWindow({ now }: PageMoment, { window, timezone }: RunSettings) {
+  if (window === undefined) return undefined;
+  const { hours, text, zone } = window;
+  const change = changesAt(hours, timezone, now);
+  return {
+    text,
+    isOfRecipients: zone === "recipient",
+    isOpen: isOpen(hours, timezone, now),
+    changesAt: change === undefined ? undefined : isoTime(change),
+  };
+}
+
+/** Recipients of a dry run on one page of it. */
+const SENDS_SHOWN = 50;
+
+/** The newest dry run that has ended, for the overview. Undefined if there was none. */
+async function readNewestDryRun(moment: PageMoment<"runs">) {
+  const newest = [...moment.state("runs").started].findLast(([, { dry_run, end }]) => dry_run && end !== null);
+  if (newest === undefined) return undefined;
+  const [runId, { position, end }] = newest;
+  const { caller, selection } = await readStart(moment, position);
+  return { runId, at: end!.at, caller, selection, sends: end!.sent, skips: end!.skipped };
+}
+
+/** Reads who started a run, for which recipients and with which template. `position`: that of the event. */
+async function readStart({ store }: PageMoment, position: number) {
+  const event = await eventAt(store, position);
+  if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
+  const { run_id: _id, dry_run: _dry, rules, ...selection } = event.data;
+  return { caller: event.meta.caller, selection, template: rules?.template };
+}
+
+/** A dry run as its page shows it. */
+export type ShownDryRun = NonNullable<Awaited<ReturnType<typeof readDryRun>>>;
+
+/**
+ * Reads a dry run that has ended, with its recipients from position `from` on. Texts are rendered from the template and
+ * the recipient's fields; if the template has changed, there are none. Undefined if there is no such dry run.
+ */
+export async function readDryRun(
+  moment: PageMoment<"account" | "contacts" | "quota" | "runs">,
+  settings: RunSettings,
+  { runId, from }: { readonly runId: string; readonly from: number | undefined },
+) {
+  const run = moment.state("runs").started.get(runId);
+  if (run?.dry_run !== true || run.end === null) return undefined;
+  const { at, position } = run.end;
+  const event = await eventAt(moment.store, position);
+  if (event.type !== "DryRunFinished") throw new Error(`no dry run ends at position ${position}`);
+  const { reason, until, usage, estimate, would_send: sends, would_skip, skips = {}, variants = {} } = event.data;
+  const { caller, selection, template: templateId } = await readStart(moment, run.position);
+  const template = settings.template?.id === templateId ? settings.template : undefined;
+  const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
+    const contact = findPerson(moment.state("contacts"), recipient);
+    const named = { ...recipient, name: contact?.name ?? name };
+    return { recipient: named, variant, text: textFor(recipient, name, variant) };
+  };
+  const textFor = (recipient: Recipient, name: string | undefined, variant: string): string | undefined => {
+    if (template === undefined || isErased(recipient)) return undefined;
+    const known = messageRecipient(findPerson(moment.state("contacts"), recipient), { ...recipient, name: name ?? "" });
+    const { rendered } = renderAll(template, known).find((one) => one.variant === variant) ?? {};
+    return rendered?.ok === true ? showUnseen(rendered.text) : undefined;
+  };
+  const listed = await readListed(moment, { from: run.position, to: position });
+  const rows = listed.sends.filter((one) => from === undefined || one.position >= from);
+  const { timezone, dailyLimit } = settings;
+  const used = usedAt(moment.state("quota"), momentIn(timezone, moment.now));
+  const handled = skips["already_contacted"] ?? 0;
+  const isPaidToday = at.slice(0, 10) === isoTime(moment.now).slice(0, 10);
+  return {
+    startedAt: run.started_at,
+    at,
+    caller,
+    /** Limits of the run as text, such as ` with at most 20 messages`; empty for a run for all recipients. */
+    selection: formatSentence(describeSelection(selection)),
+    limits: selection,
+    template: run.template,
+    isTemplateChanged: template === undefined && templateId !== undefined,
+    reason,
+    until,
+    sends,
+    /** Number of recipients with an earlier message, and of all others who would be skipped. */
+    handled,
+    skipped: would_skip - handled,
+    skips: Object.entries(skips)
+      .filter(([name]) => name !== "already_contacted")
+      .toSorted(([, one], [, other]) => other - one)
+      .map(([name, count]) => {
+        const named = listed.skips.filter(({ data }) => data.reason === name).map(({ data }) => data);
+        return { reason: name as SkipReason, count, recipients: named };
+      }),
+    paid: usage?.usd,
+    /** Cost of the messages alone, and of a run now: X charges for the look-ups again, but not on the same UTC day. */
+    costs: usage && estimate && { sends: estimate.usd - usage.usd, now: estimate.usd - (isPaidToday ? usage.usd : 0) },
+    isPaidToday,
+    users: usage === undefined ? 0 : usage.users + usage.followers,
+    /** Seconds that a run takes: the time between two messages that is configured, or the one that X documents. */
+    seconds: sends * (settings.sendSpacingSeconds ?? DEFAULT_SPACING_MS / 1000),
+    quota: { used, after: Math.min(dailyLimit, used + sends), limit: dailyLimit },
+    resetsAt: isoTime(resetsAt(moment.state("quota"), dailyLimit, momentIn(timezone, moment.now))),
+    variants: Object.entries(variants).map(([variant, count]) => {
+      const sample = listed.sends.find(({ data }) => data.variant === variant);
+      return { variant, count, sample: sample && toRow(sample) };
+    }),
+    rows: rows.slice(0, SENDS_SHOWN).map(toRow),
+    next: rows[SENDS_SHOWN]?.position,
+    /** Number of a run that began after the dry run, which may have written to its recipients. */
+    ranSince: [...moment.state("runs").started.values()].findLast(
+      ({ number, started_at }) => number !== null && started_at > at,
+    )?.number,
+  };
+}
+
+/** Reads the recipients that a dry run lists. */
+async function readListed({ store }: PageMoment, range: { readonly from: number; readonly to: number }) {
+  const sends: Recorded<"DryRunRecipientListed">[] = [];
+  const skips: Recorded<"DryRunRecipientListed">[] = [];
+  for await (const event of store.read({ stream: STREAMS.outreach, types: ["DryRunRecipientListed"], ...range })) {
+    if (event.type === "DryRunRecipientListed") (event.data.variant === undefined ? skips : sends).push(event);
+  }
+  return { sends, skips };
+}
+
+/** Checks before a run, each as a sentence: if it is good, and what to do otherwise. */
+export function checkRun(
+  { state, now }: PageMoment<"account">,
+  settings: RunSettings,
+  { skips, startedAt }: ShownDryRun,
+): readonly { readonly isGood: boolean; readonly text: string }[] {
+  const { user, authorized } = state("account");
+  const lacking = skips.find(({ reason }) => reason === "missing_field")?.count ?? 0;
+  const { window } = settings;
+  const optOut = describeOptOut(settings);
+  return [
+    lacking === 0
+      ? { isGood: true, text: "Every placeholder has a value" }
+      : { isGood: false, text: `${grouped(lacking)} lack a field of the message. Import it, or give it a fallback` },
+    authorized && user !== null
+      ? { isGood: true, text: `X is authorized as @${user.username}` }
+      : { isGood: false, text: "X is not authorized. Open /social/auth" },
+    { isGood: true, text: `Replies were read until ${startedAt.slice(11, 16)} UTC` },
+    ...(window === undefined
+      ? []
+      : [
+          isOpen(window.hours, settings.timezone, now)
+            ? { isGood: true, text: `The sending window is open (${window.text})` }
+            : { isGood: false, text: `The sending window is closed (${window.text}). A run waits, or ends` },
+        ]),
+    ...(optOut === undefined ? [] : [{ isGood: optOut.isOffered, text: optOut.detail }]),
+  ];
+}
+
+/** Counts the recipients who cannot get the message yet, by the reason. */
+export function readReadiness({ state }: PageMoment<"contacts">, { template }: RunSettings) {
+  const { people, fields } = state("contacts");
+  let [unagreed, unproved] = [0, 0];
+  for (const contact of people.values()) {
+    const [missing] = findMissingEvidence(contact);
+    if (missing === "basis") unagreed++;
+    else if (missing !== undefined) unproved++;
+  }
+  return {
+    known: people.size,
+    /**
+     * Numbers of recipients without consent (`unagreed`), and with a consent that lacks its date or source
+     * (`unproved`).
+     */
+    unagreed,
+    unproved,
+    /** Template fields of the message that no recipient has a value for. */
+    missingFields: template === undefined || people.size === 0 ? [] : missingPlaceholders(template, fields.keys()),
+  };
+}
+
+interface MessageSettings {
+  readonly template: OutreachConfig["template"];
+  readonly stopWords: readonly string[];
+}
+
+/** Says if the message offers a way to opt out, and what the operator must make sure of. */
+export function describeOptOut({ template, stopWords }: MessageSettings) {
+  return template && checkOptOut(template, createStopWords(stopWords));
+}
+
+/** Returns a warning if a variant of the message offers no way to opt out. */
+export function warnOfNoOptOut(settings: MessageSettings): string | undefined {
+  const found = describeOptOut(settings);
+  return found?.isOffered === false ? found.detail : undefined;
+}

@@ -1,0 +1,46 @@
+import type { Recipient } from "../../events/outreach.ts";
+import { isSameRecipient, type Run } from "../../projections/run.ts";
+import { handle, type AppendDecision } from "../log/decide-and-append.ts";
+import { STREAMS, type EventMetadata, type NewEvent, type StateContext } from "../log/event-log.ts";
+
+/** An operator's answer about messages in doubt. */
+export interface SettleMessages {
+  /** Recipients whose messages are meant. Undefined: all messages in doubt. */
+  readonly recipients: readonly Recipient[] | undefined;
+  /** Number of messages that the operator was told of. If it has changed, nothing is decided. */
+  readonly expected: number | undefined;
+  /** `arrived`: the message counts as sent. `left`: it stays unknown, and no run looks it up again. */
+  readonly as: "arrived" | "left";
+  readonly why: string;
+}
+
+type SettleRefusal = { readonly missing: Recipient } | { readonly number: number };
+
+/** Decides which events record an operator's answer about messages in doubt. */
+export function decideSettle(
+  { open }: Run,
+  { recipients, expected, as, why }: SettleMessages,
+): AppendDecision<SettleRefusal> {
+  const inDoubt = [...open].filter(([, attempt]) => attempt.in_doubt);
+  const missing = recipients?.find((one) => !inDoubt.some(([, attempt]) => isSameRecipient(attempt.recipient, one)));
+  if (missing !== undefined) return { refusal: { missing } };
+  const chosen = inDoubt.filter(
+    ([, attempt]) => recipients === undefined || recipients.some((one) => isSameRecipient(attempt.recipient, one)),
+  );
+  if (expected !== undefined && expected !== chosen.length) return { refusal: { number: chosen.length } };
+  return {
+    events: chosen.map(([attempt_id, { run_id, recipient }]): NewEvent => {
+      const data = { attempt_id, run_id, recipient, why };
+      return as === "arrived"
+        ? { type: "DirectMessageSent", data: { ...data, settled_by: "operator" } }
+        : { type: "DirectMessageLeft", data };
+    }),
+  };
+}
+
+/** Records an operator's answer about messages in doubt. Returns how many it settled, or why none. */
+export async function settleMessagesInDoubt(context: StateContext, settling: SettleMessages, metadata: EventMetadata) {
+  const decide = () => decideSettle(context.projector.state("run"), settling);
+  const handled = await handle(context, STREAMS.outreach, decide, { metadata });
+  return "refusal" in handled ? handled.refusal : { done: handled.events.length };
+}

@@ -1,0 +1,27 @@
+import { fieldName, fieldNameFault } from "../../template/normalize-field.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+
+/**
+ * Columns that the operator chose for names in a file's header, by the name as {@link fieldName} writes it. Null leaves
+ * the column out.
+ */
+export type ColumnMap = ReadonlyMap<string, string | null>;
+
+/**
+ * Parses choices such as `Opt-in date=consent_at`; `E-Mail=` leaves the column out. Throws a ServiceError (invalid) for
+ * any other text.
+ */
+export function parseColumnMap(choices: readonly string[]): ColumnMap {
+  return new Map(
+    choices.map((choice) => {
+      const [, name = "", column = ""] = /^(.*)=([^=]*)$/s.exec(choice) ?? [];
+      const fault = name.trim() === "" ? "write it as header=column" : faultIn(column);
+      if (fault !== undefined) throw new ServiceError("invalid", `the mapping ${JSON.stringify(choice)}: ${fault}`);
+      return [fieldName(name), column.trim() === "" ? null : fieldName(column)];
+    }),
+  );
+}
+
+function faultIn(column: string): string | undefined {
+  return column.trim() === "" ? undefined : fieldNameFault(fieldName(column));
+}

@@ -1,0 +1,192 @@
+// Reads a file for a preview of its import, with a guess for each column that has no known name.
+import { fieldName, shortened } from "../../template/normalize-field.ts";
+import { ServiceError } from "../../platform/service-error.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { DATE_ORDERS, parseDay, type DateOrder } from "../parse-day.ts";
+import { decodeText, parseRecipients } from "../recipients-file.ts";
+import type { ColumnMap } from "./column-map.ts";
+import { readCsvTable } from "./csv.ts";
+import type { RecipientsFormat } from "./format.ts";
+import { guessedColumn, isOptOutColumn, missedColumn } from "./header-names.ts";
+import { findMeanings, RECIPIENT_COLUMNS } from "./header.ts";
+import { readJsonlRows, readJsonRows } from "./json.ts";
+import type { ReadOptions } from "./row.ts";
+
+/** Most named columns of a previewed file: each is a field of the form, and a page has 200 KB. */
+const COLUMNS_PREVIEWED_MAX = 60;
+
+const EXAMPLE_CHARS_MAX = 60;
+
+/** Reasons for what a column becomes. */
+export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
+
+/** A column of a previewed file. */
+export interface PreviewedColumn {
+  /** Name in the file's header. */
+  readonly name: string;
+  /** First filled cell. */
+  readonly example: string;
+  /** Column or template field that the name becomes; null if it is left out. */
+  readonly column: string | null;
+  readonly why: (typeof WHY_MAPPED)[number];
+  /** True if a guess may be wrong, so that the operator has to look. */
+  readonly is_unclear: boolean;
+}
+
+/** A date and its two readings. */
+interface Readings {
+  readonly example: string;
+  readonly dmy: string;
+  readonly mdy: string;
+}
+
+/** Dates of a previewed file that may be read in two ways. */
+export interface UnclearDates extends Readings {
+  /** Order by which the preview read them; undefined if they were refused. */
+  readonly order: DateOrder | null;
+  /** True if other dates of the file have only this order. */
+  readonly is_proven: boolean;
+}
+
+export interface FilePreview {
+  readonly rows: number;
+  /** Character between two cells of a CSV file. */
+  readonly delimiter?: string;
+  readonly columns: PreviewedColumn[];
+  readonly dates?: UnclearDates;
+  /** Reason why no row can be imported with these columns. */
+  readonly fault?: string;
+}
+
+interface PreviewOptions extends ReadOptions {
+  /** Template fields that a message uses; undefined without a message, which leaves no column out. */
+  readonly fields?: readonly string[] | undefined;
+}
+
+/**
+ * Reads a file as {@link parseRecipients} does, with a guess for each column that has no choice in `map`. Throws a
+ * ServiceError (invalid) if the whole file is unusable.
+ */
+export function previewRecipients(
+  file: string | Uint8Array,
+  format: RecipientsFormat,
+  { fields, ...options }: PreviewOptions,
+): ReturnType<typeof parseRecipients> & { readonly preview: FilePreview } {
+  const { names, cells, rowCount, delimiter } = readTable(decodeText(file), format);
+  const columns = proposeColumns(names, options.map, fields).map((column) => ({
+    ...column,
+    example: shortened(
+      cells(column.name).find((cell) => cell.trim() !== "" && cell !== column.name) ?? "",
+      EXAMPLE_CHARS_MAX,
+    ),
+  }));
+  const dated = columns.filter(({ column }) => column?.endsWith("_at") === true && !isUnused(column));
+  const dates = findUnclearDates(
+    dated.flatMap(({ name }) => cells(name)),
+    options,
+  );
+  const map = new Map(columns.map(({ name, column }) => [fieldName(name), column]));
+  const preview = { rows: rowCount, columns, ...omitUndefined({ dates, delimiter }) };
+  try {
+    const read = parseRecipients(file, format, { ...options, map, dates: options.dates ?? dates?.order ?? undefined });
+    return { ...read, preview };
+  } catch (fault) {
+    if (!(fault instanceof ServiceError)) throw fault;
+    return {
+      rows: [],
+      refused: [],
+      duplicates: [],
+      notes: { count: 0, first: [] },
+      preview: { ...preview, fault: fault.message },
+    };
+  }
+}
+
+const isUnused = (column: string | null): boolean => column === null || !RECIPIENT_COLUMNS.known.has(column);
+
+/** Returns the names of a file's columns, and the cells under a name. */
+function readTable(text: string, format: RecipientsFormat) {
+  if (format === "csv") {
+    const { names, records, delimiter } = readCsvTable(text);
+    const cells = (name: string) => {
+      const at = names.indexOf(name);
+      return records.map((record) => record.cells[at] ?? "");
+    };
+    return { names: checkNames(names), cells, rowCount: records.length, delimiter };
+  }
+  const read = format === "json" ? readJsonRows : readJsonlRows;
+  const rows = [...read(text, { ...RECIPIENT_COLUMNS, known: new Set(), others: "ignored" })];
+  const found = rows.flatMap((row) => ("cells" in row ? [row.cells] : []));
+  const names = new Set<string>();
+  for (const row of found) for (const name of row.keys()) if (names.size <= COLUMNS_PREVIEWED_MAX) names.add(name);
+  const cells = (name: string) => found.map((row) => row.get(name) ?? "");
+  return { names: checkNames([...names]), cells, rowCount: rows.length };
+}
+
+/** Returns the names that are not blank, each once. Throws a ServiceError (invalid) if they are too many. */
+function checkNames(names: readonly string[]): readonly string[] {
+  const named = [
+    ...new Map(names.filter((name) => name.trim() !== "").map((name) => [fieldName(name), name])).values(),
+  ];
+  if (named.length <= COLUMNS_PREVIEWED_MAX) return named;
+  throw new ServiceError(
+    "invalid",
+    `the file has more than ${COLUMNS_PREVIEWED_MAX} columns: remove those that your message does not use`,
+  );
+}
+
+function proposeColumns(
+  names: readonly string[],
+  map: ColumnMap | undefined,
+  fields: readonly string[] | undefined,
+): readonly Omit<PreviewedColumn, "example">[] {
+  const { known } = RECIPIENT_COLUMNS;
+  const found = findMeanings(names, { ...RECIPIENT_COLUMNS, chosen: map });
+  const taken = new Map<string, number>();
+  for (const column of found) if (column != null) taken.set(column, (taken.get(column) ?? 0) + 1);
+  const isIdentified = RECIPIENT_COLUMNS.identifying.some((column) => taken.has(column));
+  const guessed = new Set<string>();
+  return names.map((name, index) => {
+    const column = found[index] ?? null;
+    if (map?.has(fieldName(name)) === true)
+      return { name, column, why: "chosen", is_unclear: column !== null && taken.get(column)! > 1 };
+    if (column !== null && known.has(column)) return { name, column, why: "named", is_unclear: taken.get(column)! > 1 };
+    if (isOptOutColumn(name)) return { name, column, why: "opt_out", is_unclear: true };
+    const guess = guessedColumn(name) ?? (isIdentified ? undefined : missedColumn(name));
+    if (guess !== undefined && known.has(guess) && !taken.has(guess)) {
+      // A second name with the same guess is left out, and the operator has to choose between the two.
+      const isSecond = guessed.has(guess);
+      guessed.add(guess);
+      return { name, column: isSecond ? null : guess, why: "guessed", is_unclear: isSecond };
+    }
+    const isField = fields === undefined || fields.includes(fieldName(name));
+    return isField
+      ? { name, column, why: "field", is_unclear: false }
+      : { name, column: null, why: "unused", is_unclear: false };
+  });
+}
+
+/**
+ * Finds the first date that may be read in two ways, and the order of the file's dates: the one that the operator
+ * chose, the only one that fits all of them, or the day first between dots.
+ */
+function findUnclearDates(cells: readonly string[], { now, dates }: ReadOptions): UnclearDates | undefined {
+  const fitting = new Set<DateOrder>();
+  let unclear: Readings | undefined;
+  for (const cell of cells) {
+    const text = cell.trim();
+    if (text === "" || typeof parseDay(text, now) === "string") continue;
+    const [dmy, mdy] = DATE_ORDERS.map((order) => parseDay(text, now, order)) as [unknown, unknown];
+    if (typeof dmy === "string" && typeof mdy === "string") unclear ??= { example: text, dmy, mdy };
+    else if (typeof dmy === "string") fitting.add("dmy");
+    else if (typeof mdy === "string") fitting.add("mdy");
+  }
+  const [only] = fitting.size === 1 ? fitting : [];
+  if (unclear === undefined && only === undefined) return undefined;
+  const ofDots = unclear?.example.includes(".") === true && fitting.size === 0 ? "dmy" : undefined;
+  return {
+    ...(unclear ?? { example: "", dmy: "", mdy: "" }),
+    order: dates ?? only ?? ofDots ?? null,
+    is_proven: only !== undefined,
+  };
+}

@@ -1,0 +1,289 @@
+import type { Recorded } from "../../events/catalog.ts";
+import { basis as basisSchema, skipReason, type Basis, type SkipReason } from "../../events/outreach.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
+import { findTracked } from "../../projections/results.ts";
+import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
+import { linksOf } from "../../projections/sent-links.ts";
+import { effectiveBasis, findGrounds } from "../history/causes.ts";
+import { describeConsent } from "../history/words/outreach.ts";
+import { eventsAt } from "../log/event-log.ts";
+import { hideCodes } from "../networks/hide-personal-codes.ts";
+import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
+import { createSortedPage, type ListPage, type SortPlace } from "../platform/sorted-page.ts";
+import { inTimeSlices } from "../platform/time-slices.ts";
+import { MomentFolding } from "../projector/log-reader.ts";
+import type { PageMoment } from "../projector/page-moments.ts";
+import type { HashesOf } from "../privacy/suppression-hashes.ts";
+
+/** Status by which pages filter contacts. `suppressed` and `held` take precedence over all others. */
+export type ShownStatus = ContactStatus | "suppressed" | "held";
+
+export const SHOWN_STATUSES = [
+  "open",
+  "attempted",
+  "in_doubt",
+  "sent",
+  "failed",
+  "suppressed",
+  "held",
+] as const satisfies readonly ShownStatus[];
+
+export const BASES = basisSchema.anyOf.map((one) => one.const);
+
+export const SKIP_REASONS = skipReason.anyOf.map((one) => one.const);
+
+/** Origins of contacts. A contact may be both imported and one that wrote first. */
+export const ORIGINS = ["imported", "wrote_first", "met"] as const;
+export type Origin = (typeof ORIGINS)[number];
+
+export interface PeopleFilter {
+  /** Text to search for: part of a handle or name, or an id. */
+  readonly search?: string | undefined;
+  readonly status?: ShownStatus | undefined;
+  readonly basis?: Basis | undefined;
+  readonly skipped?: SkipReason | undefined;
+  readonly variant?: string | undefined;
+  readonly source?: Origin | undefined;
+}
+
+export const PEOPLE_COLUMNS = ["person", "status", "basis", "skipped", "message"] as const;
+export type PeopleColumn = (typeof PEOPLE_COLUMNS)[number];
+
+/** Values by which the list of contacts is sorted: statuses and bases in the order of their lists above. */
+const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
+  person: ({ id = "", username }) => username?.toLowerCase() ?? id,
+  status: (contact) => String(SHOWN_STATUSES.indexOf(toShownStatus(contact))),
+  basis: (contact) => String(BASES.indexOf(effectiveBasis(contact))),
+  skipped: ({ skipped }) => skipped[0] ?? "",
+  message: ({ attempted_at = "" }) => attempted_at,
+};
+
+function toShownStatus({ suppressed, held, status }: Contact): ShownStatus {
+  if (suppressed) return "suppressed";
+  return held ? "held" : status;
+}
+
+/** Contact as pages show it. */
+export type ShownContact = ReturnType<typeof toShownContact>;
+
+function toShownContact(contact: Contact) {
+  const { id, username, name, skipped, attempted_at, seen_at, timezone, variant, received, replied, fields } = contact;
+  return {
+    id,
+    username,
+    name,
+    status: toShownStatus(contact),
+    basis: effectiveBasis(contact),
+    origins: ORIGINS.filter((origin) => isFrom(contact, origin)),
+    skipped,
+    attempted_at,
+    seen_at,
+    timezone,
+    variant,
+    received,
+    replied,
+    fields,
+    isSuppressed: contact.suppressed,
+    isHeld: contact.held,
+    canRetry: !contact.suppressed && contact.status === "failed",
+  };
+}
+
+/**
+ * One page of the contacts that match a filter, and counts by status of those that match all of the filter except the
+ * status.
+ */
+export interface FoundPeople {
+  /**
+   * Variants of the message to choose from: those that any contact got last, and the one in the filter; in alphabetical
+   * order.
+   */
+  readonly variants: readonly string[];
+  readonly counts: Readonly<Record<ShownStatus, number>>;
+  readonly page: readonly ShownContact[];
+  /** Place after which the next page begins. Undefined if no contacts follow. */
+  readonly next: SortPlace | undefined;
+}
+
+/** Contacts in one step of {@link findPeople}, which takes some tenths of a millisecond. */
+const STEP_PEOPLE = 1_024;
+
+/**
+ * Reads a page of contacts, and counts all that match. Throws {@link MomentFolding} if the states of the moment are
+ * gone meanwhile.
+ */
+export async function readPeople(
+  moment: PageMoment<"contacts">,
+  filter: PeopleFilter,
+  page: ListPage<PeopleColumn>,
+): Promise<FoundPeople & { readonly known: number }> {
+  const then = moment.asOf === undefined ? undefined : peopleAt(() => moment.stateNow("contacts"), moment.position);
+  const isOfNow = moment.hasNow("contacts");
+  const people = () => {
+    if (!isOfNow) return moment.state("contacts").people;
+    // An import during the search may have dropped changes that the moment needs.
+    if (!moment.hasNow("contacts")) throw new MomentFolding(moment.position);
+    return then ?? moment.stateNow("contacts").people;
+  };
+  const found = await inTimeSlices(findPeople(people, filter, page));
+  return { ...found, known: people().size };
+}
+
+/**
+ * Finds the contacts that match, in steps. Between steps contacts change, and some are forgotten, so it keeps their
+ * keys and looks the contacts up at the end.
+ */
+export function* findPeople(
+  people: () => People,
+  { status, ...filter }: PeopleFilter,
+  listed: ListPage<PeopleColumn>,
+): Generator<void, FoundPeople, void> {
+  const counts = { open: 0, attempted: 0, in_doubt: 0, sent: 0, failed: 0, suppressed: 0, held: 0 };
+  const fits = createTest(filter);
+  const valueIn = VALUES[listed.sort.by];
+  const sorted = createSortedPage(listed);
+  const variants = new Set(filter.variant === undefined ? [] : [filter.variant]);
+  let looked = 0;
+  for (const [key, contact] of people()) {
+    if (++looked % STEP_PEOPLE === 0) yield;
+    if (contact.variant !== undefined) variants.add(contact.variant);
+    if (!fits(contact)) continue;
+    const found = toShownStatus(contact);
+    counts[found]++;
+    if (status === undefined || status === found) sorted.add(valueIn(contact), key);
+  }
+  const { keys, next } = sorted.end();
+  const present = people();
+  const page = keys.flatMap((key) => present.get(key) ?? []).map(toShownContact);
+  return { variants: [...variants].sort(), counts, page, next };
+}
+
+/** Creates a function that tests a contact against all of the filter except the status. */
+function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
+  const wanted = search.replace(/^@/, "");
+  // A regular expression needs no lower-case copies, which for 50,000 contacts would take as long as the rest of the
+  // page.
+  const part = new RegExp(RegExp.escape(wanted), "iu");
+  const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
+    wanted === "" || id === wanted || part.test(username) || part.test(name);
+  return (contact) =>
+    (basis === undefined || effectiveBasis(contact) === basis) &&
+    (skipped === undefined || contact.skipped.includes(skipped)) &&
+    (variant === undefined || contact.variant === variant) &&
+    (source === undefined || isFrom(contact, source)) &&
+    isNamed(contact);
+}
+
+/** True if the contact has the origin. An imported contact may have written first too. */
+function isFrom({ listed, inbound }: Contact, source: Origin): boolean {
+  if (source === "imported") return listed;
+  return source === "wrote_first" ? inbound : !listed && !inbound;
+}
+
+/** Events on one page about a recipient; most have fewer. */
+const EVENTS_SHOWN = 200;
+
+/**
+ * Most reads of the recipient's data that a page shows, the newest: each day on which callers use the console adds
+ * some.
+ */
+const READS_SHOWN = 20;
+
+type RecipientMoment = PageMoment<"contacts" | "referrers" | "results" | "suspected">;
+
+/** Data of the page about one recipient. */
+export type RecipientPage = Extract<Awaited<ReturnType<typeof readRecipient>>, { readonly known: "named" }>;
+
+/**
+ * Reads what is known of the recipient with an id or a handle, and the newest events about them before a position.
+ * `hashed`: the log holds only a hash of the name. `unknown`: it holds nothing.
+ */
+export async function readRecipient(
+  moment: RecipientMoment,
+  asked: string,
+  { hashesOf, before }: { readonly hashesOf: HashesOf; readonly before: number | undefined },
+) {
+  const contacts = moment.state("contacts");
+  const names = { id: asked, username: asked.replace(/^@/, "") };
+  const contact = findContact(contacts, { id: names.id }) ?? findContact(contacts, { username: names.username });
+  if (contact === undefined) {
+    const isHashed = hashesOf(names).some((name) => contacts.hashes.has(name));
+    return { known: isHashed ? ("hashed" as const) : ("unknown" as const) };
+  }
+  const positions = contact.positions.filter((position) => before === undefined || position < before);
+  const shown = positions.slice(-EVENTS_SHOWN);
+  const events = await readNewestFirst(moment, shown);
+  const { reads = [] } = contact;
+  const attempts = events.filter((event): event is Attempt => event.type === "DirectMessageAttempted").map(hideCodes);
+  return {
+    known: "named" as const,
+    recipient: toRecipient(contact),
+    contact: toShownContact(contact),
+    consent: describeConsent(contact),
+    /** Event that proves why we may write to the recipient. */
+    grounds: findGrounds(effectiveBasis(contact), events),
+    events,
+    /** Number of events older than those of the page, and the position before which they are. */
+    older: { count: positions.length - shown.length, before: shown[0] },
+    messages: attempts.map((attempt) => ({ attempt, outcome: describeOutcome(attempt, events) })),
+    trackedClicks: describeTrackedClicks(moment, contact),
+    links: listSentLinks(moment, contact, attempts, events),
+    reads: await readNewestFirst(moment, reads.slice(-READS_SHOWN)),
+    readCount: reads.length,
+  };
+}
+
+type Attempt = Recorded<"DirectMessageAttempted">;
+
+async function readNewestFirst({ store }: PageMoment, positions: readonly number[]): Promise<readonly Recorded[]> {
+  return (await Array.fromAsync(eventsAt(store, positions))).toReversed();
+}
+
+/** Describes the outcome of a message in words. `events` has the newest first. */
+function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
+  const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
+  switch (last?.type) {
+    case "DirectMessageSent":
+      return "sent";
+    case "DirectMessageFailed":
+      return `failed, ${last.data.reason.replaceAll("_", " ")}`;
+    case "DirectMessageInDoubt":
+      return "in doubt";
+    case "DirectMessageLeft":
+      return "in doubt, and left so";
+    default:
+      return "its outcome is not known yet";
+  }
+}
+
+/** Describes a recipient's clicks on their own links. Empty if they got none, or no longer grant tracking. */
+function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact): string {
+  const tracked = findTracked(moment.state("results"), contact)?.tracked;
+  if (tracked == null) return "";
+  const { clicks, suspected, first, sent } = tracked;
+  const after =
+    first === null ? "" : `, the first ${formatDuration(Math.round((first - sent) / 1_000))} after the message`;
+  const more = suspected === 0 ? "" : `; ${grouped(suspected)} more may be X itself, and are not counted as theirs`;
+  return `${grouped(clicks)} on links of their own${after}${more}`;
+}
+
+/**
+ * Lists the links of the messages to a recipient, with the clicks of all who got the link. If it was in one message
+ * only, all clicks are this recipient's; `clicks` is then undefined unless they grant tracking.
+ */
+function listSentLinks(
+  moment: PageMoment<"referrers" | "suspected">,
+  contact: Contact,
+  attempts: readonly Attempt[],
+  events: readonly Recorded[],
+) {
+  const sent = attempts.filter((attempt) => describeOutcome(attempt, events) === "sent");
+  const isTracked = contact.tracking.status === "granted";
+  return [...new Set(sent.flatMap(({ data }) => linksOf(data)))].map((link) => {
+    const messages = moment.state("referrers").links.get(link)?.messages ?? 0;
+    const { clicks = 0, bots = 0, suspected = 0 } = moment.state("suspected").links.get(link) ?? {};
+    const isShown = messages !== 1 || isTracked;
+    return { link, messages, clicks: isShown ? { people: clicks - suspected, suspected, bots } : undefined };
+  });
+}

@@ -1,0 +1,52 @@
+import { isDeepStrictEqual } from "node:util";
+import { findMissingEvidence } from "../../projections/consent.ts";
+import { findContact } from "../../projections/contact-identity.ts";
+import { newContact, type Contact, type Contacts } from "../../projections/contact.ts";
+import { contentAfterImport } from "../../projections/contacts.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { render, type Template } from "../template/template.ts";
+import type { ImportedRow } from "./file/unique-recipients.ts";
+
+/** Rows that one step of a preview looks at, which takes a millisecond. */
+const STEP_ROWS = 1_000;
+
+/** People that a preview shows as they would be stored. */
+const FINISHED_SHOWN = 3;
+
+/** Counts what an import of these rows would do, and reads its first people as they would be stored. Writes nothing. */
+export function* previewImport(contacts: () => Contacts, rows: readonly ImportedRow[], template: Template | undefined) {
+  const counts = { added: 0, updated: 0, unchanged: 0, without_consent: 0, without_evidence: 0, revoked: 0 };
+  for (const [index, { recipient }] of rows.entries()) {
+    if (index % STEP_ROWS === STEP_ROWS - 1) yield;
+    const before = findContact(contacts(), recipient);
+    const after = contentAfterImport(before ?? newContact(), recipient);
+    counts[before?.listed !== true ? "added" : isUnchanged(before, recipient, after) ? "unchanged" : "updated"]++;
+    const [missing] = findMissingEvidence({ ...after, inbound: before?.inbound ?? false });
+    if (missing === "basis") counts.without_consent++;
+    else if (missing !== undefined) counts.without_evidence++;
+    if (after.basis === "none" && before !== undefined && before.basis !== "none") counts.revoked++;
+  }
+  return { ...counts, finished: rows.slice(0, FINISHED_SHOWN).map((row) => finish(row, template)) };
+}
+
+type Content = ReturnType<typeof contentAfterImport>;
+
+function isUnchanged(before: Contact, { id, username }: ImportedRow["recipient"], after: Content): boolean {
+  const { name, timezone, fields, basis, consent, tracking } = before;
+  const isNamedAlike = (id ?? before.id) === before.id && (username ?? before.username) === before.username;
+  return isNamedAlike && isDeepStrictEqual({ name, timezone, fields, basis, consent, tracking }, after);
+}
+
+/** Returns what the file says of a recipient, with the message that they would get now. */
+function finish({ line, recipient }: ImportedRow, template: Template | undefined) {
+  const { id, username, name, basis, consent_at, consent_source, fields } = recipient;
+  const key = id ?? `@${username?.toLowerCase()}`;
+  const rendered = template && render(template, { key, username: username ?? "", name, fields });
+  return {
+    line,
+    ...omitUndefined({ id, username, name, basis, consent_at, consent_source }),
+    fields: { ...fields },
+    ...(rendered?.ok === true && { message: rendered.text }),
+    ...(rendered?.ok === false && { missing: [...rendered.missing] }),
+  };
+}

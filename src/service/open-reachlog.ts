@@ -1,0 +1,120 @@
+import type { Commit } from "eventstore-lite";
+import { listConfiguredChannels } from "../config/optional-parts.ts";
+import type { Config } from "../config/config.ts";
+import { createAnnounce } from "../delivery/suspension.ts";
+import { createEventLog, type EventLog, type LogContext } from "../log/event-log.ts";
+import { makeId as newId, sleep, type Sleep } from "../platform/clock.ts";
+import { createLogger, type Logger } from "../platform/logger.ts";
+import { openLog, type LogOverrides, type OpenedLog } from "../privacy/open-log.ts";
+import { createFindLinkKeys } from "../privacy/person-keys.ts";
+import type { Reachlog } from "../privacy/reachlog.ts";
+import { createEraseHandler } from "../privacy/retention.ts";
+import { createSuppressionHashes } from "../privacy/suppression-hashes.ts";
+import { startProjector } from "../projector/projector.ts";
+import type { LogStore } from "../../events/catalog.ts";
+
+/** Replacements for the parts of a real process, given mostly by tests. */
+export interface ReachlogOverrides extends LogOverrides {
+  /** Logger of the process. Default: writes to `write`, with the log's clock. */
+  readonly logger?: Logger;
+  /** Receives the lines of the logger. Default: they are dropped. */
+  readonly write?: (line: string) => void;
+  readonly sleep?: Sleep;
+  readonly random?: () => number;
+  readonly holder?: string;
+  readonly wallClock?: LogContext["wallClock"];
+  readonly elapsedMs?: LogContext["elapsedMs"];
+  readonly leaseScale?: number | undefined;
+  /**
+   * Number of positions behind the log from which a projection is folded in the background. Undefined: all are folded
+   * before {@link openReachlog} resolves.
+   */
+  readonly lateAfter?: number | undefined;
+  /** Number of positions between two past snapshots; undefined: the default of {@link startProjector}. */
+  readonly pastEvery?: number | undefined;
+  /** Wraps the log that the projector folds states from. */
+  readonly follow?: (log: LogStore) => LogStore;
+}
+
+/** A log before its states are folded. */
+export interface UnfoldedLog extends LogContext {
+  readonly encryptedLog: OpenedLog;
+}
+
+/** The part that a process plays among the instances of its log. */
+export interface Membership extends AsyncDisposable {
+  /** True if this process saves snapshots while it follows the log. */
+  readonly saves: () => boolean;
+}
+
+/** How a service opens the log that it serves. */
+export interface Joining<Member extends Membership> {
+  /** Name of the service that owns a log in a file. */
+  readonly owner: string | undefined;
+  readonly onCommit: (commit: Commit) => void;
+  /** Wraps the event log to measure and trace its appends. */
+  readonly observe: (eventLog: EventLog) => EventLog;
+  readonly join: (log: UnfoldedLog) => Promise<Member>;
+}
+
+/**
+ * Opens the configured log, or creates a missing one, with all that belongs to it. Disposing the context closes all in
+ * reverse order. Without `joining`, a service may run meanwhile; throws what {@link openLog} throws.
+ */
+export async function openReachlog(config: Config, overrides?: ReachlogOverrides): Promise<Reachlog & AsyncDisposable>;
+export async function openReachlog<Member extends Membership>(
+  config: Config,
+  overrides: ReachlogOverrides,
+  joining: Joining<Member>,
+): Promise<Reachlog & Member>;
+export async function openReachlog(config: Config, overrides: ReachlogOverrides = {}, joining?: Joining<Membership>) {
+  const { makeId = newId, write = () => {}, lateAfter, pastEvery } = overrides;
+  const { clock, acceptLoss, acceptLostKeys, takeOverKeys } = overrides;
+  await using opening = new AsyncDisposableStack();
+
+  // The log, with the keys of its personal data and its vault.
+  const served = joining && { owner: joining.owner, onCommit: joining.onCommit, logger: overrides.logger };
+  const accepted = { acceptLoss, acceptLostKeys, takeOverKeys };
+  const encryptedLog = opening.use(await openLog(config, { clock, makeId, ...accepted, ...served }));
+  const { keyring, vault, logClock } = encryptedLog;
+  const logger = overrides.logger ?? createLogger(config.logLevel, write, logClock.now);
+  const written = createEventLog(encryptedLog, makeId);
+  const log: UnfoldedLog = {
+    encryptedLog,
+    eventLog: joining?.observe(written) ?? written,
+    clock: logClock.now,
+    logger,
+    makeId,
+    sleep: overrides.sleep ?? sleep,
+    random: overrides.random ?? Math.random,
+    holder: overrides.holder ?? makeId(),
+    wallClock: overrides.wallClock,
+    elapsedMs: overrides.elapsedMs,
+    leaseScale: overrides.leaseScale,
+  };
+
+  // A service's part among its log's instances. Nothing is folded from a log that contradicts its checkpoint.
+  const member = opening.use((await joining?.join(log)) ?? VISITOR);
+
+  // The states, and what reads them.
+  const { saves } = member;
+  const folding = { erase: createEraseHandler(keyring), saves, lateAfter, pastEvery, ...(joining && { logger }) };
+  const projector = opening.use(await startProjector(overrides.follow?.(encryptedLog) ?? encryptedLog, folding));
+
+  const context: Reachlog = {
+    ...log,
+    config,
+    keyring,
+    vault,
+    logClock,
+    projector,
+    announce: createAnnounce(log, projector, listConfiguredChannels(config)),
+    hashesOf: createSuppressionHashes(await vault.stableKey("suppression")),
+    findLinkKeys: createFindLinkKeys(keyring),
+  };
+  const opened = opening.move();
+  return { ...member, ...context, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Membership of a process that is not an instance; a service may run at the same time. */
+const VISITOR: Membership = { saves: () => false, async [Symbol.asyncDispose]() {} };

@@ -1,0 +1,122 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { makeEvent, type DataOf } from "../../../events/catalog.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
+import type { AppHarness } from "../../harness/memory/app.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
+import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
+
+const TEXT = "Hi {{name}}, from {{company|us}}\n\n---\nHello <{{username}}>";
+const { id: template } = parseTemplate(TEXT);
+const USAGE = { sends: 0, users: 69, followers: 0, posts: 0, messages: 0, usd: 0.69 };
+const RULES = { daily_limit: 100, timezone: "UTC", require_consent: true, template, template_name: "Winter guide" };
+
+const ada = { id: "1001", username: "ada" };
+const bob = { id: "1002", username: "bob" };
+
+type Listed = Omit<DataOf<"DryRunRecipientListed">, "run_id">;
+
+/** Opens a console with a dry run that lists these recipients. */
+async function openDryRun(
+  listed: readonly Listed[],
+  found: Partial<DataOf<"DryRunFinished">>,
+  begun: Partial<DataOf<"RunStarted">> = {},
+) {
+  const harness = await openConsole({ env: { MESSAGE_TEMPLATE: TEXT } });
+  await harness.authorize();
+  const run_id = makeId();
+  const started = { run_id, dry_run: true, rules: RULES, ...begun };
+  await harness.store.append("outreach", [makeEvent("RunStarted", makeId(), started, { caller: "mara" })]);
+  const finished = { run_id, reason: "completed", would_send: 0, would_skip: 0, ...found } as const;
+  await harness.append(
+    "outreach",
+    ...listed.map((data): NewEvent => ({ type: "DryRunRecipientListed", data: { run_id, ...data } })),
+    { type: "DryRunFinished", data: finished },
+  );
+  return { harness, path: `/runs/dry/${run_id}` };
+}
+
+const LISTED: readonly Listed[] = [
+  { recipient: { username: "gus" }, reason: "no_consent", detail: "the date is missing" },
+  { recipient: bob, name: "Bob X", variant: "A" },
+  { recipient: ada, variant: "B" },
+];
+const FOUND = {
+  would_send: 2,
+  would_skip: 9,
+  usage: USAGE,
+  estimate: { ...USAGE, sends: 2, usd: 0.72 },
+  variants: { A: 1, B: 1 },
+  skips: { no_consent: 4, already_contacted: 5 },
+};
+
+async function mainAt(harness: AppHarness, path: string): Promise<string> {
+  return (await textsAt(await pageAt(harness, path), "main"))[0]?.text ?? "";
+}
+
+test("a dry run has a page with totals, cost, time, quota and skips by reason, and a reload asks no one", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND);
+  const head = await harness.store.head();
+  const text = await mainAt(harness, path);
+  expect(text).toMatch(/2 people would get a message/);
+  expect(text).toContain("4 would be skipped. The other 5 people got a message earlier.");
+  expect(text).toContain("A run now costs at most $0.03");
+  expect(text).toContain("this dry run paid $0.69 for them");
+  expect(text).toContain("It takes about 2 min");
+  expect(text).toContain("2 of 100 messages used after it");
+  expect(text).toContain("No consent on record");
+  expect(text).toContain("The first 1 of 4.");
+  expect(text).toContain("by mara");
+  expect(await mainAt(harness, path)).toBe(text);
+  expect(await harness.store.head()).toEqual(head);
+  expect(harness.triggers).toEqual([]);
+});
+
+test("the texts are rendered from the template and the fields of now, with markup escaped", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND);
+  expect(await rowsOf(await pageAt(harness, path))).toEqual([
+    "@bob (Bob X) | A | Hi Bob X, from us",
+    "@ada | B | Hello &lt;ada>",
+  ]);
+  await harness.append("outreach", addedOf(bob, { fields: { company: "Acme" }, name: "Bob" }));
+  expect((await rowsOf(await pageAt(harness, path)))[0]).toBe("@bob (Bob) | A | Hi Bob, from Acme");
+});
+
+test("after a change of the message the page says so, and shows no text", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND, { rules: { ...RULES, template: "another" } });
+  expect(await rowsOf(await pageAt(harness, path))).toEqual(["@bob (Bob X) | A | –", "@ada | B | –"]);
+  expect(await mainAt(harness, path)).toContain("The message has changed since");
+});
+
+test("the page offers the run with the limits of the dry run, and says which run has started since", async () => {
+  const { harness, path } = await openDryRun(LISTED, FOUND, { limit: 20, basis: "opt_in" });
+  const page = await pageAt(harness, path);
+  expect(page).toContain("Start the run for 2 people?");
+  expect(page).toMatch(/action="\/console\/run\/start".*name="basis" value="opt_in".*name="limit"[^>]*value="2"/s);
+  expect(await mainAt(harness, path)).toContain("No run has started since.");
+  harness.now += 60_000;
+  await harness.append("outreach", { type: "RunStarted", data: { run_id: makeId(), dry_run: false } });
+  expect(await mainAt(harness, path)).toContain("Run 1 has started since.");
+  const past = await pageAt(harness, `${path}?as_of=6`);
+  expect(past).not.toContain("/console/run/start");
+});
+
+test("a dry run of very many recipients is paged", async () => {
+  const sends = Array.from({ length: 120 }, (_, at): Listed => {
+    return { recipient: { id: `${9_000 + at}`, username: `user_${at}` }, variant: "A" };
+  });
+  const { harness, path } = await openDryRun(sends, { would_send: 120, variants: { A: 120 } });
+  const first = await pageAt(harness, path);
+  expect(await rowsOf(first)).toHaveLength(50);
+  expect(first.length).toBeLessThan(200_000);
+  const more = /<a href="([^"]+)">More messages/.exec(first)?.[1] ?? "";
+  expect((await rowsOf(await pageAt(harness, more)))[0]).toStartWith("@user_50 ");
+});
+
+test("an older dry run without a list shows its totals, and an unknown one has no page", async () => {
+  const { harness, path } = await openDryRun([], { would_send: 3, would_skip: 2 });
+  expect(await mainAt(harness, path)).toContain("3 people would get a message");
+  await pageAt(harness, `/runs/dry/${makeId()}`, 404);
+});

@@ -1,0 +1,107 @@
+import { expect, test } from "bun:test";
+import { createPick } from "../outreach/model/clockwork.ts";
+import {
+  authorize,
+  exported,
+  kill,
+  openInstallation,
+  until,
+  type Installation,
+  type Running,
+} from "../harness/process.ts";
+import { newDatabase } from "eventstore-lite/testing";
+import { isWhole } from "../harness/is-whole.ts";
+import { idle } from "./days.ts";
+import { addPeople, arrivals } from "./people.ts";
+import { expectWhole } from "./whole.ts";
+
+/** Number of recipients. X makes some of them wait, and they opt out while their message waits. */
+const PEOPLE = isWhole ? 60 : 10;
+const WAITING = Array.from({ length: isWhole ? 25 : 3 }, (_, at) => 2 + 2 * at);
+
+/** Rounds with a log each, because a day has a hundred messages: 200 kills over both engines. */
+const ROUNDS = isWhole ? [1, 2, 3, 4] : [1];
+
+/** Seconds until X accepts a message again after a 429. */
+const WINDOW_S = 6;
+
+/** Latest moment of the kill after the button was pressed, in ms: before, during and after its answer. */
+const KILL_MS_MAX = 25;
+
+const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
+
+test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) => [place, round] as const)))(
+  "who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
+  async (place) => {
+    console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
+    const pick = createPick(SEED);
+    await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 10_000 } });
+    Object.assign(world.env, { PUBLIC_URL: "http://localhost:0", MESSAGE_TEMPLATE: "Hi {{name}}: {{optout}}" });
+    if (place === "on PostgreSQL")
+      Object.assign(world.env, { DATABASE_URL: await newDatabase(), REACHLOG_KEY: "07".repeat(32) });
+    await addPeople(world, PEOPLE);
+    let service = await world.serve();
+    await authorize(service, world.sandbox);
+    const counts = { answered: 0, unanswered: 0, recorded: 0 };
+    for (const number of WAITING) {
+      const id = String(7_000_000_000 + number);
+      world.sandbox.faults.add({
+        network: "x",
+        kind: "429",
+        retryAfter: WINDOW_S,
+        path: `/with/${id}/messages`,
+        count: 1,
+      });
+      expect((await service.post("/social/run")).status).toBe(202);
+      const code = await until(
+        async () => codeOf(world, id),
+        (found) => found !== undefined,
+      );
+      const killing = Bun.sleep(pick(KILL_MS_MAX)).then(() => kill(service));
+      const isAnswered = await press(service, code!);
+      await killing;
+      counts[isAnswered ? "answered" : "unanswered"]++;
+      const isRecorded = (await suppressions(world)).includes(id);
+      if (isRecorded) counts.recorded++;
+      if (isAnswered) expect(isRecorded).toBe(true);
+      service = await world.serve();
+      // A browser that got no answer shows none; the person presses again.
+      if (!isAnswered) expect(await press(service, code!)).toBe(true);
+      await idle(service);
+    }
+    expect((await service.post("/social/run")).status).toBe(202);
+    await idle(service);
+    const ids = WAITING.map((number) => String(7_000_000_000 + number));
+    console.log(
+      `kills around an opt-out ${place} ${WAITING.length}: ${JSON.stringify(counts)}, arrived ${arrivals(world).people} of ${PEOPLE}`,
+    );
+    expect((await suppressions(world)).toSorted()).toEqual(ids.toSorted());
+    for (const id of ids) expect(world.sandbox.x.accepted.has(id)).toBe(false);
+    expect(arrivals(world)).toEqual({ people: PEOPLE - ids.length, mostToOne: 1 });
+    await expectWhole(world);
+  },
+);
+
+/** Presses the button of the page. True if the page answers that it is done. */
+async function press(service: Running, code: string): Promise<boolean> {
+  try {
+    const body = new URLSearchParams({ do: "stop" });
+    const answer = await fetch(`${service.url}/o/${code}`, { method: "POST", body, headers: { accept: "text/html" } });
+    return answer.status === 200 && (await answer.text()).includes("We will not write to you again");
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the code in the newest message to a recipient; undefined before the intent is recorded. */
+async function codeOf(world: Installation, id: string): Promise<string | undefined> {
+  const messages = (await exported(world)).filter(({ type }) => type === "DirectMessageAttempted");
+  const { data } = messages.findLast(({ data }) => (data["recipient"] as { id: string }).id === id) ?? {};
+  return data?.["opt_out_code"] as string | undefined;
+}
+
+/** Returns the ids of the recipients that the log holds as suppressed by their page, once for each event. */
+async function suppressions(world: Installation): Promise<string[]> {
+  const found = (await exported(world)).filter(({ data }) => data["reason"] === "opt_out_page");
+  return found.map(({ data }) => (data["recipient"] as { id: string }).id);
+}
