@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)("the page to opt out in a browser", () => {
     }
     const reasons = (await exported(world)).flatMap(({ data }) => [data["reason"], data["tracking_source"]]);
     expect(reasons.filter((one) => one === "opt_out_page")).toHaveLength(2);
-  }, 120_000);
+  });
 });
 
 async function picture(page: { screenshot(options: object): Promise<unknown> }, name: string): Promise<void> {

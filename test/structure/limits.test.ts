@@ -19,6 +19,7 @@ const LIMITS = {
   pronounsInTests: 0,
   riddles: 0,
   filesSayingAnew: 0,
+  testsWithALimit: 0,
 };
 
 test.each(Object.entries(LIMITS))("%s: at most %d", (name, limit) => {

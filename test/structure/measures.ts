@@ -40,6 +40,8 @@ export interface Measures {
   readonly riddles: readonly string[];
   /** Files of product, documents and tests with the old word for "again". */
   readonly filesSayingAnew: readonly string[];
+  /** Tests with a time limit of their own. Only the run has one: a slow machine is no failure. */
+  readonly testsWithALimit: readonly string[];
 }
 
 export const SMALL_LINES = 60;
@@ -48,6 +50,8 @@ const FUNCTION_NAMED_OF =
   /\bfunction\*?\s+(\w+Of)\b|\bconst\s+(\w+Of)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)(?::[^=]+)?\s*=>/g;
 const EXPORTED = /^export\s+(?:async\s+)?(?:function\*?|const|interface|type|class)\s+(\w+)/gm;
 const PICK = /\bPick</g;
+/** The last line of a test with a time limit after its function. */
+const OWN_LIMIT = /^\s*\},? \d[\d_]*\);$/gm;
 const STARTS_PROJECTIONS = /(?<!function )\bstartProjector\(/;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 
@@ -105,6 +109,9 @@ export function measure(root: string): Measures {
     filesSayingAnew: [...textsOf(root, WRITTEN), ...documents.map(({ path, text }) => [path, text] as const)]
       .filter(([file, text]) => !file.startsWith("test/structure/") && /\banew\b/i.test(text))
       .map(([file]) => file),
+    testsWithALimit: [...textsOf(root, ["{clients,events,sandbox,test}/**/*.test.{ts,tsx}"])].flatMap(([file, text]) =>
+      [...text.matchAll(OWN_LIMIT)].map(([limit]) => `${file}: ${limit.trim()}`),
+    ),
   };
 }
 
