@@ -7,7 +7,7 @@ const closed = { additionalProperties: false };
 /** Name of the campaign that the settings describe. No event names it. */
 export const DEFAULT_CAMPAIGN = "default";
 
-/** The recipients whom a campaign is for: all conditions hold together, and an absent one rules out nobody. */
+/** The recipients whom a campaign is for: all conditions hold together, and an absent one leaves out no recipient. */
 export const audience = Type.Object(
   {
     source: Type.Optional(recipientSource),

@@ -22,7 +22,7 @@ function sayDefinition({ text, audience, gap_days, topic }: CampaignDefinition):
   return say` for ${other(describeAudience(audience))}${gap}${about}: ${quote(text)}`;
 }
 
-/** Says whom an audience holds, such as `recipients of the list, city=Berlin`. */
+/** Describes an audience, such as `recipients of the list, city=Berlin`. */
 export function describeAudience({ source, basis, fields = [], timezones, clicked, ...rest }: Audience): string {
   const { messaged, days, replied, failed } = rest;
   const got = failed === true ? "whose message failed in" : "who got a message of";

