@@ -99,6 +99,8 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     listId: values.X_LIST_ID,
     /** The message template. Undefined if neither a text nor a file was given, so that there is nothing to send. */
     template: readTemplate(from, linkBase, optOutBase),
+    /** URL that the addresses of pages to opt out begin with. Undefined if templates cannot link them. */
+    optOutBase,
     /** The consent that a message needs. `evidence`: a consent counts only with its date and its source. */
     requireConsent: values.REQUIRE_CONSENT,
     /** Words of a reply that opt the recipient out, in lower case. */
@@ -106,6 +108,8 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     /** Words of a reply that revoke only the consent to tracking, in lower case. */
     trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
+    /** Fewest days between two messages to one recipient, over all campaigns. */
+    contactGapDays: values.CONTACT_GAP_DAYS,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     /** When messages may go out. Undefined if they always may. */
     window: readWindow(values, report),
