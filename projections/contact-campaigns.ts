@@ -1,32 +1,7 @@
-import type { SkipReason } from "../events/outreach.ts";
-import type { Contact, ContactStatus } from "./contact.ts";
+import type { CampaignOutreach, Contact, ContactStatus } from "./contact.ts";
 
 /** Campaign of all runs and messages that name none. */
-export const DEFAULT_CAMPAIGN = "default";
-
-/** Outreach to a contact in one campaign. */
-export interface CampaignOutreach {
-  status: ContactStatus;
-  /** True if the recipient wrote to us after the campaign's message. */
-  replied: boolean;
-  /** Id of the campaign's newest message at the network; absent if it is unknown. */
-  message_id?: string;
-  /** Time until which the recipient has read the message and all before, ISO 8601; absent if that is unknown. */
-  seen_at?: string;
-  /** Variant of the newest message that was decided, regardless of its outcome: `A`, `B` … */
-  variant?: string;
-  /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
-  attempted_at?: string;
-  /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
-  follows?: string;
-  /**
-   * True if the recipient is tried again even if their source is no longer read: an operator allowed it, or the failure
-   * was not due to the recipient.
-   */
-  again: boolean;
-  /** Reasons of skips that the log already records for the recipient: each is recorded once. */
-  skipped: SkipReason[];
-}
+const DEFAULT_CAMPAIGN = "default";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
 const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "follows"] as const;
@@ -145,4 +120,12 @@ function place(
   else contact.campaign = campaign;
   if (Object.keys(others).length === 0) delete contact.campaigns;
   else contact.campaigns = others;
+}
+
+/**
+ * True if the network refused the recipient once and a retry is allowed. Such recipients come last, so as not to delay
+ * all others.
+ */
+export function isTriedLast(contact: Contact, campaign?: string): boolean {
+  return contact.refused_after !== undefined && outreachIn(contact, campaign)?.again === true;
 }

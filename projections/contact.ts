@@ -1,11 +1,34 @@
-import type { Recipient } from "../events/outreach.ts";
+import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { type Consent, NO_CONSENT } from "./consent.ts";
-import { outreachIn, type CampaignOutreach } from "./contact-campaigns.ts";
 
 /**
  * Status of outreach to a contact. Only `open` contacts get a message; all others are not tried (again) automatically.
  */
 export type ContactStatus = "open" | "attempted" | "in_doubt" | "sent" | "failed";
+
+/** Outreach to a contact in one campaign. */
+export interface CampaignOutreach {
+  status: ContactStatus;
+  /** True if the recipient wrote to us after the campaign's message. */
+  replied: boolean;
+  /** Id of the campaign's newest message at the network; absent if it is unknown. */
+  message_id?: string;
+  /** Time until which the recipient has read the message and all before, ISO 8601; absent if that is unknown. */
+  seen_at?: string;
+  /** Variant of the newest message that was decided, regardless of its outcome: `A`, `B` … */
+  variant?: string;
+  /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
+  attempted_at?: string;
+  /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
+  follows?: string;
+  /**
+   * True if the recipient is tried again even if their source is no longer read: an operator allowed it, or the failure
+   * was not due to the recipient.
+   */
+  again: boolean;
+  /** Reasons of skips that the log already records for the recipient: each is recorded once. */
+  skipped: SkipReason[];
+}
 
 /**
  * One recipient as the log knows them: imported by an operator, met by a run, or both. The members of {@link
@@ -197,12 +220,4 @@ export function countReachable({ people }: Contacts): number {
  */
 export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): boolean {
   return refused_after !== undefined && refused_after < taken.length;
-}
-
-/**
- * True if the network refused the recipient once and a retry is allowed. Such recipients come last, so as not to delay
- * all others.
- */
-export function isTriedLast(contact: Contact, campaign?: string): boolean {
-  return contact.refused_after !== undefined && outreachIn(contact, campaign)?.again === true;
 }
