@@ -11,6 +11,7 @@ import {
 } from "eventstore-lite";
 import * as access from "./access.ts";
 import * as account from "./account.ts";
+import * as campaign from "./campaign.ts";
 import { createCiphertexts } from "./ciphertexts.ts";
 import * as delivery from "./delivery.ts";
 import { InvalidEvent, type EventMeta, type EventOf, type EventSpec } from "./event.ts";
@@ -60,6 +61,9 @@ export const eventSpecs = [
   outreach.RunRefused,
   outreach.DryRunRecipientListed,
   outreach.DryRunFinished,
+  campaign.CampaignCreated,
+  campaign.CampaignChanged,
+  campaign.CampaignEnded,
   tracking.LinkClicked,
   tracking.LinkAdded,
   tracking.PersonalLinkClicked,

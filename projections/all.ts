@@ -1,5 +1,6 @@
 import { account } from "./account.ts";
 import { backups } from "./backups.ts";
+import { campaigns } from "./campaigns.ts";
 import { clicks } from "./clicks.ts";
 import { contacts } from "./contacts.ts";
 import { conversions } from "./conversions.ts";
@@ -37,6 +38,7 @@ export const projections = {
   account,
   restores,
   backups,
+  campaigns,
   results,
   deliveries,
   clicks,

@@ -98,6 +98,9 @@ const COUNTED = [
   "DirectMessageLeft",
   "MessagesLookedUp",
   "RunRefused",
+  "CampaignCreated",
+  "CampaignChanged",
+  "CampaignEnded",
   "LinkAdded",
   "ChannelTestRequested",
   "DispatchRetryRequested",
@@ -124,7 +127,7 @@ const COUNTED = [
 
 export const news: Projection<News> = {
   name: "news",
-  version: 3,
+  version: 4,
   types: [
     ...COUNTED,
     "RunStarted",

@@ -31,6 +31,10 @@ export function recipientHref(recipient: RecipientNames): `/${string}` | undefin
   return username === undefined ? undefined : `/people/@${encodeURIComponent(username)}`;
 }
 
+export function campaignHref(name: string): `/${string}` {
+  return `/campaigns/${encodeURIComponent(name)}`;
+}
+
 export function runHref(runId: string): `/${string}` {
   return `/runs/${encodeURIComponent(runId)}`;
 }

@@ -4,6 +4,7 @@ import type { ReadResource } from "../../events/access.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { DELIVERY_WORDS } from "./words/delivery.ts";
 import { SHORT } from "./words/short.ts";
+import { CAMPAIGN_WORDS } from "./words/campaign.ts";
 import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
 import {
   because,
@@ -51,6 +52,7 @@ const RESOURCES: Readonly<Record<ReadResource, string>> = {
 const WORDS: EventWords = {
   ...OUTREACH_WORDS,
   ...RUN_WORDS,
+  ...CAMPAIGN_WORDS,
   ...DELIVERY_WORDS,
   // The social account that messages are sent from.
   AccountAuthorized: ({ user, scopes, expires_at }) =>

@@ -69,6 +69,30 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       "the consent of @ada_builds (1001) was recorded; tracking denied on 2026-04-01 by message, message 78",
     ],
   ],
+  CampaignCreated: [
+    [{ name: "spring", text: "Hi", audience: {} }, 'the campaign spring was created for all recipients: "Hi"'],
+    [
+      {
+        name: "spring-2",
+        text: "Hi again",
+        audience: { source: "list", basis: "opt_in", fields: ["city=Rome", "plan"], messaged: "spring", days: 5 },
+        gap_days: 45,
+        topic: "news",
+      },
+      'the campaign spring-2 was created for recipients from the source list, with the basis opt in, with city=Rome, with plan set, who got a message of spring at least 5 days ago and did not reply, 45 days after any message before, topic news: "Hi again"',
+    ],
+  ],
+  CampaignChanged: [
+    [
+      { name: "spring", text: "Hi", audience: { timezones: ["Asia/Tokyo", "UTC"], clicked: "any" } },
+      'the campaign spring was changed for recipients in the time zone Asia/Tokyo or UTC, who clicked a link of their own: "Hi"',
+    ],
+    [
+      { name: "spring", text: "Hi", audience: { messaged: "default", failed: true, replied: true, clicked: "a" } },
+      'the campaign spring was changed for recipients who clicked a, whose message failed in default and replied: "Hi"',
+    ],
+  ],
+  CampaignEnded: [[{ name: "spring" }, "the campaign spring was ended; no run of it starts again"]],
   LinkAdded: [
     [
       { domain: "go.example", code: "x", target: "https://shop.example/" },

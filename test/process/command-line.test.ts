@@ -91,6 +91,7 @@ test("replay finds no difference in any projection, and stats --as-of counts an 
   expect(reports.map(({ projection }) => projection).sort()).toEqual([
     "account",
     "backups",
+    "campaigns",
     "clicks",
     "contacts",
     "conversions",

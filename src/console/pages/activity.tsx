@@ -18,7 +18,7 @@ import { A, PageForm, Tabs } from "../parts/link.tsx";
 const VIEWS = {
   news: undefined,
   everything: undefined,
-  messages: EVENT_TYPES.filter((type) => /^(DirectMessage|Run|DryRun|Recipient|Consent)/.test(type)),
+  messages: EVENT_TYPES.filter((type) => /^(Campaign|DirectMessage|Run|DryRun|Recipient|Consent)/.test(type)),
   clicks: ["LinkClicked", "PersonalLinkClicked", "ConversionRecorded", "ConversionReversed", "LinkAdded"],
   deliveries: EVENT_TYPES.filter((type) => /^(Dispatch|Circuit|Channel|Notification|MessageRequested)/.test(type)),
   problems: EVENT_TYPES.filter((type) => isProblem(type)),

@@ -4,7 +4,15 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { nameRun } from "../../history/run-events.ts";
 import { capitalize, cutSentence, formatCaller, isErased, toSentence, toShortSentence } from "../../history/words.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventHref, hrefForLink, linkHref, recipientHref, runHref, type RecipientNames } from "../hrefs.ts";
+import {
+  campaignHref,
+  eventHref,
+  hrefForLink,
+  linkHref,
+  recipientHref,
+  runHref,
+  type RecipientNames,
+} from "../hrefs.ts";
 import type { View } from "../page-context.ts";
 import { Icon, type IconName, type Tone } from "./icon.tsx";
 import { Time } from "./time.tsx";
@@ -121,6 +129,8 @@ function hrefFor(mention: Mention): string | undefined {
       return linkHref(mention.domain, mention.short_code);
     case "run":
       return runHref(mention.run_id);
+    case "campaign":
+      return campaignHref(mention.name);
     default:
       return undefined;
   }
@@ -157,6 +167,9 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   PersonalLinkClicked: ["mouse-pointer-2", "info"],
   ConversionRecorded: ["check", "good"],
   ConversionReversed: ["rotate-cw", "warn"],
+  CampaignCreated: ["send", "accent"],
+  CampaignChanged: ["send", "neutral"],
+  CampaignEnded: ["pause", "neutral"],
   LinkAdded: ["link", "neutral"],
   NotificationRequested: ["bell", "info"],
   MessageRequested: ["send", "info"],

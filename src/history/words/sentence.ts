@@ -9,6 +9,7 @@ export type Mention = { readonly text: string } & (
   | { readonly kind: "recipient"; readonly recipient: Recipient }
   | { readonly kind: "link"; readonly domain: string; readonly short_code: string }
   | { readonly kind: "run"; readonly run_id: string }
+  | { readonly kind: "campaign"; readonly name: string }
   | { readonly kind: "position"; readonly position: number }
   | { readonly kind: "time"; readonly at: string }
   | { readonly kind: "other" }
@@ -59,6 +60,11 @@ export function link(domain: string, short_code: string): Mention {
 /** Mentions a run. `called`: the word before its id. */
 export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
   return { kind: "run", text: `${called} ${run_id}`, run_id };
+}
+
+/** Mentions a campaign. */
+export function campaign(name: string): Mention {
+  return { kind: "campaign", text: name, name };
 }
 
 export function position(at: number): Mention {

@@ -3,6 +3,7 @@ import type { ChannelName, Lane } from "../../../events/channel.ts";
 import { countPositions, type Sources } from "../../../events/sources.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { sayConversion } from "./delivery.ts";
+import { SHORT_CAMPAIGN } from "./campaign.ts";
 import { SHORT_OUTREACH } from "./short-outreach.ts";
 import {
   join,
@@ -22,6 +23,7 @@ import {
 /** Short sentences, one for each event type: at most 14 words without those of other people, and no ids. */
 export const SHORT: ShortWords = {
   ...SHORT_OUTREACH,
+  ...SHORT_CAMPAIGN,
   LinkClicked: ({ domain, short_code, bot, probe }) => {
     const by = probe === undefined ? (bot ? "a bot" : "a person") : `a ${plain(probe)} request`;
     return say`${by} clicked ${link(domain, short_code)}`;

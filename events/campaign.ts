@@ -1,0 +1,56 @@
+import { Type, type Static } from "@sinclair/typebox";
+import { defineEvent } from "./event.ts";
+import { basis, recipientSource } from "./outreach.ts";
+
+const closed = { additionalProperties: false };
+
+/** Name of the campaign that the settings describe. No event names it. */
+export const DEFAULT_CAMPAIGN = "default";
+
+/** The recipients whom a campaign is for: all conditions hold together, and an absent one leaves out no recipient. */
+export const audience = Type.Object(
+  {
+    source: Type.Optional(recipientSource),
+    basis: Type.Optional(basis),
+    /** Conditions on the list's fields: `city=Berlin`, `city=Berlin|Hamburg` (one of them), or `city` (is set). */
+    fields: Type.Optional(Type.Array(Type.String())),
+    /** IANA names of time zones, of which the recipient's is one. */
+    timezones: Type.Optional(Type.Array(Type.String())),
+    /** Shared link whose replacement of their own the recipient clicked; `any`: some link of their own. */
+    clicked: Type.Optional(Type.String()),
+    /** Campaign whose message the recipient got. */
+    messaged: Type.Optional(Type.String()),
+    /** Days that must have passed since that message. */
+    days: Type.Optional(Type.Integer()),
+    /** True if the recipient must have replied to that message; absent: they must not have. */
+    replied: Type.Optional(Type.Literal(true)),
+    /** True if that message must have failed; absent: it must have been sent. */
+    failed: Type.Optional(Type.Literal(true)),
+  },
+  closed,
+);
+export type Audience = Static<typeof audience>;
+
+const definition = {
+  /** Name of the campaign: lower-case letters, digits and hyphens. It never changes. */
+  name: Type.String(),
+  /** Message template with all variants, as in MESSAGE_TEMPLATE. */
+  text: Type.String(),
+  audience,
+  /** Days between the recipient's message before, of any campaign, and one of this campaign; absent: CONTACT_GAP_DAYS. */
+  gap_days: Type.Optional(Type.Integer()),
+  /** Topic that a consent may be for, instead of the campaign's name. */
+  topic: Type.Optional(Type.String()),
+};
+
+/** Event: an operator created a campaign. */
+export const CampaignCreated = defineEvent("CampaignCreated", Type.Object(definition, closed));
+
+/** Event: an operator changed a campaign, which is as described from now on. */
+export const CampaignChanged = defineEvent("CampaignChanged", Type.Object(definition, closed));
+
+/** A campaign as its last event describes it. */
+export type CampaignDefinition = Static<typeof CampaignCreated.data>;
+
+/** Event: an operator ended a campaign. No run of it starts again. */
+export const CampaignEnded = defineEvent("CampaignEnded", Type.Object({ name: Type.String() }, closed));

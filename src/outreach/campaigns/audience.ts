@@ -1,0 +1,157 @@
+import { Type } from "@sinclair/typebox";
+import { basis, recipientSource, type RecipientSource } from "../../../events/outreach.ts";
+import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
+import type { Contact } from "../../../projections/contact.ts";
+import { codeIn, type Links } from "../../../projections/links.ts";
+import { DAY_MS, msOf } from "../../../projections/time.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { cleanValue, fieldName } from "../../template/normalize-field.ts";
+
+/** Value of `clicked` for any link of the recipient's own. */
+export const ANY_LINK = "any";
+
+const DAYS_MAX = 3_650;
+
+/** The audience as members of an operation's input: one form in JSON, options and forms. */
+export const audienceInput = {
+  source: Type.Optional(Type.Union(recipientSource.anyOf, { title: "name", description: "Only from this source" })),
+  basis: Type.Optional(Type.Union(basis.anyOf, { title: "basis", description: "Only recipients with this basis" })),
+  fields: Type.Optional(
+    Type.Array(Type.String({ title: "condition", maxLength: 500, examples: ["city=Berlin|Hamburg"] }), {
+      minItems: 1,
+      maxItems: 20,
+      description: "Condition on a field of the list: city=Berlin, city=Berlin|Hamburg, or city (it is set)",
+    }),
+  ),
+  timezones: Type.Optional(
+    Type.Array(Type.String({ title: "zone", maxLength: 64, examples: ["Europe/Berlin"] }), {
+      minItems: 1,
+      maxItems: 50,
+      description: "Only recipients in this time zone, or in one of several",
+    }),
+  ),
+  clicked: Type.Optional(
+    Type.String({
+      title: "link",
+      minLength: 1,
+      maxLength: 500,
+      description: `Only recipients who granted tracking and clicked this link; ${ANY_LINK}: any of their own`,
+      examples: [ANY_LINK],
+    }),
+  ),
+  messaged: Type.Optional(
+    Type.String({
+      title: "campaign",
+      maxLength: 40,
+      description: "Only recipients who got a message of this campaign and did not reply",
+      examples: ["default"],
+    }),
+  ),
+  days: Type.Optional(
+    Type.Integer({
+      title: "number",
+      minimum: 1,
+      maximum: DAYS_MAX,
+      description: "With messaged: that many days ago at least",
+    }),
+  ),
+  replied: Type.Optional(Type.Literal(true, { description: "With messaged: only recipients who replied to it" })),
+  failed: Type.Optional(Type.Literal(true, { description: "With messaged: only recipients whose message failed" })),
+};
+
+/** Reason for which an audience leaves out a recipient: the first condition that does not hold. */
+export const LEFT_OUT_REASONS = [
+  "other_source",
+  "other_basis",
+  "other_field",
+  "other_timezone",
+  "tracking_not_granted",
+  "not_clicked",
+  "not_messaged",
+  "not_failed",
+  "replied",
+  "not_replied",
+  "messaged_recently",
+] as const;
+export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number];
+
+/** Facts about a recipient by which an audience is judged. */
+export interface AudienceFacts {
+  /** The recipient as the log knows them; undefined if it does not. */
+  readonly contact: Contact | undefined;
+  /** Source in which the recipient was found; undefined if unknown. */
+  readonly source: RecipientSource | undefined;
+}
+
+/** Result of an audience for a recipient. `from`: time from which they belong to it, ISO 8601, if only days are missing. */
+export type AudienceMatch =
+  { readonly matches: true } | { readonly matches: false; readonly reason: LeftOutReason; readonly from?: string };
+
+/** Judges if a recipient belongs to an audience. `now`: ms since 1970. Pure. */
+export function matchesAudience(
+  audience: Audience,
+  { contact, source }: AudienceFacts,
+  { links }: { readonly links: Links },
+  now: number,
+): AudienceMatch {
+  const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
+  if (audience.source !== undefined && audience.source !== source) return out("other_source");
+  if (audience.basis !== undefined && audience.basis !== (contact?.basis ?? "none")) return out("other_basis");
+  if (audience.fields?.every((condition) => hasField(contact, condition)) === false) return out("other_field");
+  const { timezone = "" } = contact ?? {};
+  if (audience.timezones?.includes(timezone) === false) return out("other_timezone");
+  if (audience.clicked !== undefined) {
+    if (contact?.tracking.status !== "granted") return out("tracking_not_granted");
+    if (!hasClicked(listClicked(contact), audience.clicked, links)) return out("not_clicked");
+  }
+  return audience.messaged === undefined
+    ? { matches: true }
+    : matchesStanding(audience, findStanding(contact, audience.messaged), now);
+}
+
+function matchesStanding(
+  { days = 0, replied, failed }: Audience,
+  standing: Contact | undefined,
+  now: number,
+): AudienceMatch {
+  const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
+  const wanted = failed === true ? "failed" : "sent";
+  if (standing?.status !== wanted) return out(failed === true ? "not_failed" : "not_messaged");
+  if (standing.replied !== (replied === true)) return out(standing.replied ? "replied" : "not_replied");
+  const from = msOf(standing.attempted_at ?? isoTime(0)) + days * DAY_MS;
+  return from <= now ? { matches: true } : { matches: false, reason: "messaged_recently", from: isoTime(from) };
+}
+
+/** Returns how the recipient stands in a campaign; undefined if none of its messages was tried. */
+function findStanding(contact: Contact | undefined, campaign: string) {
+  return campaign === DEFAULT_CAMPAIGN ? contact : undefined;
+}
+
+/** Returns the codes of the recipient's own links that they clicked. */
+function listClicked(_contact: Contact): readonly string[] {
+  return [];
+}
+
+/** Parts of a condition on a field. Without `values`, the field must only be set. */
+export function parseFieldCondition(condition: string) {
+  const at = condition.indexOf("=");
+  if (at === -1) return { field: fieldName(condition), values: undefined };
+  return { field: fieldName(condition.slice(0, at)), values: condition.slice(at + 1).split("|") };
+}
+
+function hasField(contact: Contact | undefined, condition: string): boolean {
+  const { field, values } = parseFieldCondition(condition);
+  const found = Object.entries(contact?.fields ?? {}).find(([name]) => fieldName(name) === field);
+  const value = cleanValue(found?.[1] ?? "");
+  return value !== undefined && (values?.some((wanted) => wanted.trim() === value) ?? true);
+}
+
+function hasClicked(clicked: readonly string[], wanted: string, { personal }: Links): boolean {
+  if (wanted === ANY_LINK) return clicked.length > 0;
+  return clicked.some((code) => personal.get(code)?.code === codeIn(wanted));
+}
+
+/** True if the audience makes its campaign a follow-up: a reply to an earlier message ends it for the recipient. */
+export function isFollowUp({ messaged, replied }: Audience): boolean {
+  return messaged !== undefined && replied !== true;
+}
