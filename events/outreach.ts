@@ -43,6 +43,8 @@ const consentEvidence = {
   consent_at: Type.Optional(Type.String()),
   consent_source: Type.Optional(Type.String()),
   consent_text: Type.Optional(Type.String()),
+  /** Campaign or topic that the consent names, and outside of which it does not hold; absent if it names none. */
+  consent_for: Type.Optional(Type.String()),
 };
 
 /** Evidence for consent to tracking, with the same three members as for consent to messages. */
@@ -70,6 +72,9 @@ export const skipReason = Type.Union([
   Type.Literal("self"),
   Type.Literal("invalid_recipient"),
   Type.Literal("missing_field"),
+  /** Reason of a skip: a message of another campaign went to the recipient less than CONTACT_GAP_DAYS ago. */
+  Type.Literal("too_soon"),
+  Type.Literal("not_in_audience"),
 ]);
 export type SkipReason = Static<typeof skipReason>;
 
@@ -341,8 +346,12 @@ export const RecipientRetryAllowed = withPersonal(
 export const recipientSource = Type.Union([Type.Literal("list"), Type.Literal("inbound"), ...pagedSource.anyOf]);
 export type RecipientSource = Static<typeof recipientSource>;
 
-/** Caller's restrictions of a run: which recipients, and how many at most. */
+/** Campaign to which a run or message belongs; absent if it is `default`. */
+const campaign = Type.Optional(Type.String());
+
+/** Caller's restrictions of a run: the campaign, which recipients, and how many at most. */
 const selection = {
+  campaign,
   limit: Type.Optional(Type.Integer()),
   variant: Type.Optional(Type.String()),
   basis: Type.Optional(basis),
@@ -441,6 +450,9 @@ export const DirectMessageAttempted = withPersonal(
         run_id: Type.String(),
         recipient: knownRecipient,
         text: Type.String(),
+        campaign,
+        /** Campaign of the first message in a chain of follow-ups; absent if the message follows none. */
+        follows: Type.Optional(Type.String()),
         variant: Type.String(),
         /**
          * Beginning of the SHA-256 of all variants of the template. It distinguishes variant A from that of another
@@ -482,7 +494,7 @@ export const DirectMessageAttempted = withPersonal(
   },
 );
 
-const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient };
+const outcome = { attempt_id: Type.String(), run_id: Type.String(), recipient: knownRecipient, campaign };
 
 /** Event: the network accepted the message. */
 export const DirectMessageSent = withPersonal(
@@ -524,6 +536,7 @@ export const DirectMessageSkipped = withPersonal(
       {
         run_id: Type.String(),
         recipient,
+        campaign,
         reason: skipReason,
         detail: Type.Optional(Type.String()),
         found: Type.Optional(Type.Object({ message_id: Type.String(), sent_at: Type.String() }, closed)),
@@ -684,6 +697,8 @@ export const notReachedReason = Type.Union([
   Type.Literal("failed_before"),
   /** Reason of RecipientNotReached: the run is for recipients of another variant, basis or source. */
   Type.Literal("left_out"),
+  /** Reason of RecipientNotReached: the campaign's audience leaves the recipient out. */
+  Type.Literal("not_in_audience"),
 ]);
 export type NotReachedReason = Static<typeof notReachedReason>;
 
@@ -700,8 +715,8 @@ export const RecipientNotReached = withPersonal(
 export const RunAbandoned = defineEvent("RunAbandoned", Type.Object({ run_id: Type.String(), ...counts }, closed));
 
 /**
- * Event: a run was requested and not started. `limit`, `variant`, `basis`, `source` and `recipients`: as the caller
- * requested the run.
+ * Event: a run was requested and not started. `campaign`, `limit`, `variant`, `basis`, `source` and `recipients`: as the
+ * caller requested the run.
  */
 export const RunRefused = defineEvent(
   "RunRefused",
@@ -711,6 +726,9 @@ export const RunRefused = defineEvent(
         Type.Literal("daily_limit_reached"),
         Type.Literal("window_closed"),
         Type.Literal("clock_skewed"),
+        /** Reason of RunRefused: no campaign has the requested name. */
+        Type.Literal("unknown_campaign"),
+        Type.Literal("campaign_ended"),
       ]),
       until,
       day: Type.String(),

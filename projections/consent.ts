@@ -31,6 +31,8 @@ export interface Consent {
   inbound: boolean;
   /** Time at which the earliest of these messages was received, ISO 8601; it is evidence in itself. */
   wrote_at?: string;
+  /** Consents that name a campaign or topic and hold for no other, by that name; absent if there is none. */
+  consents_for?: Readonly<Record<string, ConsentEvidence>>;
 }
 
 /** The consent of a recipient before the log says anything about it. */
@@ -54,6 +56,16 @@ export function findMissingEvidence({
   ];
 }
 
+/** Returns the consent of a recipient for a campaign: one that names the campaign or its topic, else one that names none. */
+export function consentFor<One extends Consent>(consent: One, names: readonly (string | undefined)[]): One {
+  const { consents_for: named } = consent;
+  const found =
+    named === undefined ? undefined : names.find((name) => name !== undefined && Object.hasOwn(named, name));
+  if (found === undefined) return consent;
+  const own = named![found]!;
+  return { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
+}
+
 /** Consent that one row of an import, or one ConsentRecorded event, says. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
@@ -62,14 +74,27 @@ export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" 
  * parts of two records prove nothing; a record without evidence keeps that of the same basis or status.
  */
 export function consentAfter(
-  { basis, consent, tracking, inbound }: Consent,
+  { basis, consent, tracking, inbound, consents_for }: Consent,
   record: ConsentRecord,
 ): Omit<Consent, "inbound"> {
+  const named = namedAfter(consents_for, record);
+  const general = record.consent_for === undefined ? record.basis : undefined;
   return {
-    basis: inbound ? "dm_first" : (record.basis ?? basis),
-    consent: record.basis === undefined ? consent : evidenceAfter(consent, record.basis, record),
+    basis: inbound ? "dm_first" : (general ?? basis),
+    consent: general === undefined ? consent : evidenceAfter(consent, general, record),
     tracking: record.tracking === undefined ? tracking : trackingAfter(tracking, record.tracking, record),
+    ...(named === undefined ? {} : { consents_for: named }),
   };
+}
+
+/** Returns the consents that name a campaign or topic after a record. A withdrawal that names none ends them all. */
+function namedAfter(before: Consent["consents_for"], record: ConsentRecord): Consent["consents_for"] {
+  const { basis, consent_for: name } = record;
+  if (name === undefined || basis === undefined) return basis === "none" ? undefined : before;
+  const { [name]: own = null, ...others } = before ?? {};
+  const evidence = evidenceAfter(own, basis, record) ?? { basis };
+  if (basis !== "none") return { ...others, [name]: evidence };
+  return Object.keys(others).length === 0 ? undefined : others;
 }
 
 /**
@@ -145,6 +170,7 @@ export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
     consent: consent ?? null,
     ...(tracking === undefined ? {} : { tracking }),
     ...(other.wrote_at === undefined ? {} : { wrote_at: earlier(one.wrote_at, other.wrote_at) }),
+    ...(other.consents_for === undefined ? {} : { consents_for: { ...other.consents_for, ...one.consents_for } }),
   };
 }
 

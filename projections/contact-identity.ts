@@ -2,7 +2,8 @@ import { markOfErased } from "../events/encryption.ts";
 import type { Recipient } from "../events/outreach.ts";
 import { unitedConsent } from "./consent.ts";
 import { type Change, replaceFormer, willChange } from "./contact-changes.ts";
-import { type Contact, type ContactStatus, type Contacts, inAscendingOrder, later, newContact } from "./contact.ts";
+import { uniteCampaigns, uniteOutreach } from "./contact-campaigns.ts";
+import { type Contact, type Contacts, inAscendingOrder, later, newContact } from "./contact.ts";
 
 /** Finds a contact by id, else by handle; by a former handle only while no other contact is known to have it. */
 export function findContact(state: Contacts, who: Recipient): Contact | undefined {
@@ -134,9 +135,6 @@ function leave(state: Contacts, handle: string, holder: Contact | undefined, cha
   delete willChange(change, key, holder).username;
 }
 
-/** Statuses by how much they forbid: the stricter of two wins when two entries are one recipient. */
-const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
-
 /** Merges two entries that turned out to be one recipient. */
 function absorb(state: Contacts, into: Contact, otherKey: string, change: Change): void {
   const other = state.people.get(otherKey);
@@ -148,7 +146,9 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
   for (const field of Object.keys(other.fields)) if (Object.hasOwn(into.fields, field)) countField(state, field, -1);
   const { replaced, met = into.positions[0] ?? position } = into;
   const held = Number(into.held) + Number(other.held);
-  Object.assign(into, united(into, other));
+  const whole = united(into, other);
+  for (const member of Object.keys(into)) if (!Object.hasOwn(whole, member)) delete into[member as keyof Contact];
+  Object.assign(into, whole);
   state.held += Number(into.held) - held;
   if (replaced === undefined) delete into.replaced;
   if (into.positions[0] === met) delete into.met;
@@ -160,12 +160,9 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
  * Returns two entries of one recipient as one: anything that forbids a message stays, and so does a recorded consent.
  */
 function united(one: Contact, other: Contact): Contact {
-  return {
-    ...other,
-    // A rewound entry holds undefined for a member that was absent.
-    ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Contact),
+  const contact: Contact = {
+    ...uniteOutreach(one, other),
     ...unitedConsent(one, other),
-    status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,
     personal_links: [...one.personal_links, ...other.personal_links],
     fields: { ...other.fields, ...one.fields },
     listed: one.listed || other.listed,
@@ -174,9 +171,6 @@ function united(one: Contact, other: Contact): Contact {
     ...(other.held_at === undefined ? {} : { held_at: later(one.held_at, other.held_at) }),
     inbound: one.inbound || other.inbound,
     received: one.received || other.received,
-    replied: one.replied || other.replied,
-    again: one.again || other.again,
-    skipped: [...new Set([...one.skipped, ...other.skipped])],
     positions: inAscendingOrder([...one.positions, ...other.positions]),
     ...(one.reads === undefined && other.reads === undefined
       ? {}
@@ -185,6 +179,8 @@ function united(one: Contact, other: Contact): Contact {
       ? {}
       : { refused_after: Math.max(one.refused_after ?? 0, other.refused_after) }),
   };
+  uniteCampaigns(contact, one, other);
+  return contact;
 }
 
 export function countField(state: Contacts, field: string, by: 1 | -1): void {

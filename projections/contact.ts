@@ -6,8 +6,39 @@ import { type Consent, NO_CONSENT } from "./consent.ts";
  */
 export type ContactStatus = "open" | "attempted" | "in_doubt" | "sent" | "failed";
 
-/** One recipient as the log knows them: imported by an operator, met by a run, or both. */
-export interface Contact extends Consent {
+/** Outreach to a contact in one campaign. */
+export interface CampaignOutreach {
+  status: ContactStatus;
+  /** True if the recipient wrote to us after the campaign's message. */
+  replied: boolean;
+  /** Id of the campaign's newest message at the network; absent if it is unknown. */
+  message_id?: string;
+  /** Time until which the recipient has read the message and all before, ISO 8601; absent if that is unknown. */
+  seen_at?: string;
+  /** Variant of the newest message that was decided, regardless of its outcome: `A`, `B` … */
+  variant?: string;
+  /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
+  attempted_at?: string;
+  /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
+  follows?: string;
+  /**
+   * True if the recipient is tried again even if their source is no longer read: an operator allowed it, or the failure
+   * was not due to the recipient.
+   */
+  again: boolean;
+  /** Reasons of skips that the log already records for the recipient: each is recorded once. */
+  skipped: SkipReason[];
+}
+
+/**
+ * One recipient as the log knows them: imported by an operator, met by a run, or both. The members of {@link
+ * CampaignOutreach} are those of the campaign of the newest attempt.
+ */
+export interface Contact extends Consent, CampaignOutreach {
+  /** Campaign of the newest attempt; absent if it is `default`. */
+  campaign?: string;
+  /** Outreach in the contact's other campaigns, by their names; absent if there is none. Never changed in place. */
+  campaigns?: Readonly<Record<string, CampaignOutreach>>;
   id?: string;
   username?: string;
   name?: string;
@@ -18,7 +49,6 @@ export interface Contact extends Consent {
   fields: Record<string, string>;
   /** True if the operator imported the recipient, who is then part of the `list` source. */
   listed: boolean;
-  status: ContactStatus;
   suppressed: boolean;
   /** True if a reply of the recipient may ask us to stop, and no operator has decided that yet. */
   held: boolean;
@@ -28,25 +58,8 @@ export interface Contact extends Consent {
   received: boolean;
   /** Id of the newest message from the recipient that an event records; absent if none does. */
   received_id?: string;
-  /** True if the recipient wrote to us after our message. */
-  replied: boolean;
   /** True if the reply that put the recipient on hold came in X Chat; absent otherwise. */
   held_unread?: true;
-  /** Id of our newest message at the network; absent if it is unknown. */
-  message_id?: string;
-  /** Time until which the recipient has read our newest message and all before, ISO 8601; absent if that is unknown. */
-  seen_at?: string;
-  /** Variant of the newest message that was decided, regardless of its outcome: `A`, `B` … */
-  variant?: string;
-  /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
-  attempted_at?: string;
-  /**
-   * True if the recipient is tried again even if their source is no longer read: an operator allowed it, or the failure
-   * was not due to the recipient.
-   */
-  again: boolean;
-  /** Reasons of skips that the log already records for the recipient: each is recorded once. */
-  skipped: SkipReason[];
   /**
    * Number of our messages that the network had accepted when it last refused one to this recipient; absent if it never
    * did.
@@ -207,12 +220,4 @@ export function countReachable({ people }: Contacts): number {
  */
 export function isOwnRefusal({ taken }: Contacts, { refused_after }: Contact): boolean {
   return refused_after !== undefined && refused_after < taken.length;
-}
-
-/**
- * True if the network refused the recipient once and a retry is allowed. Such recipients come last, so as not to delay
- * all others.
- */
-export function isTriedLast({ again, refused_after }: Contact): boolean {
-  return again && refused_after !== undefined;
 }

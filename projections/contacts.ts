@@ -1,6 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { SkipReason } from "../events/outreach.ts";
 import { type ConsentRecord, consentAfter, earlier, withoutStaleTracking } from "./consent.ts";
+import { changeAll, changeOutreach, outreachByCampaign, turnToCampaign } from "./contact-campaigns.ts";
 import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
@@ -8,7 +9,7 @@ import type { Projection } from "./projection.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 21,
+  version: 22,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -114,9 +115,9 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
       return id === undefined ? undefined : findContact(state, { id });
     }
     case "DirectMessageSent":
-      return take(state, meet(state, event.data.recipient, change), event.data.message_id, change);
+      return take(state, meet(state, event.data.recipient, change), event.data, change);
     case "DirectMessageInDoubt":
-      return doubt(meet(state, event.data.recipient, change));
+      return doubt(meet(state, event.data.recipient, change), event.data);
     case "DirectMessageLeft":
       return meet(state, event.data.recipient, change);
     case "DirectMessageFailed":
@@ -186,8 +187,14 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">, change: Change): 
   replaceText(contact, "name", added);
   replaceText(contact, "timezone", added);
   // The new row may correct what was missing or wrong, so the contact is judged and recorded again.
-  contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
+  forgetSkips(contact, CORRECTABLE);
   return contact;
+}
+
+function forgetSkips(contact: Contact, reasons: readonly SkipReason[]): void {
+  changeAll(contact, (outreach) => {
+    outreach.skipped = outreach.skipped.filter((reason) => !reasons.includes(reason));
+  });
 }
 
 /** Content of an import row. */
@@ -227,21 +234,23 @@ function replaceText(contact: Contact, member: "name" | "timezone", added: Impor
 function recordConsent(contact: Contact, record: ConsentRecord): Contact {
   agree(contact, record);
   // The new record may hold what was missing.
-  if (record.basis !== undefined) contact.skipped = contact.skipped.filter((reason) => reason !== "no_consent");
+  if (record.basis !== undefined) forgetSkips(contact, ["no_consent"]);
   return contact;
 }
 
 /** Applies a record of consent to a contact. Assigns member by member, because this runs for each row of an import. */
 function agree(contact: Contact, record: ConsentRecord): void {
-  const { basis, consent, tracking } = consentAfter(contact, record);
+  const { basis, consent, tracking, consents_for } = consentAfter(contact, record);
   contact.basis = basis;
   contact.consent = consent;
   contact.tracking = tracking;
+  if (consents_for !== undefined) contact.consents_for = consents_for;
+  else if (contact.consents_for !== undefined) delete contact.consents_for;
 }
 
 /**
- * Allows one more attempt to a failed contact. Two operators may allow the same retry; only the first one finds a
- * failure.
+ * Allows one more attempt to a contact whose newest attempt failed, in that one's campaign. Two operators may allow the
+ * same retry; only the first one finds a failure.
  */
 function allowRetry(contact: Contact): Contact {
   if (contact.status !== "failed") return contact;
@@ -253,10 +262,12 @@ function allowRetry(contact: Contact): Contact {
 function receive(contact: Contact, { received_at: receivedAt, message_id }: DataOf<"DirectMessageReceived">): Contact {
   contact.received = true;
   contact.received_id = message_id;
-  if (contact.attempted_at !== undefined && receivedAt >= contact.attempted_at) {
-    contact.replied = true;
-    return contact;
-  }
+  // A reply that was read late answers the messages before it, and not those since.
+  const answered = outreachByCampaign(contact).filter(
+    ([, { attempted_at: at }]) => at !== undefined && receivedAt >= at,
+  );
+  for (const [campaign] of answered) changeOutreach(contact, campaign, (outreach) => (outreach.replied = true));
+  if (answered.length > 0) return contact;
   contact.inbound = true;
   contact.basis = "dm_first";
   contact.wrote_at = earlier(contact.wrote_at, receivedAt);
@@ -264,8 +275,10 @@ function receive(contact: Contact, { received_at: receivedAt, message_id }: Data
 }
 
 function attempt(contact: Contact, { time, data }: Folded<"DirectMessageAttempted">): Contact {
-  const { variant, personal_links = [] } = data;
+  const { variant, personal_links = [], follows } = data;
+  turnToCampaign(contact, data.campaign);
   contact.status = "attempted";
+  if (follows !== undefined) contact.follows = follows;
   contact.variant = variant;
   contact.attempted_at = time;
   delete contact.message_id;
@@ -275,14 +288,21 @@ function attempt(contact: Contact, { time, data }: Folded<"DirectMessageAttempte
   return contact;
 }
 
-function doubt(contact: Contact): Contact {
-  contact.status = "in_doubt";
+function doubt(contact: Contact, { campaign }: DataOf<"DirectMessageInDoubt">): Contact {
+  changeOutreach(contact, campaign, (outreach) => (outreach.status = "in_doubt"));
   return contact;
 }
 
-function take(state: Contacts, contact: Contact, messageId: string | undefined, change: Change): Contact {
-  contact.status = "sent";
-  if (messageId !== undefined) contact.message_id = messageId;
+function take(
+  state: Contacts,
+  contact: Contact,
+  { campaign, message_id: messageId }: DataOf<"DirectMessageSent">,
+  change: Change,
+): Contact {
+  changeOutreach(contact, campaign, (outreach) => {
+    outreach.status = "sent";
+    if (messageId !== undefined) outreach.message_id = messageId;
+  });
   delete contact.refused_after;
   state.taken.push(change.position);
   replaceRefused(state, [], change);
@@ -292,13 +312,15 @@ function take(state: Contacts, contact: Contact, messageId: string | undefined, 
 function fail(
   state: Contacts,
   contact: Contact,
-  { retry, frees_quota, reason }: DataOf<"DirectMessageFailed">,
+  { campaign, retry, frees_quota, reason }: DataOf<"DirectMessageFailed">,
   change: Change,
 ): Contact {
-  contact.status = retry ? "open" : "failed";
-  contact.again = retry;
-  // It was certainly not sent, so nothing that they write is a reply to it.
-  if (frees_quota) delete contact.attempted_at;
+  changeOutreach(contact, campaign, (outreach) => {
+    outreach.status = retry ? "open" : "failed";
+    outreach.again = retry;
+    // It was certainly not sent, so nothing that they write is a reply to it.
+    if (frees_quota) delete outreach.attempted_at;
+  });
   if (reason === "not_permitted") refuse(state, contact, change);
   if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
@@ -316,11 +338,13 @@ function refuse(state: Contacts, contact: Contact, change: Change): void {
   contact.refused_after = state.taken.length;
 }
 
-function skip(contact: Contact, { reason, found }: Folded<"DirectMessageSkipped">["data"]): Contact {
-  if (!contact.skipped.includes(reason)) contact.skipped = [...contact.skipped, reason];
-  if (found === undefined) return contact;
-  contact.status = "sent";
-  contact.attempted_at = found.sent_at;
-  contact.again = false;
+function skip(contact: Contact, { campaign, reason, found }: DataOf<"DirectMessageSkipped">): Contact {
+  changeOutreach(contact, campaign, (outreach) => {
+    if (!outreach.skipped.includes(reason)) outreach.skipped = [...outreach.skipped, reason];
+    if (found === undefined) return;
+    outreach.status = "sent";
+    outreach.attempted_at = found.sent_at;
+    outreach.again = false;
+  });
   return contact;
 }

@@ -35,6 +35,8 @@ const WITHOUT_CODES: Readonly<Record<Exclude<keyof Attempt, "text" | "personal_l
   attempt_id: true,
   run_id: true,
   recipient: true,
+  campaign: true,
+  follows: true,
   variant: true,
   template: true,
   template_name: true,

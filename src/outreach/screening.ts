@@ -1,7 +1,8 @@
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd } from "../../events/outreach.ts";
 import { findContact, findPerson } from "../../projections/contact-identity.ts";
-import { isTriedLast, type Contact } from "../../projections/contact.ts";
+import { isTriedLast } from "../../projections/contact-campaigns.ts";
+import type { Contact } from "../../projections/contact.ts";
 import type { SocialUser } from "../networks/network.ts";
 import { isoTime } from "../platform/clock.ts";
 import {

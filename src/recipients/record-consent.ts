@@ -7,6 +7,7 @@ import type { Contacts } from "../../projections/contact.ts";
 import { type EventMetadata, type NewEvent, type StateContext, STREAMS } from "../log/event-log.ts";
 import { handle, type HandleOptions } from "../log/decide-and-append.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 import { ALL_OF } from "../platform/counts-and-lists.ts";
 
@@ -27,8 +28,9 @@ export function decideConsent(
   const recipient = recipientAmong(contacts, name);
   const contact = findPerson(contacts, recipient);
   const erasures = eraseClicks(findLinkKeys(findRevokedLinks(contacts, recipient, record)));
-  const { basis, consent, tracking } = contact ?? {};
-  const isRecorded = contact && isDeepStrictEqual(consentAfter(contact, record), { basis, consent, tracking });
+  const { basis, consent, tracking, consents_for } = contact ?? {};
+  const before = { basis, consent, tracking, ...omitUndefined({ consents_for }) };
+  const isRecorded = contact && isDeepStrictEqual(consentAfter(contact, record), before);
   if (isRecorded === true) return { events: erasures };
   return { events: [{ type: "ConsentRecorded", data: { recipient, ...record } }, ...erasures] };
 }

@@ -182,6 +182,8 @@ const SKIPS: Readonly<Record<SkipReason, readonly [title: string, advice: string
   invalid_recipient: ["Unknown to X", "Correct the handle or the id in the list, and import it again."],
   missing_field: ["A field of the message is missing", "Import the field, or give its placeholder a fallback."],
   already_contacted: ["Contacted earlier", "Each person gets one message."],
+  too_soon: ["Contacted a short time ago", "A later run includes them, once CONTACT_GAP_DAYS have passed."],
+  not_in_audience: ["Not in the audience", "Change the campaign's audience to include them."],
 };
 
 function Skips({ run: { skips, skipped } }: RunProps): VNode {

@@ -32,6 +32,8 @@ export const SKIPS: Readonly<Record<SkipReason, string>> = {
   self: "our own account",
   invalid_recipient: "unknown to the network",
   missing_field: "a field of the message is missing",
+  too_soon: "got another message a short time ago",
+  not_in_audience: "not in the campaign's audience",
 };
 
 export const OUTREACH_WORDS = {
@@ -210,6 +212,7 @@ export const NOT_REACHED_WORDS: Readonly<Partial<Record<NotReachedReason, string
   held: "an operator has to read their reply first",
   failed_before: "an earlier message failed, and no retry is allowed",
   left_out: "it is for other recipients",
+  not_in_audience: "they are not in the campaign's audience",
 };
 
 /**

@@ -1,4 +1,5 @@
-import { isTriedLast, toRecipient, type Contact } from "../../../projections/contact.ts";
+import { isTriedLast } from "../../../projections/contact-campaigns.ts";
+import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import type { PagedSource, Recipient, RecipientSource } from "../../../events/outreach.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
 import { LOOKUP_BATCH, type Batch, type BatchEntry, type RunContext, type Source } from "../context.ts";

@@ -1,6 +1,7 @@
 import type { EventType, Folded } from "../../../events/catalog.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
-import { isTriedLast, type Contact } from "../../../projections/contact.ts";
+import { isTriedLast } from "../../../projections/contact-campaigns.ts";
+import type { Contact } from "../../../projections/contact.ts";
 import { isRequested } from "../../../projections/run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";

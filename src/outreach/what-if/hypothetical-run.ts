@@ -1,5 +1,6 @@
 import type { Recipient, RunEnd } from "../../../events/outreach.ts";
-import { isTriedLast, type Contact } from "../../../projections/contact.ts";
+import { isTriedLast } from "../../../projections/contact-campaigns.ts";
+import type { Contact } from "../../../projections/contact.ts";
 import { reasonToEnd, type RunSelection } from "../run-limits.ts";
 import { OPENING_MARGIN_MS } from "../screening.ts";
 import { isClosedFor, opensAt, windowZone } from "../send-window.ts";

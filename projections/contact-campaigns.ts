@@ -1,0 +1,131 @@
+import type { CampaignOutreach, Contact, ContactStatus } from "./contact.ts";
+
+/** Campaign of all runs and messages that name none. */
+const DEFAULT_CAMPAIGN = "default";
+
+/** Members of {@link CampaignOutreach} that may be absent. */
+const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "follows"] as const;
+
+/** Returns the outreach to a contact in a campaign; undefined if the log holds none. */
+export function outreachIn(contact: Contact | undefined, campaign = DEFAULT_CAMPAIGN): CampaignOutreach | undefined {
+  if (contact === undefined || (contact.campaign ?? DEFAULT_CAMPAIGN) === campaign) return contact;
+  const { campaigns } = contact;
+  return campaigns !== undefined && Object.hasOwn(campaigns, campaign) ? campaigns[campaign] : undefined;
+}
+
+/** Returns the outreach to a contact in each campaign that the log holds some of, by the campaign's name. */
+export function outreachByCampaign(contact: Contact): readonly (readonly [campaign: string, CampaignOutreach])[] {
+  const { campaign = DEFAULT_CAMPAIGN, campaigns } = contact;
+  return campaigns === undefined ? [[campaign, contact]] : [[campaign, contact], ...Object.entries(campaigns)];
+}
+
+/** Returns the time of the newest message that may have reached the contact, ISO 8601, of all campaigns but `except`. */
+export function newestAttempt(contact: Contact | undefined, except?: string): string | undefined {
+  if (contact === undefined) return undefined;
+  return outreachByCampaign(contact).reduce<string | undefined>((newest, [campaign, { attempted_at: at }]) => {
+    return campaign === except || at === undefined || (newest !== undefined && newest >= at) ? newest : at;
+  }, undefined);
+}
+
+/** True if the recipient wrote after the message of the campaign, or is or was on hold because of such a reply. */
+export function hasAnswered({ held_at }: Contact, { replied, attempted_at }: CampaignOutreach): boolean {
+  return replied || (held_at !== undefined && attempted_at !== undefined && held_at >= attempted_at);
+}
+
+/** Changes the outreach to a contact in a campaign. Other campaigns than that of the newest attempt are copied first. */
+export function changeOutreach(
+  contact: Contact,
+  campaign: string | undefined,
+  change: (outreach: CampaignOutreach) => void,
+): void {
+  const own = outreachIn(contact, campaign);
+  if (own === contact) return change(contact);
+  const copy = own === undefined ? newOutreach() : { ...own };
+  change(copy);
+  contact.campaigns = { ...contact.campaigns, [campaign ?? DEFAULT_CAMPAIGN]: copy };
+}
+
+/** Changes the outreach to a contact in all campaigns. */
+export function changeAll(contact: Contact, change: (outreach: CampaignOutreach) => void): void {
+  if (contact.campaigns === undefined) return change(contact);
+  for (const [campaign] of outreachByCampaign(contact)) changeOutreach(contact, campaign, change);
+}
+
+/** Makes a campaign that of the newest attempt: its outreach takes the place of the one before, which is kept beside. */
+export function turnToCampaign(contact: Contact, campaign = DEFAULT_CAMPAIGN): void {
+  const { campaign: before = DEFAULT_CAMPAIGN } = contact;
+  if (before === campaign) return;
+  const { [campaign]: own, ...others } = {
+    ...contact.campaigns,
+    ...(isUntouched(contact) ? {} : { [before]: pick(contact) }),
+  };
+  place(contact, campaign, own ?? newOutreach(), others);
+}
+
+/** Merges the outreach to two entries of one recipient by campaign; anything that forbids a message stays. */
+export function uniteCampaigns(into: Contact, one: Contact, other: Contact): void {
+  if ([one, other].every(({ campaign, campaigns }) => campaign === undefined && campaigns === undefined)) return;
+  const united: Record<string, CampaignOutreach> = {};
+  for (const [campaign, outreach] of [one, other].flatMap(outreachByCampaign)) {
+    const before = Object.hasOwn(united, campaign) ? united[campaign] : undefined;
+    united[campaign] = before === undefined ? pick(outreach) : uniteOutreach(before, outreach);
+  }
+  const times = Object.entries(united).map(([campaign, { attempted_at = "" }]) => ({ campaign, attempted_at }));
+  const newest = times.reduce((best, next) => (next.attempted_at > best.attempted_at ? next : best));
+  const { [newest.campaign]: own, ...others } = united;
+  const kept = Object.entries(others).filter(([, outreach]) => !isUntouched(outreach));
+  place(into, newest.campaign, own!, Object.fromEntries(kept));
+}
+
+/** Statuses by how much they forbid: the stricter of two wins when two entries are one recipient. */
+const STRICTNESS: readonly ContactStatus[] = ["open", "failed", "attempted", "in_doubt", "sent"];
+
+/** Returns the outreach in one campaign of two entries that are one recipient. */
+export function uniteOutreach<Outreach extends CampaignOutreach>(one: Outreach, other: Outreach): Outreach {
+  return {
+    ...other,
+    // A rewound entry holds undefined for a member that was absent.
+    ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Outreach),
+    status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,
+    replied: one.replied || other.replied,
+    again: one.again || other.again,
+    skipped: [...new Set([...one.skipped, ...other.skipped])],
+  };
+}
+
+function newOutreach(): CampaignOutreach {
+  return { status: "open", replied: false, again: false, skipped: [] };
+}
+
+function isUntouched({ status, again, skipped, variant }: CampaignOutreach): boolean {
+  return status === "open" && !again && skipped.length === 0 && variant === undefined;
+}
+
+function pick(outreach: CampaignOutreach): CampaignOutreach {
+  const { status, replied, again, skipped } = outreach;
+  const own: Record<string, unknown> = { status, replied, again, skipped };
+  for (const member of OPTIONAL) if (outreach[member] !== undefined) own[member] = outreach[member];
+  return own as unknown as CampaignOutreach;
+}
+
+function place(
+  contact: Contact,
+  campaign: string,
+  outreach: CampaignOutreach,
+  others: Readonly<Record<string, CampaignOutreach>>,
+): void {
+  for (const member of OPTIONAL) delete contact[member];
+  Object.assign(contact, outreach);
+  if (campaign === DEFAULT_CAMPAIGN) delete contact.campaign;
+  else contact.campaign = campaign;
+  if (Object.keys(others).length === 0) delete contact.campaigns;
+  else contact.campaigns = others;
+}
+
+/**
+ * True if the network refused the recipient once and a retry is allowed. Such recipients come last, so as not to delay
+ * all others.
+ */
+export function isTriedLast(contact: Contact, campaign?: string): boolean {
+  return contact.refused_after !== undefined && outreachIn(contact, campaign)?.again === true;
+}
