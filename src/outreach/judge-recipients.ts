@@ -45,7 +45,9 @@ export async function survey(
     const variant = selection.variant === undefined ? undefined : ownVariant(rules, contact);
     if (!isSelected(selection, { variant, basis: contact.basis, source: "list" })) continue;
     const verdict = judgeKnown(state, rules, toRecipient(contact));
-    if (verdict.verdict === "pass") failed++;
+    if (verdict.verdict !== "ask" && verdict.reason === "not_in_audience")
+      note(skips, verdict.reason, toRecipient(contact), limit);
+    else if (verdict.verdict === "pass") failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
     else {
       const own = variant ?? ownVariant(rules, contact);
