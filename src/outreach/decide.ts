@@ -145,7 +145,7 @@ function refuse(
     refuseContacted(contact, rules) ??
     refuseLeftOut(state, contact, rules) ??
     refuseFollowUp(state, contact, rules) ??
-    refuseWithoutConsent(state, contact, rules) ??
+    refuseWithoutConsent(contact, rules) ??
     refuseTooSoon(state, contact, rules)
   );
 }
@@ -233,7 +233,7 @@ export function decideTurn(
   const personal = writeOwnCodes(rules.template, to, verdict, { secret, optOutCode });
   const from = sourceFor(source, contact);
   const { campaign } = rules;
-  const { basis } = consentForCampaign(state, contact, campaign);
+  const { basis } = consentForCampaign(contact, rules);
   if (!isSelected(state.run.current, { variant, basis, source: from })) {
     const passed = { recipient, verdict: { verdict: "pass", reason: "left_out" } } as const;
     return { events: newSkips(state, rules, run_id, [passed]) };

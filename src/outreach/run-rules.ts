@@ -48,12 +48,13 @@ export function rulesForCampaign<Rules extends { readonly template: Template }>(
   rules: Rules,
   { named }: Campaigns,
   campaign: string | undefined,
-): Rules & { readonly campaign?: string } {
+): Rules & { readonly campaign?: string; readonly topic?: string | undefined } {
   if (campaign === undefined) return rules;
   const { linkBase, optOutBase } = rules.template;
   const definition = named.get(campaign);
   if (definition === undefined) return { ...rules, campaign };
-  return { ...rules, campaign, template: parseTemplate(definition.text, linkBase, campaign, optOutBase) };
+  const template = parseTemplate(definition.text, linkBase, campaign, optOutBase);
+  return { ...rules, campaign, topic: definition.topic, template };
 }
 
 /** Returns the rules as the start of a run records them. */

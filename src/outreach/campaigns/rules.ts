@@ -3,7 +3,7 @@ import { FOLLOW_UPS_MAX } from "../../../projections/campaigns.ts";
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
 import type { SkipReason } from "../../../events/outreach.ts";
-import { consentFor, NO_CONSENT } from "../../../projections/consent.ts";
+import { consentFor, NO_CONSENT, type Consent } from "../../../projections/consent.ts";
 import { hasAnswered, newestAttempt, outreachByCampaign, outreachIn } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import type { Links } from "../../../projections/links.ts";
@@ -38,6 +38,8 @@ export interface CampaignState {
 export interface CampaignRules {
   /** Campaign of the run; absent if it is `default`. */
   readonly campaign?: string | undefined;
+  /** Topic of the campaign, for which a consent may be; absent if it has none. */
+  readonly topic?: string | undefined;
   /** Fewest days between two messages to one recipient, over all campaigns. */
   readonly gapDays: number;
   /** True if only recipients who consented may be contacted; `evidence`: only with a consent's date and source. */
@@ -77,6 +79,10 @@ export function refuseFollowUp(state: CampaignState, contact: Contact | undefine
   if (messaged === undefined || contact === undefined) return undefined;
   const first = findFirst(contact, messaged);
   const chain = outreachByCampaign(contact).filter(([name, { follows }]) => name === first || follows === first);
+  // A message that only the network showed after a restore: the log may lack the reply to it too.
+  if (chain.some(([, { attempted_at, variant }]) => attempted_at !== undefined && variant === undefined)) {
+    return leftOut("restored_without_message");
+  }
   if (chain.some(([, outreach]) => hasAnswered(contact, outreach))) return leftOut("replied");
   const sent = chain.filter(
     ([name, { attempted_at }]) => ![first, campaign].includes(name) && attempted_at !== undefined,
@@ -85,8 +91,8 @@ export function refuseFollowUp(state: CampaignState, contact: Contact | undefine
 }
 
 /** Refuses a recipient without the consent that the campaign needs. Any other than `default` needs date and source. */
-export function refuseWithoutConsent(state: CampaignState, contact: Contact | undefined, rules: CampaignRules) {
-  const consent = consentForCampaign(state, contact, rules.campaign);
+export function refuseWithoutConsent(contact: Contact | undefined, rules: CampaignRules) {
+  const consent = consentForCampaign(contact, rules);
   if (rules.campaign !== undefined || rules.requireConsent === "evidence") {
     const detail = describeMissingEvidence(consent);
     return detail === undefined ? undefined : ({ verdict: "skip", reason: "no_consent", detail } as const);
@@ -110,9 +116,14 @@ export function refuseTooSoon(
 }
 
 /** Returns the recipient's consent for a campaign: one that names the campaign or its topic, else one that names none. */
-export function consentForCampaign(state: CampaignState, contact: Contact | undefined, campaign: string | undefined) {
-  if (contact?.consents_for === undefined) return contact ?? NO_CONSENT;
-  return consentFor(contact, [campaign ?? DEFAULT_CAMPAIGN, findCampaign(state, campaign)?.topic]);
+export function consentForCampaign(
+  contact: Contact | undefined,
+  {
+    campaign = DEFAULT_CAMPAIGN,
+    topic,
+  }: { readonly campaign?: string | undefined; readonly topic?: string | undefined },
+): Consent {
+  return contact?.consents_for === undefined ? (contact ?? NO_CONSENT) : consentFor(contact, [campaign, topic]);
 }
 
 /** Returns the campaign of the first message that a message of this campaign follows; undefined if it follows none. */

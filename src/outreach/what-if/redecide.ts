@@ -85,7 +85,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   const contact = findPerson(state.contacts, recipient);
   const id = recipient.id ?? contact?.id;
   const variant = id === undefined ? undefined : chooseVariant(rules.template, id).label;
-  const basis = (contact && consentForCampaign(state, contact, rules.campaign).basis) ?? met.basis ?? "none";
+  const basis = (contact && consentForCampaign(contact, rules).basis) ?? met.basis ?? "none";
   if (!isSelected(current, { variant, basis, source: sourceFor(source, contact) })) return { kind: "left_out" };
   if (recipient.id !== undefined && markOfErased(recipient.id) !== undefined) {
     if (rules.requireConsent && basis === "none") return { kind: "skip", reason: "no_consent", isRecorded: false };
