@@ -366,6 +366,8 @@ export const runRules = Type.Object(
     daily_limit: Type.Integer(),
     timezone: Type.String(),
     require_consent: Type.Union([Type.Boolean(), Type.Literal("evidence")]),
+    /** CONTACT_GAP_DAYS; absent in older events, and in those of runs of `default`. */
+    gap_days: Type.Optional(Type.Integer()),
     /** Share of failures that ends the run; absent if none does. */
     stop_after_failures: Type.Optional(Type.Number()),
     /** Times of day at which messages may be sent; absent if they always may. */

@@ -1,7 +1,5 @@
+import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { CampaignOutreach, Contact, ContactStatus } from "./contact.ts";
-
-/** Campaign of all runs and messages that name none. */
-const DEFAULT_CAMPAIGN = "default";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
 const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "follows"] as const;

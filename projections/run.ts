@@ -13,6 +13,8 @@ export interface OpenAttempt {
   in_doubt: boolean;
   /** Account that sent the message; absent in older events. */
   account_id?: string;
+  /** Campaign of the message; absent if it is `default`. */
+  campaign?: string;
   /**
    * Time at which the message was found to be in doubt, ISO 8601. Its request left after the intent, and minutes later
    * if a 429 was waited for.
@@ -48,7 +50,7 @@ export interface Run {
 
 export const run: Projection<Run> = {
   name: "run",
-  version: 11,
+  version: 12,
   types: [
     "RunStarted",
     "RunPaused",
@@ -104,10 +106,10 @@ function evolveRun(state: Run, event: Folded): void {
       answerRequests(state, event.data);
       return;
     case "DirectMessageAttempted": {
-      const { attempt_id, run_id, recipient, text, account_id } = event.data;
+      const { attempt_id, run_id, recipient, text, account_id, campaign } = event.data;
       const account = account_id === undefined ? {} : { account_id };
       const requested = answerRequests(state, event.data) ? ({ requested: true } as const) : {};
-      const rest = { ...account, ...requested };
+      const rest = { ...account, ...requested, ...(campaign === undefined ? {} : { campaign }) };
       state.open.set(attempt_id, { run_id, recipient, text, attempted_at: event.time, in_doubt: false, ...rest });
       if (state.current?.run_id === run_id) state.current.places++;
       return;

@@ -347,8 +347,8 @@ const REFUSED: readonly (readonly [
   values?: Record<string, string>,
 ])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
-  ["campaigns show", { name: "never" }, "unknown-campaign", { name: "never" }],
-  ["campaigns count", { name: "never" }, "unknown-campaign", { name: "never" }],
+  ["campaigns show", { name: "never" }, "unknown-campaign"],
+  ["campaigns count", { name: "never" }, "unknown-campaign"],
   [
     "campaigns count",
     { days: "3" },
@@ -382,8 +382,8 @@ const REFUSED: readonly (readonly [
     "unusable-campaign",
     { why: "there is no campaign never" },
   ],
-  ["campaigns change", { name: "never", text: "Hi" }, "unknown-campaign", { name: "never" }],
-  ["campaigns end", { name: "never" }, "unknown-campaign", { name: "never" }],
+  ["campaigns change", { name: "never", text: "Hi" }, "unknown-campaign"],
+  ["campaigns end", { name: "never" }, "unknown-campaign"],
   ["audit show", { subject: "never_met" }, "unknown-subject"],
   ["audit show", { subject: "go.example/never" }, "unknown-subject"],
   ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],

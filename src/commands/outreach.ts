@@ -20,6 +20,7 @@ follows it. A dry run sends nothing, and lists the recipients a run would write 
 ${TOKEN_HELP}`,
     )
     .option("--dry-run", "show what a run would do, and send nothing")
+    .option("--campaign <name>", "run this campaign instead of default")
     .option("--limit <n>", "messages to send, within the day's quota", parseLimit)
     .option("--variant <letter>", "only recipients who get this variant")
     .addOption(

@@ -131,7 +131,7 @@ export const environmentSchema = Type.Object({
     "words separated by commas that are not in STOP_WORDS, or none",
   ),
   DAILY_LIMIT: count(1, DAILY_LIMIT_MAX, DAILY_LIMIT_MAX, "direct messages a day"),
-  CONTACT_GAP_DAYS: count(1, 365, 30, "days"),
+  CONTACT_GAP_DAYS: count(1, 3650, 30, "days between two messages to one recipient"),
   QUOTA_TIMEZONE: textOr("UTC", "an IANA time zone such as Europe/Berlin", { shown: true }),
   SEND_WINDOW: shownText("weekdays with hours, such as Mon-Fri 09:00-17:00, Sat 10:00-12:00", ANY),
   SEND_WINDOW_ZONE: choice(["quota", "recipient"], "quota"),

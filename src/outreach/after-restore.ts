@@ -1,5 +1,9 @@
-import { SocialError, type SocialUser } from "../networks/network.ts";
+import type { Recipient } from "../../events/outreach.ts";
+import { SocialError, type SentDm, type SocialUser } from "../networks/network.ts";
+import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
+import { findPerson } from "../../projections/contact-identity.ts";
 import { isAfterChange, QUOTA_WINDOW_MS } from "../../projections/quota.ts";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { handle } from "../log/decide-and-append.ts";
 import { OPT_OUT_PAGE } from "../recipients/opt-out-page.ts";
@@ -30,6 +34,19 @@ export async function* readConversation({ credentials, network }: OutreachContex
     const read = () => credentials.use((token) => network.conversation(token, id, limit));
     yield { conversation: await retry(read), limit };
   }
+}
+
+/** Returns a conversation without the messages that the log holds as those of other campaigns. */
+export function withoutOthers(
+  { projector }: OutreachContext,
+  conversation: readonly SentDm[],
+  recipient: Recipient,
+  campaign = DEFAULT_CAMPAIGN,
+): readonly SentDm[] {
+  const contact = findPerson(projector.state("contacts"), recipient);
+  if (contact === undefined) return conversation;
+  const others = outreachByCampaign(contact).filter(([name]) => name !== campaign);
+  return conversation.filter(({ id }) => !others.some(([, { message_id }]) => message_id === id));
 }
 
 /**
@@ -85,7 +102,8 @@ export async function findOurs(run: RunContext, retry: RetryPolicy, user: Social
   const own = outreachState(run).account.user?.id;
   try {
     for await (const { conversation, limit } of readConversation(run, retry, user.id)) {
-      const ours = conversation.find(({ senderId }) => senderId === own);
+      const unknown = withoutOthers(run, conversation, user, run.rules.campaign);
+      const ours = unknown.find(({ senderId }) => senderId === own);
       if (ours !== undefined) return ours;
       if (conversation.length < limit) return "none";
     }

@@ -9,6 +9,7 @@ import { isoTime } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { newestMs } from "../../projections/quota.ts";
 import { momentIn } from "./quota-day.ts";
+import { rulesForCampaign } from "./run-rules.ts";
 import type { ReportEnd } from "./report/report.ts";
 import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
@@ -98,7 +99,17 @@ export interface OutreachContext extends QuotaContext, ReplyRules {
 }
 
 /** Names of all projections that a run reads from its start to its end. */
-export const RUN_STATES = ["run", "quota", "contacts", "account", "links", "inbox", "sources", "restores"] as const;
+export const RUN_STATES = [
+  "run",
+  "quota",
+  "contacts",
+  "account",
+  "links",
+  "campaigns",
+  "inbox",
+  "sources",
+  "restores",
+] as const;
 
 /**
  * Throws ProjectionFolding while a state that a run reads is still being folded from the log. Otherwise the run would
@@ -109,8 +120,11 @@ export function requireRunStates({ projector }: StateContext): void {
 }
 
 /** Returns the state from which a run makes its decisions, with all projections at the same position of the log. */
-export function outreachState({ projector }: StateContext): OutreachState {
+export function outreachState(context: StateContext): OutreachState {
+  const { projector } = context;
   return {
+    ms: newestMoment(context),
+    campaigns: projector.state("campaigns"),
     run: projector.state("run"),
     quota: projector.state("quota"),
     contacts: projector.state("contacts"),
@@ -121,10 +135,12 @@ export function outreachState({ projector }: StateContext): OutreachState {
 
 /** Returns the current moment, as the daily quota and the sending window count it. */
 export function quotaNow(context: QuotaContext): TurnMoment {
-  const { projector, clock, timezone } = context;
-  // Never before the newest event, so that a clock that was set back does not restore yesterday's quota.
-  const ms = Math.max(clock(), newestMs(projector.state("quota"), projector.time));
-  return { ...momentIn(timezone, ms), clockMs: clock() };
+  return { ...momentIn(context.timezone, newestMoment(context)), clockMs: context.clock() };
+}
+
+/** Returns the present time in ms, never before the newest event: a clock that was set back restores no quota. */
+function newestMoment({ projector, clock }: StateContext): number {
+  return Math.max(clock(), newestMs(projector.state("quota"), projector.time));
 }
 
 /**
@@ -134,6 +150,12 @@ export function quotaNow(context: QuotaContext): TurnMoment {
 export function newestTime(projector: Projector): string | undefined {
   if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;
   return isoTime(newestMs(projector.state("quota"), projector.time));
+}
+
+/** Returns the context for a run of this campaign. */
+export function forCampaign<Context extends OutreachContext>(context: Context, campaign: string | undefined): Context {
+  if (campaign === undefined) return context;
+  return { ...context, rules: rulesForCampaign(context.rules, context.projector.state("campaigns"), campaign) };
 }
 
 /** Waits until the projections hold everything that is in the log now, e.g. after a version conflict. */

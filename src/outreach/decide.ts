@@ -1,19 +1,11 @@
 import type { DataOf } from "../../events/catalog.ts";
-import type {
-  FailureReason,
-  KnownRecipient,
-  Recipient,
-  RecipientSource,
-  RunEnd,
-  SkipReason,
-} from "../../events/outreach.ts";
+import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { NO_CONSENT } from "../../projections/consent.ts";
+import { outreachByCampaign, outreachIn } from "../../projections/contact-campaigns.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
 import { isRequested, isSameRecipient, type Run } from "../../projections/run.ts";
-import type { Links } from "../../projections/links.ts";
 import { linksIn } from "../../projections/sent-links.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, writeOwnCodes } from "../links/message-links.ts";
@@ -21,29 +13,38 @@ import type { NewEvent } from "../log/event-log.ts";
 import type { AppendDecision } from "../log/decide-and-append.ts";
 import { isoTime } from "../platform/clock.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
-import { describeMissingEvidence } from "../recipients/record-consent.ts";
+import type { SocialUser } from "../networks/network.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import { createDecision, isSuppressedByHash } from "../recipients/suppress.ts";
 import type { ShortLink } from "../template/short-link.ts";
 import { render, toTemplateNames, withoutOptOut, type Rendered, type Template } from "../template/template.ts";
+import {
+  consentForCampaign,
+  findCampaign,
+  findFollowed,
+  refuseContacted,
+  refuseFollowUp,
+  refuseLeftOut,
+  refuseTooSoon,
+  refuseWithoutConsent,
+  type CampaignRules,
+  type CampaignState,
+  type Refusal,
+} from "./campaigns/rules.ts";
 import { toNotReached } from "./requested/requests.ts";
 import { isSelected, reasonToEnd, remaining, type RunLimits } from "./run-limits.ts";
 import { isClosed, isClosedFor, type TurnMoment } from "./send-window.ts";
 
 /** The input of a decision in a run: the states of projections, all at one position of the log. */
-export interface OutreachState {
+export interface OutreachState extends CampaignState {
   readonly run: Run;
   readonly quota: Quota;
   readonly contacts: Contacts;
   readonly account: Account;
-  readonly links: Links;
 }
 
-export interface OutreachRules extends RunLimits {
+export interface OutreachRules extends RunLimits, CampaignRules {
   readonly template: Template;
-  /** True if only recipients who consented may be contacted; `evidence`: only with a consent's date and source. */
-  readonly requireConsent: boolean | "evidence";
   /** Days and hours at which messages may be sent. Undefined: always. */
   readonly window: SendWindow | undefined;
   /** Returns keyed hashes of the recipient's known names, as suppressions keep them. */
@@ -52,20 +53,6 @@ export interface OutreachRules extends RunLimits {
   /** True if the keys of the recipient's data were deleted, even if a restored log lacks the erasure. */
   readonly isForgotten: (recipient: Recipient) => boolean;
 }
-
-/**
- * Reason why a recipient gets no message. `pass`: the log holds the reason already, or the run is for others, so no skip
- * is recorded.
- */
-export type Refusal =
-  | {
-      readonly verdict: "skip";
-      readonly reason: SkipReason;
-      readonly detail?: string;
-      /** Message of ours that the recipient has received but that is missing in the log, as after a restore. */
-      readonly found?: NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
-    }
-  | { readonly verdict: "pass"; readonly reason: "held" | "failed_before" | "left_out" };
 
 export type Verdict =
   | Refusal
@@ -95,7 +82,7 @@ export function judgeKnown(
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
   // Recipients who were closed to us would cost a look-up in every run. A new import has them looked up again.
-  const closed = user === undefined ? contact?.skipped.find((reason) => CLOSED.includes(reason)) : undefined;
+  const closed = user === undefined ? findClosed(contact) : undefined;
   return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }
 
@@ -115,9 +102,19 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
 /** Skip reasons by which the network, in an earlier look-up, has said that we cannot write to the recipient. */
 const CLOSED: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
 
-/** True if the log already holds a skip of this recipient for this reason; one of each is enough. */
-export function isSkipRecorded(state: OutreachState, recipient: Recipient, reason: SkipReason): boolean {
-  return findPerson(state.contacts, recipient)?.skipped.includes(reason) ?? false;
+function findClosed(contact: Contact | undefined): SkipReason | undefined {
+  if (contact?.campaigns === undefined) return contact?.skipped.find((reason) => CLOSED.includes(reason));
+  return CLOSED.find((reason) => outreachByCampaign(contact).some(([, { skipped }]) => skipped.includes(reason)));
+}
+
+/** True if the log already holds a skip of this recipient for this reason in the campaign; one of each is enough. */
+export function isSkipRecorded(
+  { contacts }: OutreachState,
+  { campaign }: OutreachRules,
+  recipient: Recipient,
+  reason: SkipReason,
+): boolean {
+  return outreachIn(findPerson(contacts, recipient), campaign)?.skipped.includes(reason) ?? false;
 }
 
 /** True if the recipient opted out, or an operator suppressed them, under any of their names. */
@@ -144,14 +141,13 @@ function refuse(
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
   // A held recipient is judged, and recorded, only after an operator has decided.
   if (contact?.held === true) return { verdict: "pass", reason: "held" };
-  if (contact?.status === "failed") return { verdict: "pass", reason: "failed_before" };
-  if (contact !== undefined && contact.status !== "open") return { verdict: "skip", reason: "already_contacted" };
-  if (rules.requireConsent === "evidence") {
-    const detail = describeMissingEvidence(contact ?? NO_CONSENT);
-    return detail === undefined ? undefined : { verdict: "skip", reason: "no_consent", detail };
-  }
-  if (rules.requireConsent && (contact?.basis ?? "none") === "none") return { verdict: "skip", reason: "no_consent" };
-  return undefined;
+  return (
+    refuseContacted(contact, rules) ??
+    refuseLeftOut(state, contact, rules) ??
+    refuseFollowUp(state, contact, rules) ??
+    refuseWithoutConsent(contact, rules) ??
+    refuseTooSoon(state, contact, rules)
+  );
 }
 
 /** Returns the skip for a message that could not be rendered. If it is too long, it counts as lacking a field. */
@@ -171,14 +167,20 @@ export function messageRecipient(contact: Contact | undefined, recipient: Recipi
   };
 }
 
+/** Why no run of a campaign may start: the log holds none of that name, or an operator ended it. */
+export type UnusableCampaign = "unknown_campaign" | "campaign_ended";
+
 /** Decides if a run may start now: `start`, or the reason why not. */
 export function decideStart(
   state: OutreachState,
   rules: OutreachRules,
   now: TurnMoment,
   dryRun: boolean,
-): "start" | "running" | "not_authorized" | "daily_limit_reached" | "window_closed" {
+): "start" | "running" | "not_authorized" | "daily_limit_reached" | "window_closed" | UnusableCampaign {
   if (!state.account.authorized) return "not_authorized";
+  const campaign = findCampaign(state, rules.campaign);
+  if (rules.campaign !== undefined && campaign === undefined) return "unknown_campaign";
+  if (campaign !== undefined && campaign.ended_at !== null) return "campaign_ended";
   if (state.run.current !== null) return "running";
   // A dry run sends nothing and uses no place of the quota.
   if (dryRun) return "start";
@@ -230,7 +232,8 @@ export function decideTurn(
   const to = messageRecipient(contact, user);
   const personal = writeOwnCodes(rules.template, to, verdict, { secret, optOutCode });
   const from = sourceFor(source, contact);
-  const basis = contact?.basis ?? "none";
+  const { campaign } = rules;
+  const { basis } = consentForCampaign(contact, rules);
   if (!isSelected(state.run.current, { variant, basis, source: from })) {
     const passed = { recipient, verdict: { verdict: "pass", reason: "left_out" } } as const;
     return { events: newSkips(state, rules, run_id, [passed]) };
@@ -249,6 +252,7 @@ export function decideTurn(
     ...toTemplateNames(rules.template),
     basis,
     ...omitUndefined({ source: from, account_id: accountId }),
+    ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
     // After such a correction the log's recorded time stands still, so the event states the time of the decision.
@@ -291,100 +295,22 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
  */
 export function newSkips(
   state: OutreachState,
-  { hashes }: OutreachRules,
+  rules: OutreachRules,
   run_id: string,
   refused: readonly Refused[],
 ): NewEvent[] {
+  const { hashes, campaign } = rules;
   const suppressed = refused.filter(({ verdict }) => verdict.verdict === "skip" && verdict.reason === "suppressed");
   const records = suppressed.map(({ recipient }) => ({ recipient, reason: "hash" as const }));
   const skips = toSkips(state, refused)
     .filter(({ recipient, reason, found }) => {
       const isDue = found !== undefined || isRequested(state.run.current, recipient);
-      return isDue || !isSkipRecorded(state, recipient, reason);
+      return isDue || !isSkipRecorded(state, rules, recipient, reason);
     })
-    .map((skip): NewEvent => ({ type: "DirectMessageSkipped", data: { run_id, ...skip } }));
+    .map((skip): NewEvent => ({
+      type: "DirectMessageSkipped",
+      data: { run_id, ...omitUndefined({ campaign }), ...skip },
+    }));
   const passed = toNotReached(state.run.current, run_id, refused);
   return [...createDecision(hashes)(state.contacts, records), ...skips, ...passed];
-}
-
-/** Reason why a message is not sent although the log holds the intent to send it. */
-export type GiveUp =
-  "stopped" | "day_over" | "window_closed" | "lease_lost" | "suppressed" | "held" | "other_account" | "clock_skewed";
-
-/** Outcome of an attempt to send. `gave_up`: the run gave it up before the request or after a 429. */
-export type SendDecided =
-  | Exclude<SendDmResult, { outcome: "rate_limited" }>
-  | { readonly outcome: "gave_up"; readonly why: GiveUp; readonly rate: RateWindow | undefined };
-
-const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
-  stopped: "the run ended before the message went out",
-  day_over: "the day ended before the message went out",
-  window_closed: "the sending window closed before the message went out",
-  lease_lost: "the lease for runs could not be confirmed in time",
-  other_account: "another account was linked before the message went out",
-  clock_skewed: "the clocks of the machine and of the log were too far apart before the message went out",
-  suppressed: "the recipient was suppressed before the message went out",
-  held: "the recipient's reply waits for an operator's decision",
-};
-
-export type OutcomeEvent = Extract<
-  NewEvent,
-  { type: "DirectMessageSent" | "DirectMessageFailed" | "DirectMessageInDoubt" }
->;
-
-interface Decided {
-  readonly newEvent: OutcomeEvent;
-  /** Further events that follow from the outcome of a send and are appended with it, such as permissions to retry. */
-  readonly more?: readonly NewEvent[];
-  readonly end?: RunEnd;
-}
-
-/**
- * Turns the result of a send into events. `refusedBefore` returns the recipients refused just before, if this refusal
- * counts against our account: they were not at fault, so a later run may retry them.
- */
-export function decideSendOutcome(
-  attempt: { attempt_id: string; run_id: string; recipient: KnownRecipient },
-  result: SendDecided,
-  refusedBefore: () => readonly Recipient[] | undefined,
-  nextAt?: string,
-): Decided {
-  const failed = (reason: FailureReason, detail: string, retry: boolean): OutcomeEvent => ({
-    type: "DirectMessageFailed",
-    data: { ...attempt, reason, detail, frees_quota: true, retry },
-  });
-  switch (result.outcome) {
-    case "sent": {
-      const settled = { message_id: result.messageId, settled_by: "answer" } as const;
-      const data = { ...attempt, ...settled, ...omitUndefined({ next_at: nextAt }) };
-      return { newEvent: { type: "DirectMessageSent", data } };
-    }
-    case "in_doubt":
-      return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };
-    case "recipient_closed":
-    case "rejected":
-      return { newEvent: failed(result.outcome, result.detail, false) };
-    case "not_permitted": {
-      const before = refusedBefore();
-      if (before === undefined) return { newEvent: failed(result.outcome, result.detail, false) };
-      const detail = `${result.detail}; ${before.length} other people were refused before, one after the other`;
-      const more = before.map((recipient): NewEvent => {
-        return { type: "RecipientRetryAllowed", data: { recipient, run_id: attempt.run_id } };
-      });
-      return { newEvent: failed("sender_restricted", detail, true), more, end: "sender_restricted" };
-    }
-    case "unreachable":
-      return { newEvent: failed("unreachable", result.detail, true), end: "network_unavailable" };
-    case "unauthorized":
-      return {
-        newEvent: failed("unauthorized", "the network no longer accepts the grant", true),
-        end: "not_authorized",
-      };
-    case "gave_up": {
-      const isUnwanted = result.why === "suppressed";
-      return { newEvent: failed(isUnwanted ? "suppressed" : "withdrawn", GIVEN_UP[result.why], !isUnwanted) };
-    }
-    case "stopped":
-      return { newEvent: failed(result.reason, result.detail, true), end: result.reason };
-  }
 }

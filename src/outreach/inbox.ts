@@ -1,4 +1,5 @@
 import type { Recipient, Usage } from "../../events/outreach.ts";
+import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
 import { findContact, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
 import { eraseClicks, findRevokedLinks } from "../recipients/record-consent.ts";
@@ -229,8 +230,10 @@ function denyTracking(
 function isNews(contact: Contact | undefined, { id, createdAt }: InboxMessage): "first" | "reply" | undefined {
   // By the network's clock, a message that is known to be the first may seem to follow ours.
   if (contact?.received_id === id) return undefined;
-  const isReply = contact?.attempted_at !== undefined && createdAt >= Date.parse(contact.attempted_at);
-  if (isReply) return contact.replied ? undefined : "reply";
+  const answered = (contact === undefined ? [] : outreachByCampaign(contact)).filter(
+    ([, { attempted_at: at }]) => at !== undefined && createdAt >= Date.parse(at),
+  );
+  if (answered.length > 0) return answered.every(([, { replied }]) => replied) ? undefined : "reply";
   return contact?.received === true ? undefined : "first";
 }
 

@@ -2,6 +2,7 @@ import type { NotReachedReason, Recipient, RecipientSource, SkipReason } from ".
 import { findPerson } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact } from "../../projections/contact.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
+import { consentForCampaign } from "./campaigns/rules.ts";
 import { judgeKnown, messageRecipient, sourceFor, type OutreachRules, type OutreachState } from "./decide.ts";
 import { isSelected, leftOfLimit, remaining, type RunSelection } from "./run-limits.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
@@ -43,9 +44,11 @@ export async function survey(
     if (slices.isOver()) await slices.next();
     if (!contact.listed) continue;
     const variant = selection.variant === undefined ? undefined : ownVariant(rules, contact);
-    if (!isSelected(selection, { variant, basis: contact.basis, source: "list" })) continue;
+    if (!isSelected(selection, { variant, basis: consentForCampaign(contact, rules).basis, source: "list" })) continue;
     const verdict = judgeKnown(state, rules, toRecipient(contact));
-    if (verdict.verdict === "pass") failed++;
+    if (verdict.verdict !== "ask" && verdict.reason === "not_in_audience")
+      note(skips, verdict.reason, toRecipient(contact), limit);
+    else if (verdict.verdict === "pass") failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
     else {
       const own = variant ?? ownVariant(rules, contact);
@@ -87,13 +90,14 @@ interface Found {
 }
 
 /** True if a run is for the recipient: its limits do not leave them out. */
-export function isForRun(wanted: RunSelection | null, { template }: OutreachRules, found: Found): boolean {
+export function isForRun(wanted: RunSelection | null, rules: OutreachRules, found: Found): boolean {
   const { recipient, contact, source } = found;
+  const { template } = rules;
   const id = recipient.id ?? contact?.id;
   return isSelected(wanted, {
     // Costs a hash for each recipient of a list, which most runs do not need.
     variant: wanted?.variant === undefined || id === undefined ? undefined : chooseVariant(template, id).label,
-    basis: contact?.basis ?? "none",
+    basis: consentForCampaign(contact, rules).basis,
     source: sourceFor(source, contact),
   });
 }

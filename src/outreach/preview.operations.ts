@@ -1,5 +1,6 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { basis, skipReason } from "../../events/outreach.ts";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Config } from "../config/config.ts";
 import { formatRecipient } from "../history/words/sentence.ts";
 import { count, named, oneOf, orNull, text } from "../platform/common-schemas.ts";
@@ -13,9 +14,11 @@ import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve
 import { warnOfSlips } from "../template/check-text.ts";
 import type { Template } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
+import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
 import { warnOfNoOptOut } from "./run-status.ts";
+import { rulesForCampaign } from "./run-rules.ts";
 import { describeWindow } from "./send-window.ts";
 
 /** Default number of recipients that a preview names for each skip reason: as many as fit a screen. */
@@ -26,9 +29,10 @@ interface PreviewReader extends LogReader {
   readonly config: Config;
   /** Returns the rules by which a run with this template would decide. */
   rulesWith(template: Template): Promise<OutreachRules>;
+  readonly clock: () => number;
 }
 
-const READ = ["run", "quota", "contacts", "account", "links"] as const;
+const READ = ["run", "quota", "contacts", "account", "links", "campaigns"] as const;
 
 const variantJson = Type.Object({
   variant: text("A"),
@@ -74,6 +78,13 @@ export const previewOutreach = operation({
     "Asks no network. Shows each variant as one recipient would read it, how many imported recipients get which variant, and who would be skipped and why. A dry run also shows what only X knows.",
   personalRead: "preview",
   input: {
+    campaign: Type.Optional(
+      Type.String({
+        title: "name",
+        maxLength: 40,
+        description: "The campaign whose message is shown; default: default",
+      }),
+    ),
     recipient: Type.Optional({
       ...recipientName,
       description:
@@ -96,22 +107,31 @@ export const previewOutreach = operation({
   output: previewJson.properties,
   refusals: {
     unknown_recipient: UNKNOWN_RECIPIENT,
+    unknown_campaign: UNKNOWN_CAMPAIGN,
     no_message_template: refusal("configuration", "MESSAGE_TEMPLATE is not set."),
   },
-  async run({ at, clock, config, rulesWith }: PreviewReader, { recipient, limit = NAMED, ...selection }) {
-    const { template } = config.outreach;
-    if (template === undefined) return "no_message_template";
-    const labels = template.variants.map(({ label }) => label);
-    if (selection.variant !== undefined && !labels.includes(selection.variant))
-      throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
-    const rules = await rulesWith(template);
+  async run(
+    { at, clock, config, rulesWith }: PreviewReader,
+    { campaign: name, recipient, limit = NAMED, ...selection },
+  ) {
+    const campaign = name === DEFAULT_CAMPAIGN ? undefined : name;
+    const { template: own = campaign === undefined ? undefined : config.outreach.parseTemplate("-") } = config.outreach;
+    if (own === undefined) return "no_message_template";
+    const common = await rulesWith(own);
     for (;;) {
       const found = await at(undefined, ...READ);
+      const { campaigns } = found.states;
+      if (campaign !== undefined && !campaigns.named.has(campaign)) return "unknown_campaign";
+      const rules = rulesForCampaign(common, campaigns, campaign);
+      const { template } = rules;
+      const labels = template.variants.map(({ label }) => label);
+      if (selection.variant !== undefined && !labels.includes(selection.variant))
+        throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
       const contact = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
       if (recipient !== undefined && contact === undefined) return "unknown_recipient";
       // The read of one recipient is recorded with their name, so the answer names no other one.
       const named = contact === undefined ? limit : 0;
-      const surveyed = await survey(found.states, rules, {
+      const surveyed = await survey({ ...found.states, ms: clock() }, rules, {
         recipient: contact,
         limit: named,
         selection: omitUndefined(selection),

@@ -3,7 +3,8 @@ import { markOfErased } from "../../events/encryption.ts";
 import type { OpenAttempt } from "../../projections/run.ts";
 import { SERVICE_METADATA, type EventMetadata } from "../log/event-log.ts";
 import { type SentDm, SocialError } from "../networks/network.ts";
-import { readConversation } from "./after-restore.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
+import { readConversation, withoutOthers } from "./after-restore.ts";
 import type { OutreachContext, Waiting } from "./context.ts";
 import { createRetry, QUICK_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { recordOutcome } from "./send.ts";
@@ -121,9 +122,10 @@ async function look(
   const retry = createRetry(context, waiting, QUICK_ATTEMPTS_MAX);
   try {
     for await (const { conversation, limit } of readConversation(context, retry, attempt.recipient.id)) {
-      const found = findSent(conversation, attempt, own.id);
+      const unknown = withoutOthers(context, conversation, attempt.recipient, attempt.campaign);
+      const found = findSent(unknown, attempt, own.id);
       if (found !== undefined) return found;
-      if (hasUnknown(conversation, attempt, own.id))
+      if (hasUnknown(unknown, attempt, own.id))
         return doubtful("the conversation holds a message of ours with another text");
       if (reachesBack(conversation, attempt, limit)) return undefined;
     }
@@ -135,8 +137,8 @@ async function look(
   }
 }
 
-function attemptFields(attempt_id: string, { run_id, recipient }: OpenAttempt) {
-  return { attempt_id, run_id, recipient };
+function attemptFields(attempt_id: string, { run_id, recipient, campaign }: OpenAttempt) {
+  return { attempt_id, run_id, recipient, ...omitUndefined({ campaign }) };
 }
 
 /**

@@ -8,6 +8,8 @@ import type { Run, RunState } from "../../projections/run.ts";
  * Limits that a caller sets for a run: which recipients, and how many messages at most. An absent member sets no limit.
  */
 export interface RunSelection {
+  /** Campaign of the run; absent if it is `default`. */
+  readonly campaign?: string;
   readonly limit?: number;
   readonly variant?: string;
   readonly basis?: Basis;

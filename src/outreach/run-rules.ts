@@ -1,10 +1,11 @@
 import type { RunRules } from "../../events/outreach.ts";
+import type { Campaigns } from "../../projections/campaigns.ts";
 import { toSendWindow } from "../config/send-window.ts";
 import type { Config } from "../config/config.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
-import { toTemplateNames, type Template } from "../template/template.ts";
+import { parseTemplate, toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
 /** Rules of runs that a what-if question may change. */
@@ -14,6 +15,7 @@ export interface RulesInForce {
   readonly stopAfterFailures: OutreachRules["stopAfterFailures"];
   readonly window: OutreachRules["window"];
   readonly template: OutreachRules["template"];
+  readonly gapDays: OutreachRules["gapDays"];
   readonly timezone: string;
 }
 
@@ -36,20 +38,35 @@ export function toOutreachRules(
   { config, hashesOf, findLinkKeys, keyring: { isForgotten } }: RuleParts,
   template: Template,
 ): OutreachRules {
-  const { requireConsent, dailyLimit, stopAfterFailures, window } = config.outreach;
-  const limits = { requireConsent, dailyLimit, stopAfterFailures, window };
+  const { requireConsent, dailyLimit, stopAfterFailures, window, gapDays } = config.outreach;
+  const limits = { requireConsent, dailyLimit, stopAfterFailures, window, gapDays };
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
+}
+
+/** Returns the rules for the runs of a campaign, which has a message of its own; those of `default` stay as they are. */
+export function rulesForCampaign<Rules extends { readonly template: Template }>(
+  rules: Rules,
+  { named }: Campaigns,
+  campaign: string | undefined,
+): Rules & { readonly campaign?: string; readonly topic?: string | undefined } {
+  if (campaign === undefined) return rules;
+  const { linkBase, optOutBase } = rules.template;
+  const definition = named.get(campaign);
+  if (definition === undefined) return { ...rules, campaign };
+  const template = parseTemplate(definition.text, linkBase, campaign, optOutBase);
+  return { ...rules, campaign, topic: definition.topic, template };
 }
 
 /** Returns the rules as the start of a run records them. */
 export function toRunRules(
-  { dailyLimit, requireConsent, stopAfterFailures, window, template }: OutreachRules,
+  { dailyLimit, requireConsent, stopAfterFailures, window, template, campaign, gapDays }: OutreachRules,
   timezone: string,
 ): RunRules {
   return {
     daily_limit: dailyLimit,
     timezone,
     require_consent: requireConsent,
+    ...(campaign === undefined ? {} : { gap_days: gapDays }),
     ...(stopAfterFailures === undefined ? {} : { stop_after_failures: stopAfterFailures }),
     ...(window && { window: { text: window.text, zone: window.zone, when_closed: window.whenClosed } }),
     ...toTemplateNames(template),
@@ -57,9 +74,10 @@ export function toRunRules(
 }
 
 /**
- * Returns the rules that a `RunStarted` event recorded. The event holds only the template's id, so the text is today's.
+ * Returns the rules that a `RunStarted` event recorded. The event holds only the template's id, so the text is today's,
+ * and so is the gap if it holds none.
  */
-export function fromRunRules(recorded: RunRules, template: Template): RulesInForce {
+export function fromRunRules(recorded: RunRules, { template, gapDays }: RulesInForce): RulesInForce {
   const { window } = recorded;
   return {
     dailyLimit: recorded.daily_limit,
@@ -67,6 +85,7 @@ export function fromRunRules(recorded: RunRules, template: Template): RulesInFor
     requireConsent: recorded.require_consent,
     stopAfterFailures: recorded.stop_after_failures,
     window: window && toSendWindow({ text: window.text, zone: window.zone, whenClosed: window.when_closed }),
+    gapDays: recorded.gap_days ?? gapDays,
     template,
   };
 }

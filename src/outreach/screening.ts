@@ -54,10 +54,7 @@ interface Screening extends RunActions, Reader {
   readonly seen: Set<string>;
   /** Network ids by lower-case handle, as looked up in this run. */
   readonly ids: Map<string, string>;
-  /**
-   * Time zones of recipients that were postponed in this pass through the sources, because the sending window was
-   * closed there.
-   */
+  /** Time zones of the recipients postponed in this pass, because the sending window was closed there. */
   readonly closedZones: Set<string>;
   /** Requests that had their turn in this pass through the sources. A recipient may be requested again in it. */
   readonly asked: Set<Recipient>;
@@ -267,7 +264,9 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
  * True if the run reads the source. Sources of retried recipients are always read: of those recipients, only the
  * imported ones have a known source.
  */
-function isSourceSelected({ projector }: RunContext, { name }: Source): boolean {
+function isSourceSelected({ projector, rules }: RunContext, { name }: Source): boolean {
+  // Only runs of `default` move the cursor of a list of the network.
+  if (rules.campaign !== undefined && SOURCE_KINDS[name].isKnown === undefined) return false;
   const wanted = projector.state("run").current?.source;
   return wanted === undefined || [wanted, undefined].includes(namedSource(name));
 }
@@ -336,7 +335,7 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
     if (user !== undefined) ids.set(toHandleKey(user), user.id);
     const contact = findPerson(state.contacts, recipient);
     // Their turn comes only with the last source.
-    const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact);
+    const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact, run.rules.campaign);
     if (source !== REQUESTED && (seen.has(toRequestKey(recipient)) || isHeldBack)) continue;
     if (isLeftOut(screening, source, recipient, contact)) {
       refused.push({ recipient, verdict: LEFT_OUT });

@@ -5,6 +5,7 @@ import { type EventMetadata, type NewEvent, STREAMS } from "../log/event-log.ts"
 import { type AppendDecision, handle } from "../log/decide-and-append.ts";
 import { isSkewed } from "../log/log-clock.ts";
 import { isoTime } from "../platform/clock.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { RateWindow, SendDmResult, SocialUser } from "../networks/network.ts";
 import {
   waitForProjections,
@@ -14,15 +15,9 @@ import {
   quotaNow,
   type RunContext,
 } from "./context.ts";
-import {
-  decideSendOutcome,
-  decideTurn,
-  type GiveUp,
-  isSuppressed,
-  type OutcomeEvent,
-  type SendDecided,
-  type TurnRefused,
-} from "./decide.ts";
+import { decideTurn, isSuppressed, type TurnRefused } from "./decide.ts";
+import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/send-outcome.ts";
+import { refuseFollowUp } from "./campaigns/rules.ts";
 import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
@@ -64,15 +59,17 @@ type Intent = Extract<Awaited<ReturnType<typeof intend>>, { readonly text: strin
 
 /** Decides on the newest state whether the recipient gets a message. Appends the intent to write, or the skip. */
 async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
-  const { runId: run_id, accountId, metadata, lease } = context;
-  const attempt = { attempt_id: context.makeId(), run_id, recipient: { id: user.id, username: user.username } };
+  const { runId: run_id, accountId, metadata, lease, rules } = context;
+  const recipient = { id: user.id, username: user.username };
+  const { campaign } = rules;
+  const attempt = { attempt_id: context.makeId(), run_id, recipient, ...omitUndefined({ campaign }) };
   const linkSecret = context.newLinkSecret?.();
   const optOutCode = context.newOptOutCode();
   const decide = (): AppendDecision<TurnRefused> => {
     if (context.signal.aborted) return { refusal: { end: undefined } };
     if (isSkewed(context.skewMs())) return { refusal: { end: "clock_skewed" } };
     const command = { ...attempt, user, accountId, now: quotaNow(context), source, linkSecret, optOutCode };
-    return decideTurn(outreachState(context), context.rules, command);
+    return decideTurn(outreachState(context), rules, command);
   };
   const handled = await handle(context, STREAMS.outreach, decide, { metadata, lease, attempts: RUN_ATTEMPTS_MAX });
   if ("refusal" in handled) return { ...handled.refusal, attempt: undefined };
@@ -119,6 +116,7 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   const contact = findPerson(state.contacts, attempt.recipient);
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
   if (contact?.held === true) return "held";
+  if (refuseFollowUp(state, contact, context.rules) !== undefined) return "answered";
   if (state.account.user?.id !== context.accountId) return "other_account";
   // Checked again, because the read may have outlasted the lease.
   if (!isOurs()) return "lease_lost";

@@ -1,6 +1,7 @@
 import type { Recipient } from "../../events/outreach.ts";
 import { isSameRecipient, type Run } from "../../projections/run.ts";
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";
+import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type EventMetadata, type NewEvent, type StateContext } from "../log/event-log.ts";
 
 /** An operator's answer about messages in doubt. */
@@ -29,8 +30,8 @@ export function decideSettle(
   );
   if (expected !== undefined && expected !== chosen.length) return { refusal: { number: chosen.length } };
   return {
-    events: chosen.map(([attempt_id, { run_id, recipient }]): NewEvent => {
-      const data = { attempt_id, run_id, recipient, why };
+    events: chosen.map(([attempt_id, { run_id, recipient, campaign }]): NewEvent => {
+      const data = { attempt_id, run_id, recipient, ...omitUndefined({ campaign }), why };
       return as === "arrived"
         ? { type: "DirectMessageSent", data: { ...data, settled_by: "operator" } }
         : { type: "DirectMessageLeft", data };

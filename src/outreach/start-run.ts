@@ -6,8 +6,15 @@ import { STREAMS, type EventMetadata } from "../log/event-log.ts";
 import { record } from "../log/decide-and-append.ts";
 import type { Fenced, HeldLease } from "../log/lease.ts";
 import { isSkewed } from "../log/log-clock.ts";
-import { requireRunStates, waitForProjections, outreachState, quotaNow, type OutreachContext } from "./context.ts";
-import { decideStart } from "./decide.ts";
+import {
+  forCampaign,
+  requireRunStates,
+  waitForProjections,
+  outreachState,
+  quotaNow,
+  type OutreachContext,
+} from "./context.ts";
+import { decideStart, type UnusableCampaign } from "./decide.ts";
 import type { Expected } from "./judge-recipients.ts";
 import { joinRun, judgeNow, nextKey, runAt, type Joined } from "./requested/join-run.ts";
 import { toRequested, toRequests } from "./requested/requests.ts";
@@ -45,6 +52,7 @@ export type Triggered =
    */
   | { readonly kind: "clock_skewed"; readonly skewMs: number }
   | { readonly kind: "daily_limit_reached" }
+  | { readonly kind: UnusableCampaign; readonly campaign: string }
   /**
    * Refusal to start a run because the sending window is closed. `opensAt`: when the window opens next, ms since the
    * epoch.
@@ -56,8 +64,8 @@ export interface TriggerRequest {
   readonly metadata: EventMetadata;
   readonly selection?: RunSelection;
   /**
-   * Recipients to write to. A run starts for them alone; with no `selection`, they join a run in progress. Undefined: a
-   * run for all.
+   * Recipients to write to. A run starts for them alone; with no limits in `selection`, they join a run in progress of
+   * the same campaign. Undefined: a run for all.
    */
   readonly recipients?: readonly Recipient[] | undefined;
   /**
@@ -107,6 +115,7 @@ export function createRunner(context: OutreachContext) {
     const lease = held.use(taken);
     // Decides again if the lease expired, because the day or the window may be over if this process stood still.
     let expected: readonly Expected[] | undefined;
+    let own = context;
     const first = await lease.fenced(async (fence) => {
       // While this one waited for the lease, another instance may have made the last run and used up the day.
       await waitForProjections(context);
@@ -114,8 +123,9 @@ export function createRunner(context: OutreachContext) {
       if (refusedNow !== undefined) return refusedNow;
       if (context.projector.state("run").current !== null) return undefined;
       const { recipients, selection } = request;
-      expected = recipients && judgeNow(context, recipients, selection);
-      return appendStart(context, fence, runId, request);
+      own = forCampaign(context, selection?.campaign);
+      expected = recipients && judgeNow(own, recipients, selection);
+      return appendStart(own, fence, runId, request);
     });
     if (first === undefined) {
       // The lease was free, so that run's process is dead.
@@ -127,7 +137,7 @@ export function createRunner(context: OutreachContext) {
     const known = omitUndefined({ expected });
     if (first !== runId) return { kind: "started", run_id: first, done: Promise.resolve(undefined), ...known };
     held.move();
-    return { ...executeRun(context, { lease, runId, tasks, recovery }, request), ...known };
+    return { ...executeRun(own, { lease, runId, tasks, recovery }, request), ...known };
   };
 
   return {
@@ -208,9 +218,15 @@ async function refuse(
     await recordRefusal("clock_skewed");
     return { kind: "clock_skewed", skewMs };
   }
-  switch (decideStart(outreachState(context), context.rules, now, dryRun)) {
+  const { rules } = forCampaign(context, selection?.campaign);
+  const start = decideStart(outreachState(context), rules, now, dryRun);
+  switch (start) {
     case "not_authorized":
       return { kind: "not_authorized" };
+    case "unknown_campaign":
+    case "campaign_ended":
+      await recordRefusal(start);
+      return { kind: start, campaign: rules.campaign ?? "" };
     case "daily_limit_reached":
       await recordRefusal("daily_limit_reached");
       return { kind: "daily_limit_reached" };
@@ -227,7 +243,8 @@ async function refuse(
 
 /** True if the request's recipients may join a run in progress. Its own limits would hold for the run's others too. */
 function joinsRuns({ recipients, dryRun, selection = {} }: TriggerRequest): boolean {
-  return recipients !== undefined && !dryRun && Object.keys(selection).length === 0;
+  const { campaign: _campaign, ...limits } = selection;
+  return recipients !== undefined && !dryRun && Object.keys(limits).length === 0;
 }
 
 /**

@@ -7,7 +7,6 @@ import { openSources } from "../outreach/sources/sources.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
 import { createOptOutCode } from "../template/short-link.ts";
-import { parseTemplate } from "../template/template.ts";
 import type { Social } from "./networks.ts";
 import type { Account } from "../account/link.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
@@ -37,7 +36,7 @@ export function outreachContext(context: Reachlog, account: Account): OutreachCo
     skewMs: () => logClock.skewMs(newestTime(projector)),
     sources: openSources(outreach),
     // The fallback is never rendered: no run starts without a template.
-    rules: toOutreachRules(context, outreach.template ?? parseTemplate("-")),
+    rules: toOutreachRules(context, outreach.template ?? outreach.parseTemplate("-")),
     prices: xPrices({ accountOwnsApp: config.x?.accountOwnsApp === true }),
     readWish: createWishReader(outreach.stopWords, outreach.trackingStopWords),
     isTrackingOptOut: createStopWords(outreach.trackingStopWords),

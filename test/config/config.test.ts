@@ -57,7 +57,7 @@ describe("an empty environment", () => {
       sources: ["list"],
       requireConsent: true,
       dailyLimit: 100,
-      contactGapDays: 30,
+      gapDays: 30,
       timezone: "UTC",
     });
     expect(config.outreach).toMatchObject({

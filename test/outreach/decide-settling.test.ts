@@ -3,7 +3,7 @@ import { describe, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { InboxMessage } from "../../src/networks/network.ts";
 import { decideAbandoned } from "../../src/outreach/recover-dead-run.ts";
-import type { OutcomeEvent } from "../../src/outreach/decide.ts";
+import type { OutcomeEvent } from "../../src/outreach/outcomes/send-outcome.ts";
 import { decideReceived } from "../../src/outreach/inbox.ts";
 import type { OutreachState } from "../../src/outreach/decide.ts";
 import { decideRecorded } from "../../src/outreach/send.ts";

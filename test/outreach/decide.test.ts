@@ -318,7 +318,7 @@ describe("a recipient", () => {
       data: { run_id: "r", recipient: SEVEN, reason: "protected" },
     };
     const isRecorded = (who: Recipient, reason: SkipReason) => (state: OutreachState) =>
-      isSkipRecorded(state, who, reason);
+      isSkipRecorded(state, RULES, who, reason);
     openTo7(skipped)
       .when(isRecorded({ id: "7" }, "protected"))
       .thenAnswers(true);

@@ -212,6 +212,8 @@ async function isSuppressedNow(who: Recipient): Promise<boolean> {
     contacts: projector.state("contacts"),
     account: projector.state("account"),
     links: projector.state("links"),
+    campaigns: projector.state("campaigns"),
+    ms: 0,
   };
   return isSuppressed(state, rules, who);
 }

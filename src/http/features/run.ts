@@ -1,4 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { basis, notReachedReason, recipientSource, runEnd, skipReason, usage } from "../../../events/outreach.ts";
 import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
@@ -24,6 +25,9 @@ import { countInWords, EITHER } from "../../platform/counts-and-lists.ts";
 const WAIT_MAX_S = 300;
 
 const selectionMembers = {
+  campaign: Type.Optional(
+    Type.String({ maxLength: 40, description: "Name of the campaign; default: `default`.", examples: ["spring"] }),
+  ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -51,7 +55,8 @@ const runBody = objectBody({
     Type.Array(recipientName, {
       minItems: 1,
       maxItems: RECIPIENTS_MAX,
-      description: "Write to these alone. Without other limits, they join a run in progress, and come next.",
+      description:
+        "Write to these alone. Without other limits, they join a run of the campaign in progress, and come next.",
     }),
   ),
 });
@@ -195,7 +200,9 @@ export function runEndpoints(context: HttpContext) {
           async (key) => {
             const { runner } = context;
             if (runner === undefined || !projector.state("account").authorized) throw problems.notAuthorized();
-            const { dry_run: dryRun = false, recipients: names, ...selection } = body;
+            const { dry_run: dryRun = false, recipients: names, campaign: name, ...limits } = body;
+            const campaign = name === DEFAULT_CAMPAIGN ? undefined : name;
+            const selection = { ...limits, ...omitUndefined({ campaign }) };
             rejectUnknown(selection, context);
             const recipients = names?.map((name) => recipientAmong(projector.state("contacts"), name));
             const request = { dryRun, selection, metadata: call.metadata, ...omitUndefined({ recipients, key }) };
@@ -232,7 +239,7 @@ export function runEndpoints(context: HttpContext) {
         },
         summary: "Starts a run of the outreach agent.",
         description:
-          "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. `recipients` names those to write to: while a run is in progress they join it, come next and are judged by its limits, unless the request has limits of its own. Each gets an outcome in the log. A dry run sends nothing, and lists the recipients a run would write to now.",
+          "Sends direct messages to the recipients who are due, within the day's quota and the sending window; one run at a time. It is one of `campaign`. `limit`, `variant`, `basis` and `source` narrow it: it skips none of the recipients that they leave out. `recipients` names those to write to: while a run of the campaign is in progress they join it, come next and are judged by its limits, unless the request has limits of its own. Each gets an outcome in the log. A dry run sends nothing, and lists the recipients a run would write to now.",
         requestHeaders: ["Idempotency-Key", "Prefer"],
         personalRead: "preview",
         problems: [
@@ -255,8 +262,13 @@ export function runEndpoints(context: HttpContext) {
  * Throws the problem 503 if no message template is configured, and 422 if the run is limited to a variant or a source
  * that is not configured.
  */
-function rejectUnknown({ variant, source }: RunSelection, { config: { outreach } }: HttpContext): void {
-  const { template, sources } = outreach;
+function rejectUnknown({ campaign, variant, source }: RunSelection, context: HttpContext): void {
+  const { outreach } = context.config;
+  const { sources } = outreach;
+  const definition = campaign === undefined ? undefined : context.projector.state("campaigns").named.get(campaign);
+  const template = definition === undefined ? outreach.template : outreach.parseTemplate(definition.text);
+  // The run is refused for its campaign.
+  if (campaign !== undefined && definition === undefined) return;
   if (template === undefined) throw problems.noTemplate();
   const labels = template.variants.map(({ label }) => label);
   if (variant !== undefined && !labels.includes(variant)) {
@@ -281,6 +293,10 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
       throw problems.running(triggered.run_id);
     case "not_authorized":
       throw problems.notAuthorized();
+    case "unknown_campaign":
+      throw problems.unusableSelection("/campaign", `No campaign is called ${triggered.campaign}.`);
+    case "campaign_ended":
+      throw problems.unusableSelection("/campaign", `The campaign ${triggered.campaign} has ended.`);
     case "clock_skewed":
       throw problems.clockSkewed(triggered.skewMs);
     case "window_closed": {

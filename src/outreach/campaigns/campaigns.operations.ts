@@ -14,11 +14,13 @@ import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } fro
 import { warnOfSlips } from "../../template/check-text.ts";
 import { MESSAGE_CHARS_MAX, type Template } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
+import { rulesForCampaign } from "../run-rules.ts";
 import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
 import {
   CAMPAIGNS_MAX,
   findAudienceFault,
   findCampaignFault,
+  NEW_CAMPAIGN,
   parseCampaignTemplate,
   type CampaignConfig,
   type CampaignStates,
@@ -85,15 +87,16 @@ interface CampaignReader extends LogReader {
   rulesWith(template: Template): Promise<OutreachRules>;
 }
 
-const UNKNOWN = refusal("not_found", "There is no campaign {name}.");
+/** Refusal of a name that no campaign has. */
+export const UNKNOWN_CAMPAIGN = refusal("not_found", "No campaign has this name.");
 
 /** Returns a campaign as answers show it. `default` is what the settings say. */
 export function toCampaignJson(
   campaigns: Campaigns,
-  { outreach }: { readonly outreach: { readonly template: Template | undefined; readonly contactGapDays: number } },
+  { outreach }: { readonly outreach: { readonly template: Template | undefined; readonly gapDays: number } },
   campaign: Campaign | undefined,
 ): CampaignJson {
-  const gap = outreach.contactGapDays;
+  const gap = outreach.gapDays;
   if (campaign === undefined) {
     const { text: message = null, variants = [] } = outreach.template ?? {};
     const dates = { created_at: null, changed_at: null, ended_at: null };
@@ -149,12 +152,12 @@ export const showCampaign = operation({
   input: { name: NAME, ...asOfInput },
   positional: ["name"],
   output: { campaign: campaignJson, ...asOf },
-  refusals: { unknown_campaign: UNKNOWN },
+  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN },
   async run({ at, config }: CampaignReader, { name, as_of }) {
     const found = await at(as_of, "campaigns");
     const { campaigns } = found.states;
     const campaign = campaigns.named.get(name);
-    if (campaign === undefined && name !== DEFAULT_CAMPAIGN) return refuse("unknown_campaign", { name });
+    if (campaign === undefined && name !== DEFAULT_CAMPAIGN) return refuse("unknown_campaign", {});
     return { campaign: toCampaignJson(campaigns, config, campaign), as_of: toMomentJson(found) };
   },
   text: ({ campaign, as_of }) => `${describeCampaign(campaign)}(${describeMomentJson(as_of)})\n`,
@@ -199,7 +202,7 @@ export const countCampaign = operation({
     ...asOf,
   },
   refusals: {
-    unknown_campaign: UNKNOWN,
+    unknown_campaign: UNKNOWN_CAMPAIGN,
     unusable_audience: refusal("invalid", "Nothing was counted: {why}.", "errors"),
   },
   isSlow: true,
@@ -207,17 +210,23 @@ export const countCampaign = operation({
     const found = await context.at(undefined, "campaigns", "run", "quota", "contacts", "account", "links");
     const { states } = found;
     const campaign = states.campaigns.named.get(name);
-    if (campaign === undefined && name !== DEFAULT_CAMPAIGN) return refuse("unknown_campaign", { name });
+    if (campaign === undefined && name !== DEFAULT_CAMPAIGN) return refuse("unknown_campaign", {});
     const own = readAudience(given);
     const fault = own && findAudienceFault(states, own);
     if (fault !== undefined) {
       const errors = [{ path: `/${fault.member}`, message: fault.why }];
       return refuse("unusable_audience", { why: fault.why }, { errors });
     }
-    const template =
-      campaign === undefined ? context.config.outreach.template : parseCampaignTemplate(context.config, campaign);
-    const rules = template && (await context.rulesWith(template));
-    const counts = await countAudience(states, own ?? campaign?.audience ?? {}, rules, context.clock());
+    const counted = own ?? campaign?.audience ?? {};
+    // An audience without a campaign is counted as that of a new one.
+    const of = campaign ?? { ...NEW_CAMPAIGN, name: "" };
+    const isDefault = own === undefined && campaign === undefined;
+    const campaigns = { named: new Map(states.campaigns.named).set(of.name, { ...of, audience: counted }) };
+    const empty = parseCampaignTemplate(context.config, { name: of.name, text: "-" });
+    const common = await context.rulesWith(context.config.outreach.template ?? empty);
+    const rules = isDefault ? common : rulesForCampaign(common, campaigns, of.name);
+    const state = { ...states, campaigns, ms: context.clock() };
+    const counts = await countAudience(state, counted, rules);
     return { ...counts, left_out: [...counts.left_out], not_due: [...counts.not_due], as_of: toMomentJson(found) };
   },
   text: describeCount,
@@ -309,11 +318,11 @@ export const changeCampaign = operation({
   },
   positional: ["name"],
   output: saved,
-  refusals: { unknown_campaign: UNKNOWN, campaign_ended: ended, unusable_campaign: unusable },
+  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN, campaign_ended: ended, unusable_campaign: unusable },
   run: (context: Reachlog, { name, text: message, everyone, gap_days, topic, ...given }, caller) =>
     save(context, caller, name, ({ campaigns }) => {
       const before = campaigns.named.get(name);
-      if (before === undefined) return refuse("unknown_campaign", { name });
+      if (before === undefined) return refuse("unknown_campaign", {});
       if (before.ended_at !== null) return refuse("campaign_ended", { name });
       const audience = readAudience(given) ?? (everyone === true ? {} : before.audience);
       const kept = omitUndefined({ gap_days: gap_days ?? before.gap_days, topic: topic ?? before.topic });
@@ -379,7 +388,7 @@ export const endCampaign = operation({
   input: { name: NAME },
   positional: ["name"],
   output: { campaign: campaignJson },
-  refusals: { unknown_campaign: UNKNOWN },
+  refusals: { unknown_campaign: UNKNOWN_CAMPAIGN },
   confirm: ({ name }) => `End the campaign ${name} for good?`,
   async run(context: Reachlog, { name }, metadata) {
     const readCampaigns = () => context.projector.state("campaigns");
@@ -389,7 +398,7 @@ export const endCampaign = operation({
       return { events: campaign.ended_at === null ? [{ type: "CampaignEnded", data: { name } }] : [] };
     };
     const handled = await handle(context, STREAMS.outreach, decide, { metadata });
-    if ("refusal" in handled) return refuse("unknown_campaign", { name });
+    if ("refusal" in handled) return refuse("unknown_campaign", {});
     return { campaign: toCampaignJson(readCampaigns(), context.config, readCampaigns().named.get(name)) };
   },
   text: ({ campaign: { name } }) => `The campaign ${name} has ended.`,

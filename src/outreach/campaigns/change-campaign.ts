@@ -1,5 +1,5 @@
 import { DEFAULT_CAMPAIGN, type Audience, type CampaignDefinition } from "../../../events/campaign.ts";
-import { countPredecessors, FOLLOW_UPS_MAX, type Campaigns } from "../../../projections/campaigns.ts";
+import { countPredecessors, FOLLOW_UPS_MAX, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
 import type { Contacts } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import type { Config } from "../../config/config.ts";
@@ -40,7 +40,7 @@ export function findCampaignFault(
   definition: CampaignDefinition,
 ): { readonly member: string; readonly why: string } | undefined {
   const { gap_days } = definition;
-  const least = config.outreach.contactGapDays;
+  const least = config.outreach.gapDays;
   if (gap_days !== undefined && gap_days < least)
     return { member: "gap_days", why: `the gap is below CONTACT_GAP_DAYS, ${countInWords(least, "day")}` };
   try {
@@ -81,10 +81,13 @@ export function findAudienceFault(
 /** Returns what is wrong with the chain of follow-ups that the campaign would be in; undefined if nothing is. */
 function findChainFault({ named }: Campaigns, definition: CampaignDefinition) {
   const after: Campaigns = { named: new Map(named) };
-  after.named.set(definition.name, { ...definition, ...NEW });
+  after.named.set(definition.name, { ...NEW_CAMPAIGN, ...definition });
   const isTooLong = [...after.named.values()].some((one) => countPredecessors(after, one) > FOLLOW_UPS_MAX);
   const why = `a chain has at most ${FOLLOW_UPS_MAX} follow-ups after a first message`;
   return isTooLong ? { member: "messaged", why } : undefined;
 }
 
-const NEW = { created_at: "", changed: 0, changed_at: "", positions: [], ended_at: null };
+/** A campaign that is not in the log. */
+export const NEW_CAMPAIGN: Campaign = {
+  ...{ name: "", text: "-", audience: {}, created_at: "", changed: 0, changed_at: "", positions: [], ended_at: null },
+};

@@ -1,12 +1,8 @@
 import type { Audience } from "../../../events/campaign.ts";
-import type { SkipReason } from "../../../events/outreach.ts";
 import { toRecipient } from "../../../projections/contact.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
 import { judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
 import { LEFT_OUT_REASONS, matchesAudience, type LeftOutReason } from "./audience.ts";
-
-/** Reason for which a run would leave out a recipient: the audience, a skip, or an earlier message. */
-type CountedReason = LeftOutReason | SkipReason | "held" | "failed_before" | "left_out";
 
 /** How many recipients belong to an audience, how many of them may get a message now, and why the others may not. */
 export interface AudienceCount {
@@ -23,24 +19,26 @@ export interface AudienceCount {
 export async function countAudience(
   state: OutreachState,
   audience: Audience,
-  rules: OutreachRules | undefined,
-  now: number,
+  rules: OutreachRules,
 ): Promise<AudienceCount> {
-  const [outside, inside] = [new Map<CountedReason, number>(), new Map<CountedReason, number>()];
+  const [outside, inside] = [new Map<LeftOutReason, number>(), new Map<string, number>()];
   let [matching, due] = [0, 0];
   const slices = createTimeSlices();
   for (const contact of state.contacts.people.values()) {
     if (slices.isOver()) await slices.next();
     const source = sourceFor(undefined, contact) ?? (contact.inbound ? ("inbound" as const) : undefined);
-    const found = matchesAudience(audience, { contact, source }, state, now);
+    const found = matchesAudience(audience, { contact, source }, state, state.ms);
     if (!found.matches) {
       outside.set(found.reason, (outside.get(found.reason) ?? 0) + 1);
       continue;
     }
     matching++;
-    const verdict = rules && judgeKnown(state, rules, toRecipient(contact), undefined, contact);
-    if (verdict === undefined || verdict.verdict === "ask") due++;
-    else inside.set(verdict.reason, (inside.get(verdict.reason) ?? 0) + 1);
+    const verdict = judgeKnown(state, rules, toRecipient(contact), undefined, contact);
+    if (verdict.verdict === "ask") due++;
+    else {
+      const reason = verdict.reason === "not_in_audience" ? (verdict.detail ?? verdict.reason) : verdict.reason;
+      inside.set(reason, (inside.get(reason) ?? 0) + 1);
+    }
   }
   const left_out = LEFT_OUT_REASONS.flatMap((reason) => {
     const recipients = outside.get(reason);

@@ -3,7 +3,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { handle } from "../../log/decide-and-append.ts";
 import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
 import { ROLES } from "../../log/lease.ts";
-import { outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../context.ts";
+import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../context.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";
 import { findTransientEnd } from "../run-end.ts";
 import type { RunSelection } from "../run-limits.ts";
@@ -11,6 +11,7 @@ import { decideJoin, toRequested } from "./requests.ts";
 
 interface JoinRequest {
   readonly recipients?: readonly Recipient[] | undefined;
+  readonly selection?: RunSelection;
   readonly metadata: EventMetadata;
   readonly key?: IdempotencyKey;
 }
@@ -26,8 +27,9 @@ export interface Joined {
  * Has the recipients join the run in progress on any instance, by events at the stream's version: the run cannot end in
  * between. Undefined if none takes them.
  */
-export async function joinRun(context: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
-  const { recipients = [], metadata, key } = request;
+export async function joinRun(outer: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
+  const { recipients = [], metadata, key, selection: { campaign } = {} } = request;
+  const context = forCampaign(outer, campaign);
   for (let earlier = 0; ; earlier++) {
     // The run of a dead process would not reach them; its lease has expired, or another process closes the run.
     const [lease] = await context.eventLog.store.leases.list([ROLES.run]);
@@ -35,7 +37,7 @@ export async function joinRun(context: OutreachContext, request: JoinRequest): P
     const decide = () => {
       const { current } = context.projector.state("run");
       const isAlive = current !== null && lease?.holder.endsWith(`/${current.run_id}`) === true;
-      if (!isAlive) return { refusal: "not_joined" } as const;
+      if (!isAlive || current.campaign !== campaign) return { refusal: "not_joined" } as const;
       joined = { run_id: current.run_id, expected: judgeNow(context, recipients) };
       return decideJoin(current, toRequested(context.projector.state("contacts"), recipients));
     };

@@ -1,4 +1,4 @@
-import { isTriedLast } from "../../../projections/contact-campaigns.ts";
+import { isTriedLast, newestAttempt, outreachIn } from "../../../projections/contact-campaigns.ts";
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import type { PagedSource, Recipient, RecipientSource } from "../../../events/outreach.ts";
 import type { OutreachConfig } from "../../config/outreach.ts";
@@ -15,7 +15,7 @@ interface SourceKind {
    */
   readonly isPaid: boolean;
   /** True if a known contact belongs to the source. Absent if only the network knows the source's recipients. */
-  readonly isKnown?: (contact: Contact) => boolean;
+  readonly isKnown?: (contact: Contact, campaign: string | undefined) => boolean;
 }
 
 /** Kind of each source of recipients: if it costs money, and which contacts belong to it. */
@@ -24,7 +24,10 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
    * Source `again`: recipients that an earlier run could not write to yet. They are found here, without reading their
    * first source again.
    */
-  again: { isPaid: false, isKnown: (contact) => contact.again && !isTriedLast(contact) },
+  again: {
+    isPaid: false,
+    isKnown: (contact, campaign) => isReached(contact, campaign) && !isTriedLast(contact, campaign),
+  },
   /** Source `list`: the imported recipients, in the order of their first import. */
   list: { isPaid: false, isKnown: ({ listed }) => listed },
   inbound: { isPaid: true, isKnown: ({ inbound, id }) => inbound && id !== undefined },
@@ -37,6 +40,15 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
    */
   last: { isPaid: false, isKnown: isTriedLast },
 };
+
+/**
+ * True if an earlier run met the recipient, and the campaign's run gives them a turn. A campaign other than `default`
+ * reads no list of the network, so it finds here all recipients of messages, and those whose consent is on record.
+ */
+function isReached(contact: Contact, campaign: string | undefined): boolean {
+  if (campaign === undefined) return outreachIn(contact)?.again === true;
+  return newestAttempt(contact) !== undefined || contact.consent !== null || contact.consents_for !== undefined;
+}
 
 /** Source of a recipient's turn: a source of the run, or `requested` if a caller named the recipient. */
 export interface TurnSource {
@@ -112,7 +124,7 @@ function contactsSource(name: "again" | "list" | "last"): Source {
     async *batches({ run }) {
       // A copy, because events recorded meanwhile change the Map.
       const people = [...run.projector.state("contacts").people.values()].filter(
-        (contact) => SOURCE_KINDS[name].isKnown?.(contact) === true,
+        (contact) => SOURCE_KINDS[name].isKnown?.(contact, run.rules.campaign) === true,
       );
       for (let at = 0; at < people.length; at += LOOKUP_BATCH) yield toBatch(people.slice(at, at + LOOKUP_BATCH));
     },

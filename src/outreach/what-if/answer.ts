@@ -7,7 +7,6 @@ import { makeId } from "../../platform/clock.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import type { HashesOf } from "../../privacy/suppression-hashes.ts";
-import { parseTemplate } from "../../template/template.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import type { BotRule } from "./count-clicks.ts";
 import { toReport, type WhatIfReport } from "./report.ts";
@@ -98,8 +97,9 @@ function toQuestion({ names, outreach, bots }: OtherRules, today: OutreachConfig
 }
 
 function toRulesInForce(config: OutreachConfig): RulesInForce {
-  const { dailyLimit, timezone, requireConsent, stopAfterFailures, window, template = parseTemplate("-") } = config;
-  return { dailyLimit, timezone, requireConsent, stopAfterFailures, window, template };
+  const { dailyLimit, timezone, requireConsent, stopAfterFailures, window, gapDays, template } = config;
+  const limits = { dailyLimit, timezone, requireConsent, stopAfterFailures, window, gapDays };
+  return { ...limits, template: template ?? config.parseTemplate("-") };
 }
 
 function createBotRule({ lists, words }: NonNullable<OtherRules["bots"]>): BotRule {

@@ -59,7 +59,7 @@ export function takeEvent(comparison: Comparison, event: Folded): void {
 function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
   const { was, would, today, changes, runs } = comparison;
   const { rules, run_id, dry_run } = event.data;
-  was.rules = rules === undefined ? today : fromRunRules(rules, today.template);
+  was.rules = rules === undefined ? today : fromRunRules(rules, today);
   would.rules = { ...was.rules, ...changes };
   if (dry_run) {
     if (comparison.run === undefined) would.fold(event);
@@ -77,8 +77,9 @@ function decideStartIn(world: World, { identities, ms }: Comparison) {
   return decideStart(world.state, toRules(world, identities), toMoment(world, ms), false);
 }
 
-function toSelection({ limit, variant, basis, source, recipients }: RunSelection & { readonly recipients?: number }) {
-  return omitUndefined({ limit, variant, basis, source, recipients });
+function toSelection({ campaign, limit, ...rest }: RunSelection & { readonly recipients?: number }) {
+  const { variant, basis, source, recipients } = rest;
+  return omitUndefined({ campaign, limit, variant, basis, source, recipients });
 }
 
 /** Starts a run that the rules of that time refused, if the other rules allow it. */

@@ -18,7 +18,11 @@ export function beginRun(
   comparison.runs.would++;
   invent(comparison, "RunStarted", { run_id: id, dry_run: false, ...selection });
   const walked = selection.recipients === undefined ? sources : undefined;
-  const begun = { walk: createWalk(would.state.contacts, walked), open: [], source: "again" } as const;
+  const begun = {
+    walk: createWalk(would.state.contacts, walked, selection.campaign),
+    open: [],
+    source: "again",
+  } as const;
   const state = { ...begun, open: [], seen: new Set<Contact>(), deferred: [], zones: new Set<string>() };
   return { id, startedMs: ms, ...state, resumeAt: undefined, waitsByItself: false, ended: undefined, isAlone: false };
 }
@@ -68,7 +72,11 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
  */
 function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch): void {
   run.source = source;
-  run.open = people.filter((contact) => !run.seen.has(contact) && (source === "last" || !isTriedLast(contact)));
+  run.open = people.filter(
+    (contact) =>
+      !run.seen.has(contact) &&
+      (source === "last" || !isTriedLast(contact, comparison.would.state.run.current?.campaign)),
+  );
   for (const contact of run.open) {
     const met = { recipient: namedRecipient(comparison, contact), source: namedSource(source) };
     const decided = decideIn(comparison.would, comparison, met);
@@ -139,7 +147,7 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun): void 
     return;
   }
   run.resumeAt = Math.min(...openings) + OPENING_MARGIN_MS;
-  run.walk = createWalk(would.state.contacts, sources);
+  run.walk = createWalk(would.state.contacts, sources, would.state.run.current?.campaign);
   run.open = [];
 }
 

@@ -21,7 +21,11 @@ export type Walk = ReturnType<typeof createWalk>;
  * Creates a walk through the recipients that the log knows, in the order in which a run takes them. Leaves out those
  * that only the network knows. `sources`: undefined for a run for requested recipients alone, which has no walk.
  */
-export function createWalk(contacts: Contacts, sources: readonly RecipientSource[] | undefined) {
+export function createWalk(
+  contacts: Contacts,
+  sources: readonly RecipientSource[] | undefined,
+  campaign: string | undefined,
+) {
   const order: readonly Source["name"][] = sources === undefined ? [] : ["again", ...sources, "last"];
   let at = -1;
   let people: readonly Contact[] = [];
@@ -29,7 +33,7 @@ export function createWalk(contacts: Contacts, sources: readonly RecipientSource
   const open = (): void => {
     const { isKnown } = SOURCE_KINDS[order[at]!];
     // A copy, because events folded meanwhile change the Map.
-    people = isKnown === undefined ? [] : [...contacts.people.values()].filter(isKnown);
+    people = isKnown === undefined ? [] : [...contacts.people.values()].filter((one) => isKnown(one, campaign));
     given = 0;
   };
   const isLeft = ({ contact }: WalkTarget): boolean => contact !== undefined && people.includes(contact, given);

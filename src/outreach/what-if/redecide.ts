@@ -9,7 +9,8 @@ import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type Outreac
 import { momentIn } from "../quota-day.ts";
 import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
-import type { RulesInForce } from "../run-rules.ts";
+import { rulesForCampaign, type RulesInForce } from "../run-rules.ts";
+import { consentForCampaign } from "../campaigns/rules.ts";
 
 /** Functions that recognise suppressed and forgotten recipients. They are the same under all rules. */
 export interface Identities {
@@ -24,10 +25,12 @@ export type World = ReturnType<typeof createWorld>;
 
 /** Creates a world of a what-if comparison: states folded under some rules, those of that time or the other ones. */
 export function createWorld(rules: RulesInForce) {
-  const states = createStates(["run", "quota", "contacts", "account"]);
+  const states = createStates(["run", "quota", "contacts", "account", "campaigns"]);
   return {
+    /** Moment of the decision that is made again, ms since 1970. */
+    ms: 0,
     get state(): OutreachState {
-      return { ...states.all(), links: NO_LINKS };
+      return { ...states.all(), links: NO_LINKS, ms: this.ms };
     },
     rules,
     fold: states.evolve,
@@ -56,8 +59,9 @@ export interface Met {
   readonly basis?: Basis | undefined;
 }
 
-export function toRules(world: World, identities: Identities): OutreachRules {
-  return { ...world.rules, ...identities, findLinkKeys: () => [] };
+export function toRules({ rules, state }: World, identities: Identities): OutreachRules {
+  const own = rulesForCampaign(rules, state.campaigns, state.run.current?.campaign);
+  return { ...own, ...identities, findLinkKeys: () => [] };
 }
 
 interface Circumstances {
@@ -71,6 +75,7 @@ interface Circumstances {
 
 /** Decides about a recipient in one world, by the same functions that a run uses. */
 export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
+  world.ms = ms;
   const { state } = world;
   const now = toMoment(world, ms);
   const { recipient, source } = met;
@@ -80,7 +85,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   const contact = findPerson(state.contacts, recipient);
   const id = recipient.id ?? contact?.id;
   const variant = id === undefined ? undefined : chooseVariant(rules.template, id).label;
-  const basis = contact?.basis ?? met.basis ?? "none";
+  const basis = (contact && consentForCampaign(contact, rules).basis) ?? met.basis ?? "none";
   if (!isSelected(current, { variant, basis, source: sourceFor(source, contact) })) return { kind: "left_out" };
   if (recipient.id !== undefined && markOfErased(recipient.id) !== undefined) {
     if (rules.requireConsent && basis === "none") return { kind: "skip", reason: "no_consent", isRecorded: false };
@@ -89,7 +94,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
     if (verdict.verdict === "pass") return { kind: "pass" };
     if (verdict.verdict === "skip") {
       const { reason } = verdict;
-      return { kind: "skip", reason, isRecorded: isSkipRecorded(state, recipient, reason) };
+      return { kind: "skip", reason, isRecorded: isSkipRecorded(state, rules, recipient, reason) };
     }
   }
   const end = reasonToEnd(state, rules, now);

@@ -2,6 +2,8 @@ import type { DataOf, Folded } from "../../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import { isoTime } from "../../platform/clock.ts";
+import { omitUndefined } from "../../platform/omit-undefined.ts";
+import { findFollowed } from "../campaigns/rules.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
@@ -122,7 +124,7 @@ export function invent<Type extends Invented>({ would, position, ms }: Compariso
 
 export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient: Recipient, reason: SkipReason): void {
   countSkip(comparison, "would", reason);
-  invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason });
+  invent(comparison, "DirectMessageSkipped", { run_id: id, recipient, reason, ...campaignNow(comparison) });
 }
 
 /**
@@ -139,9 +141,17 @@ export function write(
   messages.would++;
   sent.unknown++;
   // A recipient who is known by handle alone has no id before the network is asked.
-  const data = attempt as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
-  invent(comparison, "DirectMessageAttempted", { ...data, text: "", variant, links: [], day, timezone });
+  const data = { ...attempt, ...campaignNow(comparison) } as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
+  const { state } = comparison.would;
+  const follows = findFollowed(state, contactIn(comparison.would, attempt.recipient), data.campaign);
+  const about = { ...data, ...omitUndefined({ follows }), text: "", variant, links: [], day, timezone };
+  invent(comparison, "DirectMessageAttempted", about);
   invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });
+}
+
+/** Returns the member by which events name the campaign of the run in progress under the other rules. */
+function campaignNow({ would }: Comparison) {
+  return omitUndefined({ campaign: would.state.run.current?.campaign });
 }
 
 /** Returns all names of a recipient that the two worlds hold. */

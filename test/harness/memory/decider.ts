@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { account } from "../../../projections/account.ts";
+import { campaigns } from "../../../projections/campaigns.ts";
 import { links } from "../../../projections/links.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { fold } from "../../../projections/projection.ts";
@@ -35,6 +36,8 @@ export function given(...newEvents: readonly NewEvent[]) {
     contacts: fold(contacts, contacts.initial(), log.events),
     account: fold(account, account.initial(), log.events),
     links: fold(links, links.initial(), log.events),
+    campaigns: fold(campaigns, campaigns.initial(), log.events),
+    ms: log.events.reduce((newest, { time }) => Math.max(newest, Date.parse(time)), BEFORE),
   };
   return {
     when(decide: (state: OutreachState) => unknown): Decided {

@@ -26,6 +26,7 @@ const MASTER_KEY = new Uint8Array(32).fill(7);
 export const RULES: OutreachRules = {
   template: parseTemplate("Hi {{name}}"),
   requireConsent: true,
+  gapDays: 30,
   dailyLimit: 100,
   stopAfterFailures: undefined,
   window: undefined,

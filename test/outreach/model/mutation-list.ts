@@ -123,7 +123,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one("what is absent is sent again", RECONCILE, "    retry: false,", "    retry: true,"),
   one(
     "a doubt counts as a failure, to be tried again",
-    "src/outreach/decide.ts",
+    "src/outreach/outcomes/send-outcome.ts",
     'return { newEvent: { type: "DirectMessageInDoubt", data: { ...attempt, detail: result.detail } } };',
     'return { newEvent: failed("unreachable", result.detail, true) };',
   ),
@@ -166,18 +166,18 @@ export const MUTATIONS: readonly Mutation[] = [
     "const lease = await takeRunLease(context, context.makeId(), steal);",
     'const lease = await takeRunLease(context, current?.run_id ?? "", steal);',
   ),
-  one("the day is that of UTC", CONTEXT, "...momentIn(timezone, ms)", '...momentIn("UTC", ms)'),
+  one("the day is that of UTC", CONTEXT, "...momentIn(context.timezone,", '...momentIn("UTC",'),
   one(
     "the day is that of the clock alone",
     CONTEXT,
-    'const ms = Math.max(clock(), newestMs(projector.state("quota"), projector.time));',
-    "const ms = clock();",
+    'return Math.max(clock(), newestMs(projector.state("quota"), projector.time));',
+    "return clock();",
   ),
   one(
     "the day is that of the machine's clock",
     CONTEXT,
-    "const ms = Math.max(clock(), newestMs(",
-    "const { wallClock = clock } = context as { wallClock?: Clock };\n  const ms = Math.max(wallClock(), newestMs(",
+    "function newestMoment({ projector, clock }: StateContext): number {\n  return Math.max(clock(), newestMs(",
+    "function newestMoment({ projector, wallClock: clock = Date.now }: StateContext): number {\n  return Math.max(clock(), newestMs(",
   ),
   one(
     "a run starts on a machine whose clock is wrong",
@@ -318,8 +318,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "what was found after a restore closes no recipient",
     CONTACTS,
-    "if (found === undefined) return contact;",
-    "if (contact) return contact;",
+    "if (found === undefined) return;",
+    "if (contact) return;",
   ),
   one("the key file is not asked who was forgotten", "src/outreach/decide.ts", " || isForgotten(recipient);", ";"),
   one(

@@ -17,7 +17,7 @@ const HISTORIES = isWhole ? 200 : 20;
 /** Rules of outreach that stay the same throughout a history. */
 function fixedRules({ setting }: House) {
   const { dailyLimit, stopAfterFailures, window, followers } = setting;
-  return { dailyLimit, stopAfterFailures, window, requireConsent: !followers, template: TEMPLATE };
+  return { dailyLimit, stopAfterFailures, window, requireConsent: !followers, template: TEMPLATE, gapDays: 30 };
 }
 
 async function ask(house: House, changes: RuleChanges): Promise<WhatIf> {

@@ -77,6 +77,7 @@ function toRulesInForce({ window, zone, ...rest }: Rules, whenClosed: "end" | "p
   return {
     ...rest,
     stopAfterFailures: undefined,
+    gapDays: 30,
     window: window === undefined ? undefined : toSendWindow({ text: window, zone, whenClosed }),
   };
 }
@@ -235,8 +236,8 @@ test("recipients who were named for a run get their turn alone and first under o
   });
   expect(await run({ selection: { limit: 2 } })).toMatchObject({ sent: 2 });
   expect(world.network.accepted.map(({ recipientId }) => recipientId)).toEqual(["108", "100", "107"]);
-  const { template, dailyLimit, requireConsent, stopAfterFailures, window } = RULES;
-  const today = { template, dailyLimit, requireConsent, stopAfterFailures, window, timezone: "UTC" };
+  const { template, dailyLimit, requireConsent, stopAfterFailures, window, gapDays } = RULES;
+  const today = { template, dailyLimit, requireConsent, stopAfterFailures, window, gapDays, timezone: "UTC" };
   const whatIf = await ask(world, today, { ...today, dailyLimit: 50 });
   expect(whatIf).toMatchObject({ days: new Map(), total: { messages: { was: 3, would: 3 } }, unexplained: 0 });
 });

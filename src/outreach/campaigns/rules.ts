@@ -1,0 +1,146 @@
+import type { Campaign, Campaigns } from "../../../projections/campaigns.ts";
+import { FOLLOW_UPS_MAX } from "../../../projections/campaigns.ts";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
+import type { DataOf } from "../../../events/catalog.ts";
+import type { SkipReason } from "../../../events/outreach.ts";
+import { consentFor, NO_CONSENT, type Consent } from "../../../projections/consent.ts";
+import { hasAnswered, newestAttempt, outreachByCampaign, outreachIn } from "../../../projections/contact-campaigns.ts";
+import type { Contact } from "../../../projections/contact.ts";
+import type { Links } from "../../../projections/links.ts";
+import { DAY_MS, msOf } from "../../../projections/time.ts";
+import { isoTime } from "../../platform/clock.ts";
+import { describeMissingEvidence } from "../../recipients/record-consent.ts";
+import { isFollowUp, matchesAudience } from "./audience.ts";
+
+/**
+ * Reason why a recipient gets no message. `pass`: the log holds the reason already, or the run is for others, so no skip
+ * is recorded.
+ */
+export type Refusal =
+  | {
+      readonly verdict: "skip";
+      readonly reason: SkipReason;
+      readonly detail?: string;
+      /** Message of ours that the recipient has received but that is missing in the log, as after a restore. */
+      readonly found?: NonNullable<DataOf<"DirectMessageSkipped">["found"]>;
+    }
+  | { readonly verdict: "pass"; readonly reason: "held" | "failed_before" | "left_out" }
+  | { readonly verdict: "pass"; readonly reason: "not_in_audience"; readonly detail: string };
+
+/** State that the rules of a campaign read. */
+export interface CampaignState {
+  readonly campaigns: Campaigns;
+  readonly links: Links;
+  /** Moment of the decision, ms since the epoch. */
+  readonly ms: number;
+}
+
+export interface CampaignRules {
+  /** Campaign of the run; absent if it is `default`. */
+  readonly campaign?: string | undefined;
+  /** Topic of the campaign, for which a consent may be; absent if it has none. */
+  readonly topic?: string | undefined;
+  /** Fewest days between two messages to one recipient, over all campaigns. */
+  readonly gapDays: number;
+  /** True if only recipients who consented may be contacted; `evidence`: only with a consent's date and source. */
+  readonly requireConsent: boolean | "evidence";
+}
+
+/** Returns the campaign of a run as the log describes it; undefined for `default`, which the settings describe. */
+export function findCampaign({ campaigns }: CampaignState, campaign: string | undefined): Campaign | undefined {
+  return campaign === undefined ? undefined : campaigns.named.get(campaign);
+}
+
+/** Refuses a recipient who got the campaign's message, or whose message in it failed. */
+export function refuseContacted(contact: Contact | undefined, { campaign }: CampaignRules): Refusal | undefined {
+  const { status = "open" } = outreachIn(contact, campaign) ?? {};
+  if (status === "open") return undefined;
+  if (status === "failed") return { verdict: "pass", reason: "failed_before" };
+  return { verdict: "skip", reason: "already_contacted" };
+}
+
+/** Refuses a recipient who is not in the campaign's audience, by what the log knows of them. */
+export function refuseLeftOut(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
+  if (campaign === undefined) return undefined;
+  const definition = findCampaign(state, campaign);
+  if (definition === undefined) return leftOut("unknown_campaign");
+  const source = contact?.listed === true ? "list" : contact?.inbound === true ? "inbound" : undefined;
+  const match = matchesAudience(definition.audience, { contact, source }, state, state.ms);
+  if (match.matches) return undefined;
+  return leftOut(match.from === undefined ? match.reason : `${match.reason} until ${match.from}`);
+}
+
+/**
+ * Refuses a follow-up to a recipient who has answered a message of its chain, by a reply or one that an operator has or
+ * had to read, and to one who has got all follow-ups of a chain.
+ */
+export function refuseFollowUp(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
+  const { messaged } = findFollowedAudience(state, campaign) ?? {};
+  if (messaged === undefined || contact === undefined) return undefined;
+  const first = findFirst(contact, messaged);
+  const chain = outreachByCampaign(contact).filter(([name, { follows }]) => name === first || follows === first);
+  // A message that only the network showed after a restore: the log may lack the reply to it too.
+  if (chain.some(([, { attempted_at, variant }]) => attempted_at !== undefined && variant === undefined)) {
+    return leftOut("restored_without_message");
+  }
+  if (chain.some(([, outreach]) => hasAnswered(contact, outreach))) return leftOut("replied");
+  const sent = chain.filter(
+    ([name, { attempted_at }]) => ![first, campaign].includes(name) && attempted_at !== undefined,
+  );
+  return sent.length < FOLLOW_UPS_MAX ? undefined : leftOut(`${FOLLOW_UPS_MAX}_follow_ups`);
+}
+
+/** Refuses a recipient without the consent that the campaign needs. Any other than `default` needs date and source. */
+export function refuseWithoutConsent(contact: Contact | undefined, rules: CampaignRules) {
+  const consent = consentForCampaign(contact, rules);
+  if (rules.campaign !== undefined || rules.requireConsent === "evidence") {
+    const detail = describeMissingEvidence(consent);
+    return detail === undefined ? undefined : ({ verdict: "skip", reason: "no_consent", detail } as const);
+  }
+  const isMissing = rules.requireConsent && consent.basis === "none";
+  return isMissing ? ({ verdict: "skip", reason: "no_consent" } as const) : undefined;
+}
+
+/** Refuses a recipient who got a message of another campaign less than the gap ago. */
+export function refuseTooSoon(
+  state: CampaignState,
+  contact: Contact | undefined,
+  { campaign, gapDays }: CampaignRules,
+) {
+  const newest = newestAttempt(contact, campaign ?? DEFAULT_CAMPAIGN);
+  if (newest === undefined) return undefined;
+  const days = Math.max(gapDays, findCampaign(state, campaign)?.gap_days ?? 0);
+  const from = msOf(newest) + days * DAY_MS;
+  if (state.ms >= from) return undefined;
+  return { verdict: "skip", reason: "too_soon", detail: `possible from ${isoTime(from)}` } as const;
+}
+
+/** Returns the recipient's consent for a campaign: one that names the campaign or its topic, else one that names none. */
+export function consentForCampaign(
+  contact: Contact | undefined,
+  {
+    campaign = DEFAULT_CAMPAIGN,
+    topic,
+  }: { readonly campaign?: string | undefined; readonly topic?: string | undefined },
+): Consent {
+  return contact?.consents_for === undefined ? (contact ?? NO_CONSENT) : consentFor(contact, [campaign, topic]);
+}
+
+/** Returns the campaign of the first message that a message of this campaign follows; undefined if it follows none. */
+export function findFollowed(state: CampaignState, contact: Contact | undefined, campaign: string | undefined) {
+  const { messaged } = findFollowedAudience(state, campaign) ?? {};
+  return messaged === undefined ? undefined : findFirst(contact, messaged);
+}
+
+function findFollowedAudience(state: CampaignState, campaign: string | undefined) {
+  const audience = findCampaign(state, campaign)?.audience;
+  return audience !== undefined && isFollowUp(audience) ? audience : undefined;
+}
+
+function findFirst(contact: Contact | undefined, messaged: string): string {
+  return outreachIn(contact, messaged)?.follows ?? messaged;
+}
+
+function leftOut(detail: string): Refusal {
+  return { verdict: "pass", reason: "not_in_audience", detail };
+}
