@@ -1,3 +1,4 @@
+import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
@@ -17,6 +18,7 @@ export interface MessageGroup {
   /** Name of the variant: `A`, `B` … */
   readonly variant: string;
   readonly run_id: string;
+  readonly campaign: string;
   /** Source in which the recipient was found; null if unknown, because older messages do not name it. */
   readonly source: NonNullable<Attempted["source"]> | null;
   readonly basis: NonNullable<Attempted["basis"]> | null;
@@ -98,7 +100,7 @@ export interface Results extends TemplateNames {
  */
 export const results: Projection<Results> = {
   name: "results",
-  version: 5,
+  version: 6,
   types: [
     "DirectMessageAttempted",
     "DirectMessageSent",
@@ -189,6 +191,7 @@ function attempt(state: Results, data: Attempted, at: string): void {
 
 function groupNumber({ groups, templates }: Results, data: Attempted): number {
   const { template = "", template_name, variant, run_id, source = null, basis = null } = data;
+  const { campaign = DEFAULT_CAMPAIGN } = data;
   if (template_name !== undefined) templates.set(template, template_name);
   // Messages of one run follow each other.
   const known = groups.findLastIndex(
@@ -199,7 +202,7 @@ function groupNumber({ groups, templates }: Results, data: Attempted): number {
       group.source === source &&
       group.basis === basis,
   );
-  return known === -1 ? groups.push({ template, variant, run_id, source, basis }) - 1 : known;
+  return known === -1 ? groups.push({ template, variant, run_id, campaign, source, basis }) - 1 : known;
 }
 
 function linkNumber({ links }: Results, link: string): number {
