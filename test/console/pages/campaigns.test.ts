@@ -80,7 +80,7 @@ describe("the pages of campaigns", () => {
       text: "Hi\n---\nHo",
       audience: { timezones: ["UTC", "Asia/Tokyo"], messaged: "default", days: 3, replied: true },
     });
-    await send("change", { name: "spring", text: "New", everyone: "true", source: "" });
+    await send("change", { name: "spring", text: "New", all: "true", source: "" });
     expect(read()).toMatchObject({ text: "New", audience: {}, ended_at: null });
     await send("end", { name: "spring" });
     expect(read()!.ended_at).toBeString();
