@@ -99,6 +99,8 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     listId: values.X_LIST_ID,
     /** The message template. Undefined if neither a text nor a file was given, so that there is nothing to send. */
     template: readTemplate(from, linkBase, optOutBase),
+    /** URL that the addresses of pages to opt out begin with. Undefined if templates cannot link them. */
+    optOutBase,
     /** The consent that a message needs. `evidence`: a consent counts only with its date and its source. */
     requireConsent: values.REQUIRE_CONSENT,
     /** Words of a reply that opt the recipient out, in lower case. */
@@ -108,8 +110,6 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     dailyLimit: values.DAILY_LIMIT,
     /** Fewest days between two messages to one recipient, over all campaigns. */
     gapDays: values.CONTACT_GAP_DAYS,
-    /** Parses the message of a campaign, as that of `default` is parsed. Throws TemplateError. */
-    parseTemplate: (text: string, name?: string): Template => parseTemplate(text, linkBase, name, optOutBase),
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     /** When messages may go out. Undefined if they always may. */
     window: readWindow(values, report),

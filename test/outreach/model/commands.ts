@@ -25,6 +25,7 @@ import type { Cursors } from "../../harness/memory/social-network.ts";
 import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./losses.ts";
 import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
+import { answerWhileWaiting, campaign, chain, runChain } from "./campaign-acts.ts";
 import { authorize, METADATA, type House } from "./house.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
 import { RUN_MAX_MS } from "./instance.ts";
@@ -108,13 +109,25 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command(
     "trigger for some",
-    fc.record({ which, dryRun: fc.constantFrom(false, false, true), selection, waitMs: fc.constantFrom(0, MINUTE_MS) }),
-    async (house, { which: one, dryRun, selection: asked, waitMs }) => {
-      trigger(await listening(house, one), dryRun, asked);
+    fc.record({
+      which,
+      dryRun: fc.constantFrom(false, false, true),
+      selection,
+      name: campaign,
+      waitMs: fc.constantFrom(0, MINUTE_MS),
+    }),
+    async (house, { which: one, dryRun, selection: asked, name, waitMs }) => {
+      trigger(await listening(house, one), dryRun, { ...asked, ...(name !== undefined && { campaign: name }) });
       await house.clockwork.pass(waitMs);
     },
   ),
   command("trigger for named", request, triggerNamed),
+  command("runs of campaigns", chain, runChain),
+  command("runs of campaigns", chain, runChain),
+  command("a reply while a message waits", fc.record({ which, name: campaign }), answerWhileWaiting),
+  command("end a campaign", fc.constantFrom("spring", "first"), (house, name) =>
+    house.append([{ type: "CampaignEnded", data: { name } }]),
+  ),
   command(
     "named join a run",
     fc.record({ which, waitMs: fc.constantFrom(0, MINUTE_MS), request }),
