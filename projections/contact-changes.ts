@@ -47,6 +47,7 @@ const MEMBERS = Object.keys({
   campaigns: true,
   follows: true,
   personal_links: true,
+  clicked: true,
   fields: true,
   listed: true,
   status: true,

@@ -164,6 +164,7 @@ function united(one: Contact, other: Contact): Contact {
     ...uniteOutreach(one, other),
     ...unitedConsent(one, other),
     personal_links: [...one.personal_links, ...other.personal_links],
+    ...(other.clicked === undefined ? {} : { clicked: [...(one.clicked ?? []), ...other.clicked] }),
     fields: { ...other.fields, ...one.fields },
     listed: one.listed || other.listed,
     suppressed: one.suppressed || other.suppressed,

@@ -46,6 +46,8 @@ export interface Contact extends Consent, CampaignOutreach {
   timezone?: string;
   /** Codes of the personal links in messages to the recipient. */
   personal_links: string[];
+  /** Codes of personal links that the recipient clicked while they granted tracking; absent if there are none. */
+  clicked?: string[];
   fields: Record<string, string>;
   /** True if the operator imported the recipient, who is then part of the `list` source. */
   listed: boolean;

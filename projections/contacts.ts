@@ -6,10 +6,12 @@ import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
+import { FETCH_MS } from "./suspected.ts";
+import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 22,
+  version: 23,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -109,6 +111,7 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
       return attempt(meet(state, recipient, change), event);
     }
     case "PersonalLinkClicked":
+      return click(state, event, change);
     case "ConversionRecorded":
     case "ConversionReversed": {
       const id = state.links.get(event.data.code ?? "");
@@ -244,8 +247,21 @@ function agree(contact: Contact, record: ConsentRecord): void {
   contact.basis = basis;
   contact.consent = consent;
   contact.tracking = tracking;
+  if (tracking.status !== "granted" && contact.clicked !== undefined) delete contact.clicked;
   if (consents_for !== undefined) contact.consents_for = consents_for;
   else if (contact.consents_for !== undefined) delete contact.consents_for;
+}
+
+/** Notes a click on a link of the recipient's own, unless it is likely the network's. */
+function click(state: Contacts, { data, time }: Folded<"PersonalLinkClicked">, change: Change): Contact | undefined {
+  const id = state.links.get(data.code);
+  const contact = id === undefined ? undefined : findContact(state, { id });
+  if (contact === undefined) return undefined;
+  const { tracking, attempted_at, clicked = [] } = contact;
+  const isFetch = attempted_at === undefined || msOf(time) - msOf(attempted_at) <= FETCH_MS;
+  if (isFetch || tracking.status !== "granted" || clicked.includes(data.code)) return contact;
+  meet(state, { id: id! }, change).clicked = [...clicked, data.code];
+  return contact;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { AnyOperation } from "./platform/operation.ts";
 /** The files of operations. A command loads only the files that it needs. */
 const FILES = {
   audit: () => import("./recipients/audit.operations.ts"),
+  campaigns: () => import("./outreach/campaigns/campaigns.operations.ts"),
   account: () => import("./account/account.operations.ts"),
   decisions: () => import("./delivery/decisions.operations.ts"),
   delivery: () => import("./delivery/delivery.operations.ts"),
@@ -26,6 +27,7 @@ const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   results: ["results"],
   stats: ["history"],
   outreach: ["outreach", "preview"],
+  campaigns: ["campaigns"],
   quota: ["outreach"],
   runs: ["outreach"],
   report: ["report"],

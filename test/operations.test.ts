@@ -40,6 +40,20 @@ const INPUTS: Readonly<
     [{ from: "2026-11-21", to: "2026-11-20" }, "the interval ends before it begins"],
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
+  "campaigns list": [
+    [{}, { campaigns: [{ name: "default", created_at: null, gap_days: 30 }, expect.anything()] }],
+    [{ as_of: "0" }, { campaigns: [{ name: "default" }], as_of: { position: 0 } }],
+    [{ as_of: "999999" }, "it has no position 999999"],
+  ],
+  "campaigns show": [
+    [{ name: "planted" }, { campaign: { name: "planted", audience: { messaged: "default" }, follow_up: 1 } }],
+    [{ name: "default" }, { campaign: { name: "default", follow_up: 0 } }],
+  ],
+  "campaigns count": [
+    [{}, { matching: expect.any(Number), due: expect.any(Number), left_out: [] }],
+    [{ name: "planted" }, { left_out: [{ reason: "not_messaged", recipients: expect.any(Number) }] }],
+    [{ source: "followers" }, { matching: 0, left_out: [{ reason: "other_source" }] }],
+  ],
   quota: [
     [{}, { counted: "day", used: 1, limit: 100, remaining: 99 }],
     [{ as_of: "0" }, { day: null, used: 0, resets_at: null, as_of: { position: 0, time: null } }],
@@ -241,6 +255,21 @@ const WRITES: Readonly<
   >
 > = {
   "recipients suppress": [{ recipient: "stranger" }, { recipient: "@other" }, { known: false }],
+  "campaigns create": [
+    { name: "spring", text: "Hi" },
+    { name: "summer", text: "Hi", messaged: "default", days: "3" },
+    { campaign: expect.objectContaining({ ended_at: null }), notes: [] },
+  ],
+  "campaigns change": [
+    { name: "planted", text: "Hi again" },
+    { name: "planted", gap_days: "60" },
+    { campaign: expect.objectContaining({ name: "planted", text: "Hi again" }), notes: [] },
+  ],
+  "campaigns end": [
+    { name: "over" },
+    { name: "over-2" },
+    { campaign: expect.objectContaining({ ended_at: expect.any(String) }) },
+  ],
   "outreach stop": [{}, {}, { run_id: expect.any(String), status: "stopping" }],
   report: [{}, {}, { id: expect.any(String), report: expect.stringMatching(/^Run \d+ of /) }],
   "account unlink": [{}, {}, { unlinked: true, revoked: true }],
@@ -318,6 +347,43 @@ const REFUSED: readonly (readonly [
   values?: Record<string, string>,
 ])[] = [
   ["clicks", { link: "go.example/never" }, "unknown-link"],
+  ["campaigns show", { name: "never" }, "unknown-campaign"],
+  ["campaigns count", { name: "never" }, "unknown-campaign"],
+  [
+    "campaigns count",
+    { days: "3" },
+    "unusable-audience",
+    { why: "days, replied and failed need messaged beside them" },
+  ],
+  [
+    "campaigns count",
+    { fields: "town=Rome" },
+    "unusable-audience",
+    { why: "no imported recipient has the field town" },
+  ],
+  ["campaigns count", { clicked: "never" }, "unusable-audience", { why: "the log has no link never" }],
+  ["campaigns create", { name: "planted", text: "Hi" }, "campaign-exists", { name: "planted" }],
+  ["campaigns create", { name: "default", text: "Hi" }, "campaign-exists", { name: "default" }],
+  [
+    "campaigns create",
+    { name: "new", text: "Hi {{name" },
+    "unusable-campaign",
+    { why: "line 1, column 4: {{ is not closed by }} on its line" },
+  ],
+  [
+    "campaigns create",
+    { name: "new", text: "Hi", gap_days: "29" },
+    "unusable-campaign",
+    { why: "the gap is below CONTACT_GAP_DAYS, 30 days" },
+  ],
+  [
+    "campaigns create",
+    { name: "new", text: "Hi", messaged: "never" },
+    "unusable-campaign",
+    { why: "there is no campaign never" },
+  ],
+  ["campaigns change", { name: "never", text: "Hi" }, "unknown-campaign"],
+  ["campaigns end", { name: "never" }, "unknown-campaign"],
   ["audit show", { subject: "never_met" }, "unknown-subject"],
   ["audit show", { subject: "go.example/never" }, "unknown-subject"],
   ["audit change", { event: "999999", projection: "stats" }, "unknown-event"],
@@ -383,6 +449,9 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["runs", { limit: "501" }],
   ["runs", { limit: "many" }],
   ["runs", { after: "-1" }],
+  ["campaigns create", { name: "Spring", text: "Hi" }],
+  ["campaigns create", { name: "new", text: " " }],
+  ["campaigns count", { days: "0" }],
   ["recipients list", { limit: "1001" }],
   ["audit show", { subject: "ada_builds", limit: "1001" }],
   ["audit change", { event: "0", projection: "stats" }],
@@ -436,6 +505,7 @@ beforeAll(async () => {
   world.env["LINK_BASE"] = "https://go.example";
   await world.command("links", "import", world.file("links.csv", LINKS));
   await withLog(world.env, writeDispatches);
+  await withLog(world.env, planCampaigns);
   await appendFailedAndHeld();
   service = await world.serve();
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
@@ -479,6 +549,14 @@ async function writeDispatches(log: LogStore): Promise<void> {
     const data = { channel, network: "standard_webhooks", detail: "gone", credential: "hash" };
     await append(STREAMS.delivery(channel), [{ type: "ChannelSuspended", data }], {});
   }
+}
+
+/** Adds campaigns that tests read, change and end. */
+async function planCampaigns(log: LogStore): Promise<void> {
+  const planned: NewEvent[] = ["planted", "over", "over-2"].map((name) => {
+    return { type: "CampaignCreated", data: { name, text: "Hi", audience: { messaged: "default" } } };
+  });
+  await createEventLog(log, makeId).append(STREAMS.outreach, planned, {});
 }
 
 /** Adds two recipients with a failed message and a held reply: one for HTTP, one for the command line. */
@@ -541,8 +619,9 @@ async function askAssistant(name: string, input: Record<string, unknown>) {
 const asJson = (input: Record<string, string>) =>
   Object.fromEntries(
     Object.entries(input).map(([name, value]) => {
-      if (["limit", "after", "expected"].includes(name) && /^\d+$/.test(value)) return [name, Number(value)];
-      if (["recipients", "arrived", "leave", "again"].includes(name)) return [name, [value]];
+      if (["limit", "after", "expected", "days", "gap_days"].includes(name) && /^\d+$/.test(value))
+        return [name, Number(value)];
+      if (["recipients", "arrived", "leave", "again", "fields", "timezones"].includes(name)) return [name, [value]];
       return [name, value === "true" ? true : value];
     }),
   );

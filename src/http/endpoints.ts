@@ -20,6 +20,14 @@ import { listTokens } from "../privacy/tokens.operations.ts";
 import { showResults } from "../history/results.operations.ts";
 import { addLink, listLinks } from "../links/links.operations.ts";
 import { listRuns, settleMessages, showQuota, stopRun } from "../outreach/outreach.operations.ts";
+import {
+  changeCampaign,
+  countCampaign,
+  createCampaign,
+  endCampaign,
+  listCampaigns,
+  showCampaign,
+} from "../outreach/campaigns/campaigns.operations.ts";
 import { previewOutreach } from "../outreach/preview.operations.ts";
 import { sendReport } from "../outreach/report/report.operations.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
@@ -55,7 +63,7 @@ import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
-import { addForms, readAnswers, readConfirmed } from "./server/form-routes.ts";
+import { addForms, readAnswers, readCampaign, readConfirmed } from "./server/form-routes.ts";
 
 /** Returns the plugins of all features. Each plugin declares and registers its endpoints. */
 export function features(context: HttpContext) {
@@ -104,6 +112,9 @@ function readingOperations(context: HttpContext) {
     .get("/social/results", ...serveRead(showResults, reader))
     .get("/social/runs", ...serveRead(listRuns, reader))
     .get("/social/preview", ...serveRead(previewOutreach, reader, previews.take))
+    .get("/social/campaigns", ...serveRead(listCampaigns, reader))
+    .get("/social/campaigns/show", ...serveRead(showCampaign, reader))
+    .get("/social/campaigns/count", ...serveRead(countCampaign, reader, previews.take))
     .get("/social/account", ...serveRead(showAccount, reader))
     .get("/social/recipients", ...serveRead(listRecipients, reader))
     .get("/api/audit/history", ...serveRead(showHistory, reader, histories.take))
@@ -131,6 +142,9 @@ function writingOperations(context: HttpContext) {
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, given, { form: {} }))
     .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, given, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, given, { form: { body: readConfirmed } }))
+    .post("/social/campaigns/create", ...serveWrite(createCampaign, given, { form: { body: readCampaign } }))
+    .post("/social/campaigns/change", ...serveWrite(changeCampaign, given, { form: { body: readCampaign } }))
+    .post("/social/campaigns/end", ...serveWrite(endCampaign, given, { form: {} }))
     .post("/api/links/add", ...serveWrite(addLink, given))
     .post("/api/tracking/forget", ...serveWrite(forgetClicks, given, { form: {} }))
     .post("/api/deliveries/retry", ...serveWrite(retryDeliveries, given, inParts))

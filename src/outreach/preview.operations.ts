@@ -14,6 +14,7 @@ import { findNamed, recipientAnswer, recipientName } from "../recipients/resolve
 import { warnOfSlips } from "../template/check-text.ts";
 import type { Template } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
+import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
 import { warnOfNoOptOut } from "./run-status.ts";
@@ -106,7 +107,7 @@ export const previewOutreach = operation({
   output: previewJson.properties,
   refusals: {
     unknown_recipient: UNKNOWN_RECIPIENT,
-    unknown_campaign: refusal("not_found", "No campaign has this name."),
+    unknown_campaign: UNKNOWN_CAMPAIGN,
     no_message_template: refusal("configuration", "MESSAGE_TEMPLATE is not set."),
   },
   async run(

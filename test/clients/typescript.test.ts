@@ -107,6 +107,23 @@ describe("the client at a running service", () => {
     expect([stats?.sent, stats?.failed]).toEqual([0, 0]);
     const { data: quota } = await client.GET("/social/quota", { params: { query: { as_of: "1" } } });
     expect([quota?.used, quota?.remaining]).toEqual([0, 100]);
+    const campaign = { name: "spring", text: "Hi {{name|there}}", messaged: "default", days: 5 };
+    const { data: created } = await client.POST("/social/campaigns/create", { body: campaign });
+    expect([created?.campaign.follow_up, created?.campaign.audience]).toEqual([1, { messaged: "default", days: 5 }]);
+    const changed = await client.POST("/social/campaigns/change", { body: { name: "spring", everyone: true } });
+    expect(changed.data?.campaign.audience).toEqual({});
+    expect(
+      (await client.GET("/social/campaigns/count", { params: { query: { name: "spring" } } })).data?.left_out,
+    ).toEqual([]);
+    const ended = await client.POST("/social/campaigns/end", { body: { name: "spring" } });
+    expect(ended.data?.campaign.ended_at).toBeString();
+    const { error: over } = await client.POST("/social/campaigns/change", { body: { name: "spring", text: "Hi" } });
+    expect(over?.type).toBe("urn:reachlog:problem:campaign-ended");
+    const shown = await client.GET("/social/campaigns/show", { params: { query: { name: "spring" } } });
+    expect([shown.data?.campaign.text, (await client.GET("/social/campaigns")).data?.campaigns.length]).toEqual([
+      "Hi {{name|there}}",
+      2,
+    ]);
     const { data: runs } = await client.GET("/social/runs");
     expect(runs?.runs.map(({ number, dry_run }) => [number, dry_run])).toEqual([[null, true]]);
   });

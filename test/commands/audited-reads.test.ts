@@ -53,6 +53,7 @@ const READS: Readonly<Record<string, Read>> = {
  * make are recorded by their own events.
  */
 const OTHERS = [
+  ...["list", "show", "count", "create", "change", "end"].map((name) => `campaigns ${name}`),
   ..."init clock-corrected serve demo sandbox doctor ready settings stats quota runs report clicks replay backup restore restored migrate".split(
     " ",
   ),

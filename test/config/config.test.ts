@@ -57,6 +57,7 @@ describe("an empty environment", () => {
       sources: ["list"],
       requireConsent: true,
       dailyLimit: 100,
+      gapDays: 30,
       timezone: "UTC",
     });
     expect(config.outreach).toMatchObject({

@@ -12,6 +12,9 @@ const ENDPOINTS = describeEndpoints();
 /** Name of an operation in the OpenAPI document -> the command that does the same. */
 const COMMANDS: Readonly<Record<string, string>> = {
   decideDeliveries: "deliveries decide",
+  createCampaign: "campaigns create",
+  changeCampaign: "campaigns change",
+  endCampaign: "campaigns end",
   discardDeliveries: "deliveries discard",
   resumeDeliveries: "deliveries resume",
   retryDeliveries: "deliveries retry",

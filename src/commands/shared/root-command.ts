@@ -5,6 +5,7 @@ import { audit } from "../audit.ts";
 import { archive, backup, migrate } from "../backup.ts";
 import { Command, runCommand, type MakeCommand } from "./command.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
+import { campaigns } from "../campaigns.ts";
 import { completion } from "../completion.ts";
 import { deliveries } from "../deliveries.ts";
 import { demo } from "../development/demo.ts";
@@ -37,7 +38,7 @@ import { toCommand, withOperations } from "./operation-command.ts";
  */
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Set up and run": [init, serveCommand, demo, sandbox, doctor, ready, settings],
-  "Recipients and messages": [recipients, suppressions, outreach],
+  "Recipients and messages": [recipients, suppressions, campaigns, outreach],
   "Figures and links": ["results", "stats", "quota", "runs", "report", "clicks", links],
   "Log and proof": [replay, audit, witness, archive],
   "Backups and moves": [backup, restoreCommand, restored, clockCorrected, migrate, upgradeCheck],

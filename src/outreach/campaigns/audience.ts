@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { basis, recipientSource, type RecipientSource } from "../../../events/outreach.ts";
-import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
+import type { Audience } from "../../../events/campaign.ts";
+import { hasAnswered, outreachIn } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/time.ts";
@@ -102,34 +103,24 @@ export function matchesAudience(
   if (audience.timezones?.includes(timezone) === false) return out("other_timezone");
   if (audience.clicked !== undefined) {
     if (contact?.tracking.status !== "granted") return out("tracking_not_granted");
-    if (!hasClicked(listClicked(contact), audience.clicked, links)) return out("not_clicked");
+    if (!hasClicked(contact.clicked ?? [], audience.clicked, links)) return out("not_clicked");
   }
-  return audience.messaged === undefined
-    ? { matches: true }
-    : matchesStanding(audience, findStanding(contact, audience.messaged), now);
+  return audience.messaged === undefined ? { matches: true } : matchesOutreach(audience, contact, now);
 }
 
-function matchesStanding(
-  { days = 0, replied, failed }: Audience,
-  standing: Contact | undefined,
+function matchesOutreach(
+  { messaged, days = 0, replied, failed }: Audience,
+  contact: Contact | undefined,
   now: number,
 ): AudienceMatch {
   const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
+  const outreach = outreachIn(contact, messaged);
   const wanted = failed === true ? "failed" : "sent";
-  if (standing?.status !== wanted) return out(failed === true ? "not_failed" : "not_messaged");
-  if (standing.replied !== (replied === true)) return out(standing.replied ? "replied" : "not_replied");
-  const from = msOf(standing.attempted_at ?? isoTime(0)) + days * DAY_MS;
+  if (contact === undefined || outreach?.status !== wanted) return out(failed === true ? "not_failed" : "not_messaged");
+  const hasReplied = hasAnswered(contact, outreach);
+  if (hasReplied !== (replied === true)) return out(hasReplied ? "replied" : "not_replied");
+  const from = msOf(outreach.attempted_at ?? isoTime(0)) + days * DAY_MS;
   return from <= now ? { matches: true } : { matches: false, reason: "messaged_recently", from: isoTime(from) };
-}
-
-/** Returns how the recipient stands in a campaign; undefined if none of its messages was tried. */
-function findStanding(contact: Contact | undefined, campaign: string) {
-  return campaign === DEFAULT_CAMPAIGN ? contact : undefined;
-}
-
-/** Returns the codes of the recipient's own links that they clicked. */
-function listClicked(_contact: Contact): readonly string[] {
-  return [];
 }
 
 /** Parts of a condition on a field. Without `values`, the field must only be set. */

@@ -1,0 +1,93 @@
+import { DEFAULT_CAMPAIGN, type Audience, type CampaignDefinition } from "../../../events/campaign.ts";
+import { countPredecessors, FOLLOW_UPS_MAX, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
+import type { Contacts } from "../../../projections/contact.ts";
+import { codeIn, type Links } from "../../../projections/links.ts";
+import type { Config } from "../../config/config.ts";
+import { countInWords } from "../../platform/counts-and-lists.ts";
+import { parseTimezone } from "../../platform/parse-timezone.ts";
+import { fieldName } from "../../template/normalize-field.ts";
+import { TemplateError } from "../../template/parse-parts.ts";
+import { parseTemplate, type Template } from "../../template/template.ts";
+import { ANY_LINK, parseFieldCondition } from "./audience.ts";
+
+/** Most campaigns of a log: each adds a row to pages and a label to metrics. */
+export const CAMPAIGNS_MAX = 200;
+
+/** The settings that a campaign's text and gap are checked with. */
+export interface CampaignConfig {
+  readonly links: Config["links"];
+  readonly outreach: Config["outreach"];
+}
+
+/** Parses a campaign's text as the configured template is parsed. Throws {@link TemplateError}. */
+export function parseCampaignTemplate(
+  { links, outreach }: CampaignConfig,
+  { name, text }: { readonly name: string; readonly text: string },
+): Template {
+  return parseTemplate(text, links.base, name, outreach.optOutBase);
+}
+
+export interface CampaignStates {
+  readonly campaigns: Campaigns;
+  readonly contacts: Contacts;
+  readonly links: Links;
+}
+
+/** Returns what is wrong with a campaign and the member that says so; undefined if it can be saved. Pure. */
+export function findCampaignFault(
+  states: CampaignStates,
+  config: CampaignConfig,
+  definition: CampaignDefinition,
+): { readonly member: string; readonly why: string } | undefined {
+  const { gap_days } = definition;
+  const least = config.outreach.gapDays;
+  if (gap_days !== undefined && gap_days < least)
+    return { member: "gap_days", why: `the gap is below CONTACT_GAP_DAYS, ${countInWords(least, "day")}` };
+  try {
+    parseCampaignTemplate(config, definition);
+  } catch (fault) {
+    if (!(fault instanceof TemplateError)) throw fault;
+    return { member: "text", why: fault.message };
+  }
+  return findAudienceFault(states, definition.audience) ?? findChainFault(states.campaigns, definition);
+}
+
+/** Returns what is wrong with a campaign's audience; undefined if nothing is. */
+export function findAudienceFault(
+  { campaigns, contacts, links }: CampaignStates,
+  { fields = [], timezones = [], clicked, messaged, days, replied, failed }: Audience,
+) {
+  const known = new Set([...contacts.fields.keys()].map(fieldName));
+  for (const { field, values } of fields.map(parseFieldCondition)) {
+    if (!known.has(field)) return { member: "fields", why: `no imported recipient has the field ${field}` };
+    if (values?.some((value) => value.trim() === "") === true)
+      return { member: "fields", why: `a value for ${field} is blank` };
+  }
+  const zone = timezones.find((name) => parseTimezone(name) !== name);
+  if (zone !== undefined) {
+    const spelt = parseTimezone(zone);
+    const meant = spelt === undefined ? "" : `; it is spelt ${spelt}`;
+    return { member: "timezones", why: `${zone} is no known time zone${meant}` };
+  }
+  if (clicked !== undefined && clicked !== ANY_LINK && !links.shared.has(codeIn(clicked)))
+    return { member: "clicked", why: `the log has no link ${clicked}` };
+  if (messaged === undefined && (days ?? replied ?? failed) !== undefined)
+    return { member: "messaged", why: "days, replied and failed need messaged beside them" };
+  if (messaged !== undefined && messaged !== DEFAULT_CAMPAIGN && !campaigns.named.has(messaged))
+    return { member: "messaged", why: `there is no campaign ${messaged}` };
+  return undefined;
+}
+
+/** Returns what is wrong with the chain of follow-ups that the campaign would be in; undefined if nothing is. */
+function findChainFault({ named }: Campaigns, definition: CampaignDefinition) {
+  const after: Campaigns = { named: new Map(named) };
+  after.named.set(definition.name, { ...NEW_CAMPAIGN, ...definition });
+  const isTooLong = [...after.named.values()].some((one) => countPredecessors(after, one) > FOLLOW_UPS_MAX);
+  const why = `a chain has at most ${FOLLOW_UPS_MAX} follow-ups after a first message`;
+  return isTooLong ? { member: "messaged", why } : undefined;
+}
+
+/** A campaign that is not in the log. */
+export const NEW_CAMPAIGN: Campaign = {
+  ...{ name: "", text: "-", audience: {}, created_at: "", changed: 0, changed_at: "", positions: [], ended_at: null },
+};

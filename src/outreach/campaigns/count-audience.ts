@@ -1,0 +1,50 @@
+import type { Audience } from "../../../events/campaign.ts";
+import { toRecipient } from "../../../projections/contact.ts";
+import { createTimeSlices } from "../../platform/time-slices.ts";
+import { judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
+import { LEFT_OUT_REASONS, matchesAudience, type LeftOutReason } from "./audience.ts";
+
+/** How many recipients belong to an audience, how many of them may get a message now, and why the others may not. */
+export interface AudienceCount {
+  readonly known: number;
+  readonly matching: number;
+  readonly due: number;
+  /** Recipients outside the audience by the condition that leaves them out, in the order of the conditions. */
+  readonly left_out: readonly { readonly reason: LeftOutReason; readonly recipients: number }[];
+  /** Recipients in the audience who get no message now, by the reason; the most frequent first. */
+  readonly not_due: readonly { readonly reason: string; readonly recipients: number }[];
+}
+
+/** Counts an audience, in slices of some milliseconds. `rules`: those of a run for it, before the network is asked. */
+export async function countAudience(
+  state: OutreachState,
+  audience: Audience,
+  rules: OutreachRules,
+): Promise<AudienceCount> {
+  const [outside, inside] = [new Map<LeftOutReason, number>(), new Map<string, number>()];
+  let [matching, due] = [0, 0];
+  const slices = createTimeSlices();
+  for (const contact of state.contacts.people.values()) {
+    if (slices.isOver()) await slices.next();
+    const source = sourceFor(undefined, contact) ?? (contact.inbound ? ("inbound" as const) : undefined);
+    const found = matchesAudience(audience, { contact, source }, state, state.ms);
+    if (!found.matches) {
+      outside.set(found.reason, (outside.get(found.reason) ?? 0) + 1);
+      continue;
+    }
+    matching++;
+    const verdict = judgeKnown(state, rules, toRecipient(contact), undefined, contact);
+    if (verdict.verdict === "ask") due++;
+    else {
+      const reason = verdict.reason === "not_in_audience" ? (verdict.detail ?? verdict.reason) : verdict.reason;
+      inside.set(reason, (inside.get(reason) ?? 0) + 1);
+    }
+  }
+  const left_out = LEFT_OUT_REASONS.flatMap((reason) => {
+    const recipients = outside.get(reason);
+    return recipients === undefined ? [] : [{ reason, recipients }];
+  });
+  const not_due = [...inside].map(([reason, recipients]) => ({ reason, recipients }));
+  not_due.sort((one, other) => other.recipients - one.recipients);
+  return { known: state.contacts.people.size, matching, due, left_out, not_due };
+}
