@@ -1,3 +1,4 @@
+import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
@@ -17,8 +18,8 @@ export interface MessageGroup {
   /** Name of the variant: `A`, `B` … */
   readonly variant: string;
   readonly run_id: string;
-  /** Campaign of the messages; absent if it is `default`. */
-  readonly campaign?: string;
+  /** Campaign of the messages. */
+  readonly campaign: string;
   /** Source in which the recipient was found; null if unknown, because older messages do not name it. */
   readonly source: NonNullable<Attempted["source"]> | null;
   readonly basis: NonNullable<Attempted["basis"]> | null;
@@ -174,7 +175,7 @@ function attempt(state: Results, data: Attempted, at: string): void {
   const codes = personal_links.map(({ code }) => code);
   const number = state.messages.size;
   const earlier = state.tracked.get(id) ?? NONE;
-  const before = isOfOther(state, earlier, data.campaign) ? { before: earlier } : {};
+  const before = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN) ? { before: earlier } : {};
   const clicks = { clicks: 0, suspected: 0, first: null, ...before };
   state.messages.set(number, {
     group: groupNumber(state, data),
@@ -203,7 +204,8 @@ function campaignIn({ groups, messages }: Results, number: number): string | und
 }
 
 function groupNumber({ groups, templates }: Results, data: Attempted): number {
-  const { template = "", template_name, variant, run_id, source = null, basis = null, campaign } = data;
+  const { template = "", template_name, variant, run_id, source = null, basis = null } = data;
+  const { campaign = DEFAULT_CAMPAIGN } = data;
   if (template_name !== undefined) templates.set(template, template_name);
   // Messages of one run follow each other.
   const known = groups.findLastIndex(
@@ -214,8 +216,7 @@ function groupNumber({ groups, templates }: Results, data: Attempted): number {
       group.source === source &&
       group.basis === basis,
   );
-  const named = campaign === undefined ? {} : { campaign };
-  return known === -1 ? groups.push({ template, variant, run_id, ...named, source, basis }) - 1 : known;
+  return known === -1 ? groups.push({ template, variant, run_id, campaign, source, basis }) - 1 : known;
 }
 
 function linkNumber({ links }: Results, link: string): number {

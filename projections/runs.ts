@@ -11,6 +11,8 @@ export interface RunSummary {
   /** Position of the event that started the run, which names its caller. */
   readonly position: number;
   readonly dry_run: boolean;
+  /** Campaign of the run; absent if it is `default`. */
+  readonly campaign?: string;
   /** Name of the run's template, or its id; null if an older event names none. */
   readonly template: string | null;
   /** Most messages that the caller allowed; null if the caller set no limit. */
@@ -65,7 +67,7 @@ export const RUNS_MAX = 5_000;
 
 export const runs: Projection<Runs> = {
   name: "runs",
-  version: 4,
+  version: 5,
   types: [
     "RunStarted",
     "DirectMessageSent",
@@ -148,7 +150,7 @@ function evolveRuns(state: Runs, event: Folded): void {
 }
 
 function start(state: Runs, { data, time, position }: Folded<"RunStarted">): void {
-  const { run_id, dry_run, limit = null, rules } = data;
+  const { run_id, dry_run, campaign, limit = null, rules } = data;
   if (state.started.has(run_id)) return;
   const number = dry_run ? null : ++state.count;
   if (dry_run) state.dry++;
@@ -158,6 +160,7 @@ function start(state: Runs, { data, time, position }: Folded<"RunStarted">): voi
     started_at: time,
     position,
     dry_run,
+    ...(campaign === undefined ? {} : { campaign }),
     template,
     limit,
     skips: new Map(),

@@ -1,21 +1,38 @@
 import type { Projection } from "./projection.ts";
 
 /** Counts of all outreach messages so far. Dry runs append none of these events, so they never count. */
-export interface Stats {
+/** Counts of messages by their outcome. */
+export interface MessageTotals {
   sent: number;
   skipped: number;
   failed: number;
 }
 
+export interface Stats extends MessageTotals {
+  /** Counts of each campaign but `default`, by its name; absent if there are none. */
+  campaigns?: Map<string, MessageTotals>;
+}
+
 export const stats: Projection<Stats> = {
   name: "stats",
-  version: 1,
+  version: 2,
   types: ["DirectMessageSent", "DirectMessageSkipped", "DirectMessageFailed"],
   initial: () => ({ sent: 0, skipped: 0, failed: 0 }),
   evolve(state, event) {
-    if (event.type === "DirectMessageSent") state.sent++;
-    else if (event.type === "DirectMessageSkipped") state.skipped++;
-    else if (event.type === "DirectMessageFailed") state.failed++;
+    const kind = KINDS[event.type as keyof typeof KINDS];
+    if (kind === undefined) return state;
+    state[kind]++;
+    const { campaign } = event.data as { readonly campaign?: string };
+    if (campaign !== undefined) {
+      state.campaigns ??= new Map();
+      state.campaigns.getOrInsertComputed(campaign, () => ({ sent: 0, skipped: 0, failed: 0 }))[kind]++;
+    }
     return state;
   },
 };
+
+const KINDS = {
+  DirectMessageSent: "sent",
+  DirectMessageSkipped: "skipped",
+  DirectMessageFailed: "failed",
+} as const;

@@ -1,14 +1,14 @@
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarters.ts";
-import type { Stats } from "./stats.ts";
+import type { MessageTotals } from "./stats.ts";
 import { msOf } from "./time.ts";
 
 /**
  * Counts by quarters of an hour of the messages that were sent, skipped and failed. Their sums over all time are {@link
- * Stats}.
+ * MessageTotals}.
  */
 export interface Timeline {
-  quarters: Quarters<Stats>;
+  quarters: Quarters<MessageTotals>;
 }
 
 export const timeline: Projection<Timeline> = {
@@ -23,12 +23,12 @@ export const timeline: Projection<Timeline> = {
   },
 };
 
-const KIND: Readonly<Record<string, keyof Stats>> = {
+const KIND: Readonly<Record<string, keyof MessageTotals>> = {
   DirectMessageSent: "sent",
   DirectMessageSkipped: "skipped",
   DirectMessageFailed: "failed",
 };
 
-export function noMessages(): Stats {
+export function noMessages(): MessageTotals {
   return { sent: 0, skipped: 0, failed: 0 };
 }

@@ -41,7 +41,7 @@ const INPUTS: Readonly<
     [{ as_of: "999999" }, "it has no position 999999"],
   ],
   "campaigns list": [
-    [{}, { campaigns: [{ name: "default", created_at: null, gap_days: 30 }, expect.anything()] }],
+    [{}, { campaigns: [{ name: "default", created_at: null, gap_days: 30 }, {}, {}, {}] }],
     [{ as_of: "0" }, { campaigns: [{ name: "default" }], as_of: { position: 0 } }],
     [{ as_of: "999999" }, "it has no position 999999"],
   ],

@@ -17,6 +17,7 @@ import type { View } from "./page-context.ts";
 export const PAGES = [
   { path: "/", title: "Overview", icon: "house", isOnPhone: true },
   { path: "/people", title: "People", icon: "users", isOnPhone: true },
+  { path: "/campaigns", title: "Campaigns", icon: "megaphone", isOnPhone: false },
   { path: "/runs", title: "Runs", icon: "send", isOnPhone: false },
   { path: "/activity", title: "Activity", icon: "list", isOnPhone: true },
   { path: "/deliveries", title: "Deliveries", icon: "inbox", isOnPhone: true },

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
@@ -41,11 +42,13 @@ export const showStats = operation({
   id: "getOutreachStats",
   tag: "outreach",
   access: ["strict", "read"],
-  summary: "Show the all-time counts, also by day or hour.",
+  summary: "Show the all-time counts, also by day, hour or campaign.",
   description: `Counted from the log; dry runs do not count. By day or hour: messages, and clicks of people and of bots, in each of the last ${SHOWN.day} days or ${SHOWN.hour} hours of QUOTA_TIMEZONE. For outcomes by variant, run or link, see the results.`,
   personalRead: false,
   input: {
-    by: Type.Optional(Type.Union(oneOf("day", "hour").anyOf, { title: "what", description: "What to group by" })),
+    by: Type.Optional(
+      Type.Union(oneOf("day", "hour", "campaign").anyOf, { title: "what", description: "What to group by" }),
+    ),
     ...asOfInput,
   },
   output: {
@@ -53,6 +56,11 @@ export const showStats = operation({
     skipped: count,
     failed: count,
     periods: Type.Optional(Type.Array(countedPeriod, { description: "With `by`: the oldest first." })),
+    campaigns: Type.Optional(
+      Type.Array(Type.Object({ campaign: text("spring"), sent: count, skipped: count, failed: count }), {
+        description: "By campaign: `default` first.",
+      }),
+    ),
     timezone: Type.Optional(Type.String({ description: "With `by`: the zone of the periods.", examples: ["UTC"] })),
     ...asOf,
   },
@@ -60,6 +68,11 @@ export const showStats = operation({
     if (by === undefined) {
       const found = await at(as_of, "stats");
       return { ...pickStats(found.states), as_of: toMomentJson(found) };
+    }
+    if (by === "campaign") {
+      const found = await at(as_of, "stats");
+      const campaigns = countCampaigns(found.states);
+      return { ...pickStats(found.states), campaigns, as_of: toMomentJson(found) };
     }
     const found = await at(as_of, "stats", "timeline", "suspected");
     const { timezone } = config.outreach;
@@ -76,8 +89,12 @@ export const showStats = operation({
       as_of: toMomentJson(found),
     };
   },
-  table({ periods, timezone = "UTC" }, { by: unit = "day" }) {
-    if (periods === undefined) return undefined;
+  table({ periods, campaigns, timezone = "UTC" }, { by: unit = "day" }) {
+    if (campaigns !== undefined) {
+      const rows = campaigns.map(({ campaign, sent, skipped, failed }) => [campaign, sent, skipped, failed]);
+      return { head: ["campaign", "sent", "skipped", "failed"], rows };
+    }
+    if (periods === undefined || unit === "campaign") return undefined;
     return {
       head: [unit, ...PERIOD_COUNTS],
       rows: periods.map(({ start, ...counts }) => [
@@ -95,6 +112,14 @@ export const showStats = operation({
 
 function pickStats({ stats: { sent, skipped, failed } }: SomeStates<"stats">) {
   return { sent, skipped, failed };
+}
+
+/** Returns the counts of each campaign: those of `default` are what the others leave of all. */
+function countCampaigns({ stats: { campaigns = new Map(), ...all } }: SomeStates<"stats">) {
+  const own = { campaign: DEFAULT_CAMPAIGN, ...all };
+  for (const counts of campaigns.values())
+    for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];
+  return [own, ...[...campaigns].map(([campaign, counts]) => ({ campaign, ...counts }))];
 }
 
 /** Counts messages and clicks in each day or hour. `start`: beginning of the period, in ms since 1970. */

@@ -36,6 +36,7 @@ export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGrou
   template: ["template"],
   variant: ["template", "variant"],
   run: ["run_id"],
+  campaign: ["campaign"],
   day: ["day"],
   source: ["source"],
   basis: ["basis"],

@@ -21,7 +21,7 @@ import {
 } from "./results-worth.ts";
 
 /** Properties by which results can be grouped. */
-export const GROUPINGS = ["template", "variant", "run", "day", "source", "basis", "link"] as const;
+export const GROUPINGS = ["template", "variant", "run", "campaign", "day", "source", "basis", "link"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
 /** Most rows of a table of results, the newest: one run a day for nearly three years. */
@@ -89,6 +89,7 @@ export const resultGroup = Type.Partial(
     template_name: orNull(text("Autumn invite")),
     variant: text("A"),
     run_id: text("01a1f3c4-7b1e-7c3a-9d52-6f0e8b2a4c11"),
+    campaign: text("spring"),
     /** Calendar day of the row, in UTC. */
     day: text("2026-11-20"),
     source: orNull(recipientSource),
@@ -307,12 +308,13 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
     const names = [...links.keys()].map((link) => toRowName({ link }));
     return (message) => message.links.map((number) => names[number]!);
   }
-  const names = groups.map(({ template: id, variant, run_id, source, basis }) => {
+  const names = groups.map(({ template: id, variant, run_id, campaign, source, basis }) => {
     const template = { template: id === "" ? null : id, template_name: templates.get(id) ?? null };
     const group = {
       template,
       variant: { ...template, variant },
       run: { run_id },
+      campaign: { campaign },
       source: { source },
       basis: { basis },
     };
@@ -330,7 +332,7 @@ function* findHolders(
   by: Grouping,
   { messages, rowsOf }: Omit<Naming, "holders" | "costs" | "converted">,
 ): Steps<Naming["holders"]> {
-  if (by !== "template" && by !== "variant") return new Map();
+  if (by !== "template" && by !== "variant" && by !== "campaign") return new Map();
   const held = new Map<number, RowName | null>();
   for (const [at, message] of messages.entries()) {
     if (at % STEP_ENTRIES === 0) yield;

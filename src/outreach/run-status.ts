@@ -25,6 +25,7 @@ import { changesAt, isOpen } from "./send-window.ts";
 export type RunSettings = Pick<
   OutreachConfig,
   | "dailyLimit"
+  | "gapDays"
   | "timezone"
   | "window"
   | "template"

@@ -22,6 +22,7 @@ import { describeClockFault } from "../log/log-clock.ts";
 import { createLogVerifier } from "../log/verifier.ts";
 import { newestTime, quotaNow } from "../outreach/context.ts";
 import { resetsAt } from "../outreach/quota-day.ts";
+import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createVisitorSketch } from "../privacy/visitor-sketch.ts";
 import { VERSION } from "../platform/version.ts";
 import { createPageMoments } from "../projector/page-moments.ts";
@@ -123,9 +124,11 @@ export function createHttpContext(
 }
 
 /** The configuration that the console shows. */
-function shownSettings({ config, hashesOf }: ServedLog, { delivery, authentication }: ServedParts): ConsoleSettings {
+function shownSettings(context: ServedLog, { delivery, authentication }: ServedParts): ConsoleSettings {
+  const { config, hashesOf } = context;
   return consoleSettings(config, delivery, {
     hashesOf,
+    rulesWith: async (template) => toOutreachRules(context, template),
     wantsToken: () => authentication.guardsConsole,
     tokens: () => withSource(authentication.list(), config.http),
   });

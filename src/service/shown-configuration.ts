@@ -15,17 +15,29 @@ type Channels = Pick<ConsoleSettings, "configured" | "recognisesMs">;
 
 interface Given {
   readonly hashesOf: HashesOf;
+  readonly rulesWith: ConsoleSettings["campaigns"]["rulesWith"];
   readonly wantsToken: () => boolean;
   readonly tokens: () => readonly SourcedToken[];
 }
 
 /** Returns the configuration that the console's pages show, without secrets. */
 export function consoleSettings(config: Config, { configured, recognisesMs }: Channels, given: Given): ConsoleSettings {
-  const { dailyLimit, timezone, window, template, stopWords, requireConsent, sources, sendSpacingSeconds, report } =
-    config.outreach;
+  const {
+    dailyLimit,
+    gapDays,
+    timezone,
+    window,
+    template,
+    stopWords,
+    requireConsent,
+    sources,
+    sendSpacingSeconds,
+    report,
+  } = config.outreach;
   const callback = `${config.http.publicUrl}/social/callback`;
   const outreach = {
     dailyLimit,
+    gapDays,
     timezone,
     window,
     template,
@@ -39,6 +51,7 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
   return {
     ...given,
     ...outreach,
+    campaigns: { config, rulesWith: given.rulesWith },
     configured,
     recognisesMs,
     parts: listParts(config),

@@ -18,7 +18,16 @@ import { createPastStates, type PastStates } from "../../src/projector/past-stat
 import { consoleSettings } from "../../src/service/shown-configuration.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
+import { toOutreachRules } from "../../src/outreach/run-rules.ts";
+import type { Template } from "../../src/template/template.ts";
 import { createMixedLife } from "../harness/memory/mixed-life.ts";
+
+/** Rules of a service without suppressions. */
+const rulesWith = async (template: Template) =>
+  toOutreachRules(
+    { config: loadConfig({}, () => ""), hashesOf: () => [], keyring: { isForgotten: () => false } } as never,
+    template,
+  );
 
 const PAGES: readonly ConsolePage[] = [overviewPage, peoplePage, runsPage, linksPage, resultsPage, deliveriesPage];
 
@@ -39,7 +48,7 @@ test.each(ENGINES)(
     const settings = consoleSettings(
       loadConfig({}, () => ""),
       { configured: [], recognisesMs: () => 0 },
-      { hashesOf: () => [], wantsToken: () => false, tokens: () => [] },
+      { hashesOf: () => [], rulesWith, wantsToken: () => false, tokens: () => [] },
     );
     const processState = {
       awaySince: () => undefined,

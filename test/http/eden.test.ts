@@ -43,6 +43,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/api/clicks get": true,
   "/api/deliveries get": true,
   "/api/deliveries/lag get": true,
+  "/campaigns get": true,
+  "/campaigns/:name get": true,
   "/social/campaigns get": true,
   "/social/campaigns/show get": true,
   "/social/campaigns/count get": true,

@@ -22,6 +22,7 @@ import inbox from "lucide/dist/esm/icons/inbox.mjs";
 import keyRound from "lucide/dist/esm/icons/key-round.mjs";
 import link from "lucide/dist/esm/icons/link.mjs";
 import list from "lucide/dist/esm/icons/list.mjs";
+import megaphone from "lucide/dist/esm/icons/megaphone.mjs";
 import mousePointer2 from "lucide/dist/esm/icons/mouse-pointer-2.mjs";
 import octagonAlert from "lucide/dist/esm/icons/octagon-alert.mjs";
 import pause from "lucide/dist/esm/icons/pause.mjs";
@@ -63,6 +64,7 @@ const ICONS = {
   "key-round": keyRound,
   link,
   list,
+  megaphone,
   "mouse-pointer-2": mousePointer2,
   "octagon-alert": octagonAlert,
   pause,

@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { ENDS } from "../../history/run-events.ts";
 import { formatCaller } from "../../history/words.ts";
 import { readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
@@ -215,18 +216,22 @@ export function toFields(limits: Limits): Record<string, string> {
 
 interface DryRunFieldsProps {
   readonly view: View;
+  /** Page to come back to if the dry run is refused. Default: the overview. */
+  readonly back?: string;
   readonly limits: Limits;
   /** True if no dry run was made yet, so that the button is the page's main one. */
   readonly isFirst?: boolean;
 }
 
 /** Form that makes a dry run. Its fields select recipients; left empty, the dry run is for all of them. */
-export function DryRunFields({ view, limits, isFirst = false }: DryRunFieldsProps): VNode {
+export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryRunFieldsProps): VNode {
   const { template, sources, dailyLimit } = view.settings;
   const labels = template?.variants.map(({ label }) => label) ?? [];
   const { limit, variant, basis, source } = limits;
+  const campaigns = [...view.stateNow("campaigns").named.values()].filter(({ ended_at }) => ended_at === null);
+  const open = [DEFAULT_CAMPAIGN, ...campaigns.map(({ name }) => name)];
   return (
-    <ActionForm view={view} back="/" action="/console/run/dry">
+    <ActionForm view={view} back={back} action="/console/run/dry">
       <button class={isFirst ? "primary" : undefined}>
         <Icon name="eye" />
         Dry run
@@ -236,6 +241,16 @@ export function DryRunFields({ view, limits, isFirst = false }: DryRunFieldsProp
         <div class="filter">
           <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
           {labels.length < 2 ? null : <Select name="variant" label="Variant" values={labels} chosen={variant} />}
+          {open.length < 2 ? null : (
+            <Select
+              name="campaign"
+              label="Campaign"
+              values={open}
+              chosen={limits.campaign}
+              inWords={(one) => one}
+              none={null}
+            />
+          )}
           <Select name="basis" label="Basis" values={BASES} chosen={basis} />
           {sources.length < 2 ? null : <Select name="source" label="Source" values={sources} chosen={source} />}
         </div>

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { activityPage } from "../../console/pages/activity.tsx";
+import { campaignPage, campaignsPage } from "../../console/pages/campaigns.tsx";
 import { eventPage } from "../../console/pages/event.tsx";
 import { ASSETS, type PageText } from "../../console/console.ts";
 import { decideLettersPage, deliveriesPage } from "../../console/pages/deliveries.tsx";
@@ -114,6 +115,16 @@ export function consoleEndpoints(context: HttpContext) {
           outcome: "Only recipients with this outcome: `sent`, `skipped`, `failed` or `in_doubt`.",
           from: "Only recipients from this position on.",
         },
+      }),
+    )
+    .get(
+      "/campaigns",
+      ...page(campaignsPage, false, "getConsoleCampaigns", "All campaigns, and the form of a new one."),
+    )
+    .get(
+      "/campaigns/:name",
+      ...page(campaignPage, "results", "getConsoleCampaign", "One campaign: its audience, runs and results.", {
+        parameters: { name: "Its name." },
       }),
     )
     .get(

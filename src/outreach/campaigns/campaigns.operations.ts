@@ -1,11 +1,10 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { audience as audienceSchema, DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
+import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
-import { countPredecessors, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
 import { describeAudience } from "../../history/words/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
-import { count, named, oneOf, orNull, text, TEXT, time } from "../../platform/common-schemas.ts";
+import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { operation, refusal, refuse, type GivenRefusal, type OperationCaller } from "../../platform/operation.ts";
@@ -15,6 +14,7 @@ import { warnOfSlips } from "../../template/check-text.ts";
 import { MESSAGE_CHARS_MAX, type Template } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
+import { campaignJson, toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
 import {
   CAMPAIGNS_MAX,
@@ -64,23 +64,6 @@ const more = {
   ),
 };
 
-const campaignJson = named(
-  "Campaign",
-  Type.Object({
-    name: text("spring"),
-    text: orNull(text("Hi {{name|there}}, the new list is out")),
-    variants: Type.Array(text("A")),
-    audience: audienceSchema,
-    follow_up: Type.Integer({ minimum: 0, maximum: 2, description: "Campaigns before it in its chain." }),
-    gap_days: count,
-    topic: orNull(text("news")),
-    created_at: Type.Union([time, Type.Null()], { description: "Null for `default`, which the settings describe." }),
-    changed_at: orNull(time),
-    ended_at: orNull(time),
-  }),
-);
-type CampaignJson = Static<typeof campaignJson>;
-
 interface CampaignReader extends LogReader {
   readonly config: CampaignConfig;
   /** Returns the rules by which a run with this template would decide. */
@@ -89,27 +72,6 @@ interface CampaignReader extends LogReader {
 
 /** Refusal of a name that no campaign has. */
 export const UNKNOWN_CAMPAIGN = refusal("not_found", "No campaign has this name.");
-
-/** Returns a campaign as answers show it. `default` is what the settings say. */
-export function toCampaignJson(
-  campaigns: Campaigns,
-  { outreach }: { readonly outreach: { readonly template: Template | undefined; readonly gapDays: number } },
-  campaign: Campaign | undefined,
-): CampaignJson {
-  const gap = outreach.gapDays;
-  if (campaign === undefined) {
-    const { text: message = null, variants = [] } = outreach.template ?? {};
-    const dates = { created_at: null, changed_at: null, ended_at: null };
-    const labels = variants.map(({ label }) => label);
-    const own = { name: DEFAULT_CAMPAIGN, text: message, variants: labels, audience: {}, topic: null };
-    return { ...own, follow_up: 0, gap_days: gap, ...dates };
-  }
-  const { name, text: message, audience, gap_days = gap, topic = null, created_at, changed_at, ended_at } = campaign;
-  const variants = message.split(/^---[ \t]*$/m).map((_, at) => String.fromCharCode("A".charCodeAt(0) + at));
-  const follow_up = countPredecessors(campaigns, campaign);
-  const dates = { created_at, changed_at, ended_at };
-  return { name, text: message, variants, audience, topic, follow_up, gap_days: Math.max(gap, gap_days), ...dates };
-}
 
 export const listCampaigns = operation({
   name: "campaigns list",

@@ -1,0 +1,354 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
+import { recipientSource } from "../../../events/outreach.ts";
+import { describeAudience } from "../../history/words/campaign.ts";
+import { nameRun } from "../../history/run-events.ts";
+import { answerResults } from "../../history/results.operations.ts";
+import type { CampaignJson } from "../../outreach/campaigns/campaign-json.ts";
+import { countCampaign, listCampaigns, showCampaign } from "../../outreach/campaigns/campaigns.operations.ts";
+import type { AudienceCount } from "../../outreach/campaigns/count-audience.ts";
+import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
+import { BASES } from "../../recipients/list-recipients.ts";
+import { ConsoleDocument, Section } from "../document.tsx";
+import { campaignHref, runHref } from "../hrefs.ts";
+import { askOperation, consolePage, tryOperation, type View } from "../page-context.ts";
+import { ConfirmedAction, Field, Select, toSpaces } from "../parts/action-form.tsx";
+import { DryRunFields } from "../parts/run-card.tsx";
+import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
+import { Time } from "../parts/time.tsx";
+import { A } from "../parts/link.tsx";
+
+/** Page of all campaigns: the audience of each, what it sent, and the form that creates one. */
+export const campaignsPage = consolePage({ reads: ["account", "campaigns", "stats"], render: renderCampaigns });
+
+async function renderCampaigns(view: View<"account" | "campaigns" | "stats">): Promise<VNode> {
+  const { campaigns } = await askOperation(view, listCampaigns, {});
+  const { campaigns: counts = new Map(), ...all } = view.state("stats");
+  const others = [...counts.values()].reduce((sum, one) => sum + one.sent, 0);
+  const sent = (name: string) => (name === DEFAULT_CAMPAIGN ? all.sent - others : (counts.get(name)?.sent ?? 0));
+  return (
+    <ConsoleDocument title="Campaigns" path="/campaigns" view={view}>
+      <div class="head split">
+        <div>
+          <h1>Campaigns</h1>
+          <p class="quiet">
+            Each recipient gets at most one message of a campaign. Between two messages of any campaign lie{" "}
+            {countInWords(view.settings.gapDays, "day")} at least.
+          </p>
+        </div>
+        <CampaignForm view={view} names={campaigns.map(({ name }) => name)} />
+      </div>
+      <Table
+        label="Campaigns"
+        columns={[
+          ...breakable("campaign", "audience"),
+          ...numbers("sent"),
+          "changed",
+          { head: "state", kind: "state" },
+        ]}
+        rows={campaigns.map((campaign) => [
+          <A href={campaignHref(campaign.name)}>
+            <bdi>{campaign.name}</bdi>
+          </A>,
+          <bdi>{describeAudience(campaign.audience)}</bdi>,
+          sent(campaign.name),
+          campaign.changed_at === null ? "by the settings" : <Time at={campaign.changed_at} />,
+          campaign.ended_at === null ? (campaign.follow_up > 0 ? `follow-up ${campaign.follow_up}` : "open") : "ended",
+        ])}
+        isTall
+      />
+    </ConsoleDocument>
+  );
+}
+
+const READS = [
+  ...(["account", "campaigns", "contacts", "conversions", "links", "quota"] as const),
+  ...(["results", "run", "runs", "visits"] as const),
+];
+type CampaignView = View<(typeof READS)[number]>;
+
+/** Page of one campaign: its text, audience, runs and results, and the forms that change and end it. */
+export const campaignPage = consolePage({ reads: READS, render: renderCampaign });
+
+async function renderCampaign(view: CampaignView) {
+  const name = view.parameters["name"] ?? "";
+  const shown = await tryOperation(view, showCampaign, { name });
+  if (typeof shown === "string") return { page: <Unknown view={view} name={name} />, isMissing: true };
+  const { campaign } = shown;
+  const { campaigns } = await askOperation(view, listCampaigns, {});
+  const isOwn = name !== DEFAULT_CAMPAIGN;
+  const isOpen = campaign.ended_at === null;
+  const counted = await tryOperation(view, countCampaign, { name });
+  const href = campaignHref(name);
+  return (
+    <ConsoleDocument title={name} path="/campaigns" view={view}>
+      <div class="head split">
+        <div>
+          <h1 class="breakable">
+            <bdi>{name}</bdi>
+          </h1>
+          <p class="quiet">
+            {isOwn ? "For " : "As the settings say: for "}
+            <bdi>{describeAudience(campaign.audience)}</bdi>.
+            <Time before=" Ended " at={campaign.ended_at ?? undefined} />
+          </p>
+        </div>
+        <div class="actions">
+          {isOpen && view.state("run").current === null ? (
+            <DryRunFields view={view} limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
+          ) : null}
+          {isOwn && isOpen ? (
+            <CampaignForm view={view} names={campaigns.map((one) => one.name)} campaign={campaign} />
+          ) : null}
+          {isOwn && isOpen ? <EndForm view={view} name={name} back={href} /> : null}
+        </div>
+      </div>
+      <div class="columns">
+        <Section id="text" title="Message" class="card">
+          {campaign.text === null ? (
+            <p class="empty">MESSAGE_TEMPLATE is not set.</p>
+          ) : (
+            <pre class="bubble message" tabIndex={0}>
+              <bdi>{campaign.text}</bdi>
+            </pre>
+          )}
+        </Section>
+        <div class="stack">
+          <Facts campaign={campaign} />
+          {typeof counted === "string" ? <p>{counted}</p> : <Counted count={counted} />}
+        </div>
+      </div>
+      <Runs view={view} name={name} />
+      {await renderResults(view, name)}
+    </ConsoleDocument>
+  );
+}
+
+function Unknown({ view, name }: { readonly view: View<"account">; readonly name: string }): VNode {
+  return (
+    <ConsoleDocument title="Campaign" path="/campaigns" view={view}>
+      <h1>Unknown</h1>
+      <p class="empty">
+        The log has no campaign called <bdi>{name}</bdi>. <A href="/campaigns">All campaigns</A>
+      </p>
+    </ConsoleDocument>
+  );
+}
+
+function Facts({ campaign }: { readonly campaign: CampaignJson }): VNode {
+  const { gap_days, topic, follow_up, variants, created_at, changed_at } = campaign;
+  return (
+    <NamedValues
+      of={[
+        ["gap", `${countInWords(gap_days, "day")} after any earlier message`],
+        ["follow-up", follow_up === 0 ? "no: a first message" : `number ${follow_up} of its chain`],
+        ["variants", variants.join(", ") || "none"],
+        ["topic", topic === null ? "none" : <bdi>{topic}</bdi>],
+        ["created", created_at === null ? "by the settings" : <Time at={created_at} />],
+        ["changed", changed_at === null ? "by the settings" : <Time at={changed_at} />],
+      ]}
+    />
+  );
+}
+
+/** Who belongs to the audience by the log of now, and why others do not, or get no message yet. */
+function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: AudienceCount }): VNode {
+  const rows = [
+    ...not_due.map(({ reason, recipients }) => ["in the audience, but not now", toSpaces(reason), recipients] as const),
+    ...left_out.map(({ reason, recipients }) => ["left out", toSpaces(reason), recipients] as const),
+  ];
+  return (
+    <Section id="audience" title="Audience">
+      <p class="figure">
+        {grouped(due)} <small>may get a message now</small>
+      </p>
+      <p>
+        {grouped(matching)} of {countInWords(known, "known recipient")} belong to the audience. X may still refuse some.
+      </p>
+      {rows.length === 0 ? null : (
+        <Table label="Why others get none" columns={["who", "why", ...numbers("recipients")]} rows={rows} rowHead={1} />
+      )}
+    </Section>
+  );
+}
+
+/** Most runs of a campaign that its page lists. */
+const RUNS_SHOWN = 20;
+
+function Runs({ view, name }: { readonly view: View<"runs">; readonly name: string }): VNode {
+  const runs = [...view.state("runs").started]
+    .filter(([, run]) => (run.campaign ?? DEFAULT_CAMPAIGN) === name && !run.dry_run)
+    .reverse();
+  return (
+    <Section id="runs" title="Runs">
+      {runs.length === 0 ? (
+        <p class="empty">There was no run of it yet.</p>
+      ) : (
+        <Table
+          label="Runs of the campaign"
+          columns={["run", "started", ...numbers("sent", "skipped", "failed"), "ended"]}
+          rows={runs.slice(0, RUNS_SHOWN).map(([runId, { started_at, end }]) => [
+            <A href={runHref(runId)}>
+              <bdi>{nameRun(view.state("runs"), runId)}</bdi>
+            </A>,
+            <Time at={started_at} />,
+            end?.sent ?? null,
+            end?.skipped ?? null,
+            end?.failed ?? null,
+            end === null ? "in progress" : toSpaces(end.reason),
+          ])}
+        />
+      )}
+      {runs.length > RUNS_SHOWN ? (
+        <p>
+          The newest {RUNS_SHOWN}; <A href="/runs">all runs</A>.
+        </p>
+      ) : null}
+    </Section>
+  );
+}
+
+async function renderResults(view: CampaignView, name: string): Promise<VNode> {
+  const { rows } = await answerResults(view.reader, { by: "campaign" });
+  const row = rows.find(({ campaign }) => campaign === name);
+  return (
+    <Section id="results" title="Results">
+      {row === undefined ? (
+        <p class="empty">It sent no message yet.</p>
+      ) : (
+        <NamedValues
+          of={[
+            ["sent", grouped(row.sent)],
+            ["failed, in doubt", `${grouped(row.failed)}, ${grouped(row.in_doubt)}`],
+            [
+              "replied",
+              `${grouped(row.replied)}${row.reply_rate === null ? "" : ` (${formatPercent(row.reply_rate.rate)})`}`,
+            ],
+            ["opted out", grouped(row.opted_out)],
+            [
+              "clicks by people",
+              row.clicks === null ? "not told apart from those of others" : grouped(row.clicks.total),
+            ],
+          ]}
+        />
+      )}
+      <p>
+        <A href="/results?by=campaign">Results by campaign</A>, <A href="/results">by variant</A>
+      </p>
+    </Section>
+  );
+}
+
+function EndForm({ view, name, back }: { readonly view: View; readonly name: string; readonly back: string }): VNode {
+  return (
+    <ConfirmedAction
+      view={view}
+      back={back}
+      action="/console/campaigns/end"
+      fields={{ name }}
+      label="End campaign"
+      isDangerous
+      says="No run of it starts again, and its name stays taken. This cannot be undone."
+    >
+      <button>End campaign</button>
+    </ConfirmedAction>
+  );
+}
+
+interface CampaignFormProps {
+  readonly view: View;
+  /** Names of all campaigns, for the audience of a follow-up. */
+  readonly names: readonly string[];
+  /** The campaign to change. Undefined for a new one. */
+  readonly campaign?: CampaignJson;
+}
+
+/** Form that creates or changes a campaign, with its audience. */
+function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
+  const { audience = {}, text = "", gap_days, topic } = campaign ?? {};
+  const isNew = campaign === undefined;
+  return (
+    <ConfirmedAction
+      view={view}
+      back={isNew ? "/campaigns" : campaignHref(campaign.name)}
+      action={isNew ? "/console/campaigns/create" : "/console/campaigns/change"}
+      fields={isNew ? {} : { name: campaign.name, everyone: "true" }}
+      label={isNew ? "New campaign…" : "Change…"}
+      question={isNew ? "New campaign" : `Change ${campaign.name}?`}
+      says="It sends nothing by itself: a run of the campaign does. The conditions hold together; without any, it is for all recipients."
+    >
+      {isNew ? (
+        <Field
+          label="Name"
+          name="name"
+          required
+          maxLength={40}
+          pattern="[a-z0-9]([a-z0-9\-]{0,38}[a-z0-9])?"
+          title="Lower-case letters, digits and hyphens"
+        />
+      ) : null}
+      <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
+      <Field
+        label="Gap in days"
+        type="number"
+        name="gap_days"
+        min={view.settings.gapDays}
+        max={3650}
+        value={gap_days ?? view.settings.gapDays}
+      />
+      <Field label="Topic" name="topic" maxLength={100} value={topic ?? ""} />
+      <fieldset>
+        <legend>Only recipients who fit all of these</legend>
+        <Select
+          name="source"
+          label="Source"
+          values={recipientSource.anyOf.map((one) => one.const)}
+          chosen={audience.source}
+        />
+        <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
+        <Lines
+          label="Fields, such as city=Rome|Pisa, one a line"
+          name="fields"
+          value={audience.fields?.join("\n") ?? ""}
+          rows={2}
+        />
+        <Lines label="Time zones, one a line" name="timezones" value={audience.timezones?.join("\n") ?? ""} rows={2} />
+        <Field label="Clicked the link, or any" name="clicked" maxLength={500} value={audience.clicked ?? ""} />
+        <Select
+          name="messaged"
+          label="Got a message of"
+          values={names}
+          chosen={audience.messaged}
+          inWords={(one) => one}
+          none="does not matter"
+        />
+        <Field label="At least so many days ago" type="number" name="days" min={1} max={3650} value={audience.days} />
+        <label>
+          <input type="checkbox" name="replied" value="true" checked={audience.replied} /> and replied to it
+        </label>
+        <label>
+          <input type="checkbox" name="failed" value="true" checked={audience.failed} /> and it failed
+        </label>
+      </fieldset>
+      <button class="primary">{isNew ? "Create campaign" : "Change campaign"}</button>
+    </ConfirmedAction>
+  );
+}
+
+interface LinesProps {
+  readonly label: string;
+  readonly name: string;
+  readonly value: string;
+  readonly rows: number;
+  readonly required?: boolean;
+}
+
+/** A field of several lines under its label. */
+function Lines({ label, value, ...area }: LinesProps): VNode {
+  return (
+    <label class="lines">
+      {label} <textarea {...area}>{value}</textarea>
+    </label>
+  );
+}
