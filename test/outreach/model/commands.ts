@@ -96,6 +96,27 @@ const apart = fc.constantFrom(
 
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
+/** fast-check generators of the commands about campaigns. A hunt for one of their rules makes no others. */
+export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
+  command("runs of campaigns", chain, runChain),
+  command("runs of campaigns", chain, runChain),
+  command("a reply while a message waits", fc.record({ which, name: campaign }), answerWhileWaiting),
+  command("end a campaign", fc.constantFrom("spring", "first"), (house, name) =>
+    house.append([{ type: "CampaignEnded", data: { name } }]),
+  ),
+  command(
+    "named join a run of a campaign",
+    fc.record({ which, first: campaign, other: campaign, request }),
+    async (house, { which: one, first, other, request: asked }) => {
+      house.network.answers.unshift({ waitMs: MINUTE_MS });
+      trigger(await listening(house, one), false, first === undefined ? {} : { campaign: first });
+      await house.clockwork.steps(30, STEPS_WITHIN_MS);
+      const selection = other === undefined ? {} : { campaign: other };
+      await triggerNamed(house, { ...asked, dryRun: false, selection });
+    },
+  ),
+];
+
 /** fast-check generators of all commands, in the frequencies that find the most defects. */
 export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("start", fc.constant(null), async (house) => {
@@ -122,12 +143,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     },
   ),
   command("trigger for named", request, triggerNamed),
-  command("runs of campaigns", chain, runChain),
-  command("runs of campaigns", chain, runChain),
-  command("a reply while a message waits", fc.record({ which, name: campaign }), answerWhileWaiting),
-  command("end a campaign", fc.constantFrom("spring", "first"), (house, name) =>
-    house.append([{ type: "CampaignEnded", data: { name } }]),
-  ),
+  ...campaignCommands,
   command(
     "named join a run",
     fc.record({ which, waitMs: fc.constantFrom(0, MINUTE_MS), request }),

@@ -28,8 +28,13 @@ const LOOKED_FOR_MS = 25 * 24 * HOUR_MS;
  * fast-check property: in any order of commands the rules hold, and in the end the log agrees with the messages that
  * the network accepted. `inspect` gets the end state of each history.
  */
-export function histories(logs: Logs, tally: Tally, inspect?: (house: House) => Promise<void>) {
-  const commands = fc.commands(historyCommands, { maxCommands: COMMANDS_MAX, size: "max" });
+export function histories(
+  logs: Logs,
+  tally: Tally,
+  inspect?: (house: House) => Promise<void>,
+  from: typeof historyCommands = historyCommands,
+) {
+  const commands = fc.commands(from, { maxCommands: COMMANDS_MAX, size: "max" });
   return fc.asyncProperty(setting, commands, async (given, happening) => {
     await using log = await logs.take();
     const house = await openHouse(given, log, observe(tally));

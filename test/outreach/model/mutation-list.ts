@@ -7,6 +7,8 @@ export interface Edit {
 
 /** Edits of the sources that break one rule of the outreach protocol. */
 export interface Mutation {
+  /** True if the hunt for it makes only histories about campaigns. */
+  readonly isOfCampaigns?: true;
   readonly name: string;
   readonly edits: readonly Edit[];
 }
@@ -100,7 +102,7 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
 ];
 
 export const MUTATIONS: readonly Mutation[] = [
-  ...OF_CAMPAIGNS,
+  ...OF_CAMPAIGNS.map((mutation) => ({ ...mutation, isOfCampaigns: true as const })),
   one(
     "the intent is not recorded",
     SEND,
