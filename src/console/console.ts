@@ -87,7 +87,7 @@ const FIGURE_EVENTS_MAX = 2_000;
 
 function toReader({ reader }: PageMoment, settings: ConsoleSettings): PageReader {
   const { configured, tokens } = settings;
-  return { ...reader, ...settings.campaigns, configured, tokens, eventsMax: FIGURE_EVENTS_MAX };
+  return { ...reader, config: { outreach: settings }, configured, tokens, eventsMax: FIGURE_EVENTS_MAX };
 }
 
 function notReady(query: URLSearchParams): RenderedPage {

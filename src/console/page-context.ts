@@ -1,10 +1,8 @@
 import type { Static, TObject, TProperties } from "@sinclair/typebox";
 import type { VNode } from "preact";
 import type { ChannelBacklog } from "../delivery/backlog.ts";
-import type { CampaignConfig } from "../outreach/campaigns/change-campaign.ts";
-import type { OutreachRules } from "../outreach/decide.ts";
+import type { CampaignSettings } from "../outreach/campaigns/read-campaigns.ts";
 import type { RunSettings } from "../outreach/run-status.ts";
-import type { Template } from "../template/template.ts";
 import { readRefusal, type DeclaredRefusals, type Disclosure, type Operation } from "../platform/operation.ts";
 import type { TokenReader } from "../privacy/tokens.operations.ts";
 import type { PageMoment, UnfoldedMoment } from "../projector/page-moments.ts";
@@ -14,21 +12,15 @@ type ChannelName = ChannelBacklog["name"];
 type MomentReader = PageMoment["reader"];
 
 /** Context that a page gives to an operation whose answer it shows. */
-export interface PageReader extends MomentReader, TokenReader, CampaignSettings {
+export interface PageReader extends MomentReader, TokenReader {
   readonly at: MomentReader["at"];
+  readonly config: { readonly outreach: { readonly dailyLimit: number; readonly timezone: string } };
   readonly configured: readonly ChannelName[];
   /**
    * Maximum number of events read for one figure of a page, which takes some milliseconds: a browser may fetch the page
    * again each second.
    */
   readonly eventsMax: number;
-}
-
-/** The settings that campaigns are shown, counted and checked with. */
-interface CampaignSettings {
-  readonly config: CampaignConfig;
-  /** Returns the rules by which a run with this template would decide. */
-  rulesWith(template: Template): Promise<OutreachRules>;
 }
 
 /** The name of a projection that a page reads. */

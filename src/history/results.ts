@@ -102,7 +102,6 @@ export type ResultGroup = Static<typeof resultGroup>;
 export type ResultTable = Awaited<ReturnType<typeof createResults>>;
 
 type ResultStates = SomeStates<"conversions" | "results" | "runs" | "visits">;
-
 /**
  * Sums up the messages attempted in the interval, with later replies, and its clicks. A template or variant counts
  * clicks only on links that no other sends; runs, sources and bases only know clicks of tracked recipients.

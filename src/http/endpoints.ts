@@ -63,7 +63,7 @@ import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";
 import { listEndpoints, type Endpoint, type Protection } from "./server/endpoint.ts";
-import { addForms, readAnswers, readCampaign, readConfirmed } from "./server/form-routes.ts";
+import { addForms, readAnswers, readCampaignFields, readConfirmed } from "./server/form-routes.ts";
 
 /** Returns the plugins of all features. Each plugin declares and registers its endpoints. */
 export function features(context: HttpContext) {
@@ -142,8 +142,8 @@ function writingOperations(context: HttpContext) {
     .post("/social/recipients/release", ...serveWrite(releaseRecipient, given, { form: {} }))
     .post("/social/recipients/consent", ...serveWrite(recordRecipientConsent, given, { form: {} }))
     .post("/social/recipients/forget", ...serveWrite(forgetRecipient, given, { form: { body: readConfirmed } }))
-    .post("/social/campaigns/create", ...serveWrite(createCampaign, given, { form: { body: readCampaign } }))
-    .post("/social/campaigns/change", ...serveWrite(changeCampaign, given, { form: { body: readCampaign } }))
+    .post("/social/campaigns/create", ...serveWrite(createCampaign, given, { form: { body: readCampaignFields } }))
+    .post("/social/campaigns/change", ...serveWrite(changeCampaign, given, { form: { body: readCampaignFields } }))
     .post("/social/campaigns/end", ...serveWrite(endCampaign, given, { form: {} }))
     .post("/api/links/add", ...serveWrite(addLink, given))
     .post("/api/tracking/forget", ...serveWrite(forgetClicks, given, { form: {} }))

@@ -1,3 +1,4 @@
+import type { Static, TObject } from "@sinclair/typebox";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { findMissingEvidence } from "../../projections/consent.ts";
@@ -16,6 +17,7 @@ import { missingPlaceholders, renderAll } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
 import { messageRecipient } from "./decide.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
+import { showQuota } from "./outreach.operations.ts";
 import { momentIn, resetsAt } from "./quota-day.ts";
 import { placesLeft } from "./run-limits.ts";
 import { createStopWords } from "./stop-words.ts";
@@ -35,6 +37,11 @@ export type RunSettings = Pick<
   | "sendSpacingSeconds"
   | "report"
 >;
+
+/** Reads the used quota of the moment's day. */
+export function readQuota({ reader }: { readonly reader: Parameters<typeof showQuota.run>[0] }) {
+  return showQuota.run(reader, {}, {}) as Promise<Static<TObject<typeof showQuota.output>>>;
+}
 
 /** Reads the run in progress, the end of the last run, and the state of the sending window. */
 export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">, settings: RunSettings) {

@@ -110,7 +110,7 @@ describe("the client at a running service", () => {
     const campaign = { name: "spring", text: "Hi {{name|there}}", messaged: "default", days: 5 };
     const { data: created } = await client.POST("/social/campaigns/create", { body: campaign });
     expect([created?.campaign.follow_up, created?.campaign.audience]).toEqual([1, { messaged: "default", days: 5 }]);
-    const changed = await client.POST("/social/campaigns/change", { body: { name: "spring", everyone: true } });
+    const changed = await client.POST("/social/campaigns/change", { body: { name: "spring", all: true } });
     expect(changed.data?.campaign.audience).toEqual({});
     expect(
       (await client.GET("/social/campaigns/count", { params: { query: { name: "spring" } } })).data?.left_out,

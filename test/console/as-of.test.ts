@@ -26,6 +26,8 @@ const PAGES = [
   "/links/go.example/a",
   "/deliveries",
   "/results",
+  "/campaigns",
+  "/campaigns/default",
   "/activity",
   "/activity/2",
   "/setup",

@@ -7,7 +7,19 @@ import { click, openConsole, pageAt, person, rowsOf, textsAt } from "./pages.ts"
 import { clickOf } from "../harness/memory/new-events.ts";
 import { outcomeOf } from "../harness/memory/outcomes.ts";
 
-const PAGES = ["/", "/setup", "/people", "/links", "/deliveries", "/results", "/runs", "/activity", "/activity/1"];
+const PAGES = [
+  "/",
+  "/setup",
+  "/people",
+  "/links",
+  "/deliveries",
+  "/results",
+  "/runs",
+  "/campaigns",
+  "/campaigns/default",
+  "/activity",
+  "/activity/1",
+];
 
 test("each page says what to do if the log is empty", async () => {
   const harness = await openConsole();

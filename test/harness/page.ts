@@ -2,7 +2,7 @@
 const ELEMENTS = new Set(
   `html head meta title link script body header nav main footer section h1 h2 h3 p a b small span bdi ul ol li div dl dt dd
    pre code output table thead tbody tr th td figure figcaption svg g rect line text use symbol details summary dialog time meter progress
-   form label input kbd select option button fieldset legend`.split(/\s+/),
+   form label input kbd select option button fieldset legend textarea`.split(/\s+/),
 );
 
 /** SVG elements inside a `symbol`, which draw an icon, and the bars of a chart. */

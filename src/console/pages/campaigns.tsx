@@ -1,18 +1,17 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import { recipientSource } from "../../../events/outreach.ts";
-import { describeAudience } from "../../history/words/campaign.ts";
 import { nameRun } from "../../history/run-events.ts";
-import { answerResults } from "../../history/results.operations.ts";
-import type { CampaignJson } from "../../outreach/campaigns/campaign-json.ts";
-import { countCampaign, listCampaigns, showCampaign } from "../../outreach/campaigns/campaigns.operations.ts";
-import type { AudienceCount } from "../../outreach/campaigns/count-audience.ts";
+import {
+  AUDIENCE_SOURCES,
+  readCampaign,
+  readCampaigns,
+  type ShownCampaign,
+} from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { campaignHref, runHref } from "../hrefs.ts";
-import { askOperation, consolePage, tryOperation, type View } from "../page-context.ts";
+import { consolePage, type View } from "../page-context.ts";
 import { ConfirmedAction, Field, Select, toSpaces } from "../parts/action-form.tsx";
 import { DryRunFields } from "../parts/run-card.tsx";
 import { breakable, NamedValues, numbers, Table } from "../parts/table.tsx";
@@ -22,11 +21,8 @@ import { A } from "../parts/link.tsx";
 /** Page of all campaigns: the audience of each, what it sent, and the form that creates one. */
 export const campaignsPage = consolePage({ reads: ["account", "campaigns", "stats"], render: renderCampaigns });
 
-async function renderCampaigns(view: View<"account" | "campaigns" | "stats">): Promise<VNode> {
-  const { campaigns } = await askOperation(view, listCampaigns, {});
-  const { campaigns: counts = new Map(), ...all } = view.state("stats");
-  const others = [...counts.values()].reduce((sum, one) => sum + one.sent, 0);
-  const sent = (name: string) => (name === DEFAULT_CAMPAIGN ? all.sent - others : (counts.get(name)?.sent ?? 0));
+function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
+  const campaigns = readCampaigns(view, view.settings.campaigns);
   return (
     <ConsoleDocument title="Campaigns" path="/campaigns" view={view}>
       <div class="head split">
@@ -51,8 +47,8 @@ async function renderCampaigns(view: View<"account" | "campaigns" | "stats">): P
           <A href={campaignHref(campaign.name)}>
             <bdi>{campaign.name}</bdi>
           </A>,
-          <bdi>{describeAudience(campaign.audience)}</bdi>,
-          sent(campaign.name),
+          <bdi>{campaign.who}</bdi>,
+          campaign.sent,
           campaign.changed_at === null ? "by the settings" : <Time at={campaign.changed_at} />,
           campaign.ended_at === null ? (campaign.follow_up > 0 ? `follow-up ${campaign.follow_up}` : "open") : "ended",
         ])}
@@ -67,19 +63,18 @@ const READS = [
   ...(["results", "run", "runs", "visits"] as const),
 ];
 type CampaignView = View<(typeof READS)[number]>;
+type Found = NonNullable<Awaited<ReturnType<typeof readCampaign>>>;
 
 /** Page of one campaign: its text, audience, runs and results, and the forms that change and end it. */
 export const campaignPage = consolePage({ reads: READS, render: renderCampaign });
 
 async function renderCampaign(view: CampaignView) {
   const name = view.parameters["name"] ?? "";
-  const shown = await tryOperation(view, showCampaign, { name });
-  if (typeof shown === "string") return { page: <Unknown view={view} name={name} />, isMissing: true };
-  const { campaign } = shown;
-  const { campaigns } = await askOperation(view, listCampaigns, {});
-  const isOwn = name !== DEFAULT_CAMPAIGN;
+  const found = await readCampaign(view, view.settings.campaigns, name);
+  if (found === undefined) return { page: <Unknown view={view} name={name} />, isMissing: true };
+  const { campaign, names, count } = found;
+  const isOwn = !campaign.isDefault;
   const isOpen = campaign.ended_at === null;
-  const counted = await tryOperation(view, countCampaign, { name });
   const href = campaignHref(name);
   return (
     <ConsoleDocument title={name} path="/campaigns" view={view}>
@@ -90,7 +85,7 @@ async function renderCampaign(view: CampaignView) {
           </h1>
           <p class="quiet">
             {isOwn ? "For " : "As the settings say: for "}
-            <bdi>{describeAudience(campaign.audience)}</bdi>.
+            <bdi>{campaign.who}</bdi>.
             <Time before=" Ended " at={campaign.ended_at ?? undefined} />
           </p>
         </div>
@@ -98,9 +93,7 @@ async function renderCampaign(view: CampaignView) {
           {isOpen && view.state("run").current === null ? (
             <DryRunFields view={view} limits={isOwn ? { campaign: name } : {}} back={href} isFirst />
           ) : null}
-          {isOwn && isOpen ? (
-            <CampaignForm view={view} names={campaigns.map((one) => one.name)} campaign={campaign} />
-          ) : null}
+          {isOwn && isOpen ? <CampaignForm view={view} names={names} campaign={campaign} /> : null}
           {isOwn && isOpen ? <EndForm view={view} name={name} back={href} /> : null}
         </div>
       </div>
@@ -116,11 +109,11 @@ async function renderCampaign(view: CampaignView) {
         </Section>
         <div class="stack">
           <Facts campaign={campaign} />
-          {typeof counted === "string" ? <p>{counted}</p> : <Counted count={counted} />}
+          <Counted count={count} />
         </div>
       </div>
-      <Runs view={view} name={name} />
-      {await renderResults(view, name)}
+      <Runs view={view} found={found} />
+      <Results row={found.results} />
     </ConsoleDocument>
   );
 }
@@ -136,7 +129,7 @@ function Unknown({ view, name }: { readonly view: View<"account">; readonly name
   );
 }
 
-function Facts({ campaign }: { readonly campaign: CampaignJson }): VNode {
+function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
   const { gap_days, topic, follow_up, variants, created_at, changed_at } = campaign;
   return (
     <NamedValues
@@ -152,8 +145,8 @@ function Facts({ campaign }: { readonly campaign: CampaignJson }): VNode {
   );
 }
 
-/** Who belongs to the audience by the log of now, and why others do not, or get no message yet. */
-function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: AudienceCount }): VNode {
+/** Counts of the audience by the log of now, with the reasons why others are left out or get no message yet. */
+function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: Found["count"] }): VNode {
   const rows = [
     ...not_due.map(({ reason, recipients }) => ["in the audience, but not now", toSpaces(reason), recipients] as const),
     ...left_out.map(({ reason, recipients }) => ["left out", toSpaces(reason), recipients] as const),
@@ -173,13 +166,7 @@ function Counted({ count: { known, matching, due, left_out, not_due } }: { reado
   );
 }
 
-/** Most runs of a campaign that its page lists. */
-const RUNS_SHOWN = 20;
-
-function Runs({ view, name }: { readonly view: View<"runs">; readonly name: string }): VNode {
-  const runs = [...view.state("runs").started]
-    .filter(([, run]) => (run.campaign ?? DEFAULT_CAMPAIGN) === name && !run.dry_run)
-    .reverse();
+function Runs({ view, found: { runs, runCount } }: { readonly view: View<"runs">; readonly found: Found }): VNode {
   return (
     <Section id="runs" title="Runs">
       {runs.length === 0 ? (
@@ -188,7 +175,7 @@ function Runs({ view, name }: { readonly view: View<"runs">; readonly name: stri
         <Table
           label="Runs of the campaign"
           columns={["run", "started", ...numbers("sent", "skipped", "failed"), "ended"]}
-          rows={runs.slice(0, RUNS_SHOWN).map(([runId, { started_at, end }]) => [
+          rows={runs.map(([runId, { started_at, end }]) => [
             <A href={runHref(runId)}>
               <bdi>{nameRun(view.state("runs"), runId)}</bdi>
             </A>,
@@ -200,18 +187,16 @@ function Runs({ view, name }: { readonly view: View<"runs">; readonly name: stri
           ])}
         />
       )}
-      {runs.length > RUNS_SHOWN ? (
+      {runCount > runs.length ? (
         <p>
-          The newest {RUNS_SHOWN}; <A href="/runs">all runs</A>.
+          The newest {runs.length}; <A href="/runs">all runs</A>.
         </p>
       ) : null}
     </Section>
   );
 }
 
-async function renderResults(view: CampaignView, name: string): Promise<VNode> {
-  const { rows } = await answerResults(view.reader, { by: "campaign" });
-  const row = rows.find(({ campaign }) => campaign === name);
+function Results({ row }: { readonly row: Found["results"] }): VNode {
   return (
     <Section id="results" title="Results">
       {row === undefined ? (
@@ -261,7 +246,7 @@ interface CampaignFormProps {
   /** Names of all campaigns, for the audience of a follow-up. */
   readonly names: readonly string[];
   /** The campaign to change. Undefined for a new one. */
-  readonly campaign?: CampaignJson;
+  readonly campaign?: ShownCampaign;
 }
 
 /** Form that creates or changes a campaign, with its audience. */
@@ -273,7 +258,7 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
       view={view}
       back={isNew ? "/campaigns" : campaignHref(campaign.name)}
       action={isNew ? "/console/campaigns/create" : "/console/campaigns/change"}
-      fields={isNew ? {} : { name: campaign.name, everyone: "true" }}
+      fields={isNew ? {} : { name: campaign.name, all: "true" }}
       label={isNew ? "New campaign…" : "Change…"}
       question={isNew ? "New campaign" : `Change ${campaign.name}?`}
       says="It sends nothing by itself: a run of the campaign does. The conditions hold together; without any, it is for all recipients."
@@ -300,12 +285,7 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
       <Field label="Topic" name="topic" maxLength={100} value={topic ?? ""} />
       <fieldset>
         <legend>Only recipients who fit all of these</legend>
-        <Select
-          name="source"
-          label="Source"
-          values={recipientSource.anyOf.map((one) => one.const)}
-          chosen={audience.source}
-        />
+        <Select name="source" label="Source" values={AUDIENCE_SOURCES} chosen={audience.source} />
         <Select name="basis" label="Basis" values={BASES} chosen={audience.basis} />
         <Lines
           label="Fields, such as city=Rome|Pisa, one a line"

@@ -5,7 +5,7 @@ import { readNews } from "../../history/activity.ts";
 import { countMessagePeriods, readChangedFigures, readTotals } from "../../history/figures.ts";
 import { RESULT_DAYS_SHOWN } from "../../history/read-results.ts";
 import { readAttention, readOpenItems } from "../../outreach/attention/read-attention.ts";
-import { showQuota } from "../../outreach/outreach.operations.ts";
+import { readQuota } from "../../outreach/run-status.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { BarChart, type BoundedRate } from "../parts/charts.tsx";
 import { ClicksChart, describePeriods, RangePicker, readPeriods } from "../parts/time-charts.tsx";
@@ -17,7 +17,7 @@ import { NewsDays } from "../parts/news.tsx";
 import { runCard, Card } from "../parts/run-card.tsx";
 import { missingForRun } from "../parts/setup-steps.tsx";
 import { formatTime, readTimes, Time, toIso } from "../parts/time.tsx";
-import { consolePage, askOperation, type View } from "../page-context.ts";
+import { consolePage, type View } from "../page-context.ts";
 import { Table } from "../parts/table.tsx";
 import { A, ImportLink } from "../parts/link.tsx";
 
@@ -183,7 +183,7 @@ function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null
 }
 
 async function renderQuota(view: View<"quota">): Promise<VNode> {
-  const { used, limit, resets_at } = await askOperation(view, showQuota, {});
+  const { used, limit, resets_at } = await readQuota(view);
   return (
     <Card
       title={view.asOf === undefined ? "Today's quota" : `Quota of ${formatTime(view.now, "date", readTimes(view))}`}

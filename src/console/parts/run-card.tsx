@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { ENDS } from "../../history/run-events.ts";
 import { formatCaller } from "../../history/words.ts";
+import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
@@ -228,8 +228,7 @@ export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryR
   const { template, sources, dailyLimit } = view.settings;
   const labels = template?.variants.map(({ label }) => label) ?? [];
   const { limit, variant, basis, source } = limits;
-  const campaigns = [...view.stateNow("campaigns").named.values()].filter(({ ended_at }) => ended_at === null);
-  const open = [DEFAULT_CAMPAIGN, ...campaigns.map(({ name }) => name)];
+  const open = listOpenCampaigns(view.stateNow("campaigns"));
   return (
     <ActionForm view={view} back={back} action="/console/run/dry">
       <button class={isFirst ? "primary" : undefined}>

@@ -180,13 +180,13 @@ export function readAnswers(fields: Fields): object {
  * Reads the form of a campaign: the lists have one entry on each line, and the form without conditions is for all
  * recipients.
  */
-export function readCampaign(fields: Fields): object {
-  const { gap_days, days, fields: conditions, timezones, everyone, replied, failed, ...texts } = leaveOutEmpty(fields);
+export function readCampaignFields(fields: Fields): object {
+  const { gap_days, days, fields: conditions, timezones, all, replied, failed, ...texts } = leaveOutEmpty(fields);
   const toLines = (text: string | undefined) => text?.split(/\r?\n/).filter((line) => line.trim() !== "");
   const toNumber = (text: string | undefined) => (/^\d+$/.test(text ?? "") ? Number(text) : text);
   const own = { fields: toLines(conditions), timezones: toLines(timezones), days: toNumber(days) };
   const isSet = (text: string | undefined) => (text === undefined ? undefined : true);
-  const flags = { everyone: isSet(everyone), replied: isSet(replied), failed: isSet(failed) };
+  const flags = { all: isSet(all), replied: isSet(replied), failed: isSet(failed) };
   return omitUndefined({ ...texts, ...own, ...flags, gap_days: toNumber(gap_days) });
 }
 

@@ -274,24 +274,24 @@ export const changeCampaign = operation({
   input: {
     name: NAME,
     text: Type.Optional(messageText),
-    everyone: Type.Optional(Type.Boolean({ description: "Remove all conditions of the audience" })),
+    all: Type.Optional(Type.Boolean({ description: "Remove all conditions of the audience" })),
     ...audienceInput,
     ...more,
   },
   positional: ["name"],
   output: saved,
   refusals: { unknown_campaign: UNKNOWN_CAMPAIGN, campaign_ended: ended, unusable_campaign: unusable },
-  run: (context: Reachlog, { name, text: message, everyone, gap_days, topic, ...given }, caller) =>
+  run: (context: Reachlog, { name, text: message, all, gap_days, topic, ...given }, caller) =>
     save(context, caller, name, ({ campaigns }) => {
       const before = campaigns.named.get(name);
       if (before === undefined) return refuse("unknown_campaign", {});
       if (before.ended_at !== null) return refuse("campaign_ended", { name });
-      const audience = readAudience(given) ?? (everyone === true ? {} : before.audience);
+      const audience = readAudience(given) ?? (all === true ? {} : before.audience);
       const kept = omitUndefined({ gap_days: gap_days ?? before.gap_days, topic: topic ?? before.topic });
       return { type: "CampaignChanged", data: { name, text: message ?? before.text, audience, ...kept } };
     }),
   text: (answer) => describeSaved("changed", answer),
-  examples: ['spring --text "Hi {{name|there}}"', "spring --everyone"],
+  examples: ['spring --text "Hi {{name|there}}"', "spring --all"],
 });
 
 interface Save {

@@ -1,7 +1,6 @@
 /**
  * Searches for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED] [campaigns]`. With
- * `campaigns`, the histories hold only what is about campaigns. Prints the result as
- * JSON on the last line. The exit code is 1 if it found one.
+ * `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if it found a history.
  */
 import * as fc from "fast-check";
 import { campaignCommands, historyCommands } from "./commands.ts";

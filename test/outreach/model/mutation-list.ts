@@ -350,8 +350,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the stats leave out what a look at the conversation found",
     "projections/stats.ts",
-    'if (event.type === "DirectMessageSent") state.sent++;',
-    'if (event.type === "DirectMessageSent" && event.data.settled_by === "answer") state.sent++;',
+    "if (kind === undefined) return state;",
+    'if (kind === undefined || (event.type === "DirectMessageSent" && event.data.settled_by !== "answer")) return state;',
   ),
   one(
     "no event says that the log was restored",

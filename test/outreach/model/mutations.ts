@@ -46,10 +46,10 @@ function isSource(path: string): boolean {
   return !path.endsWith("node_modules");
 }
 
-async function isCaught({ name, edits, isOfCampaigns = false }: Mutation): Promise<boolean> {
+async function isCaught({ name, edits, isOfCampaigns }: Mutation): Promise<boolean> {
   const kept = new Map<string, string>();
   for (const edit of edits) apply(name, edit, kept);
-  const { found, after, commands, rule } = await hunt(isOfCampaigns);
+  const { found, after, commands, rule } = await hunt(isOfCampaigns === true);
   for (const [file, text] of kept) writeFileSync(file, text);
   const told = found ? `yes, after ${after} histories, ${commands} commands: ${rule.replace(/ \{.*/s, "")}` : "NO";
   console.log(`${name}: ${told}`);

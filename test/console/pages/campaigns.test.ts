@@ -1,0 +1,88 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { makeId } from "../../../src/platform/clock.ts";
+import { ask, post } from "../../harness/memory/app.ts";
+import { openConsole, openSignedIn, pageAt, person, rowsOf, textsAt } from "../pages.ts";
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+
+const created = (name: string, audience: object): NewEvent => ({
+  type: "CampaignCreated",
+  data: { name, text: "Hi\n---\nHello", audience },
+});
+
+/** A console with the campaign `spring`, its follow-up, a run of each, and three recipients. */
+async function openWithCampaigns() {
+  const harness = await openConsole();
+  const run_id = makeId();
+  const ada = { id: "1001", username: "ada" };
+  const about = { attempt_id: "a", run_id, recipient: ada, campaign: "spring" };
+  await harness.append(
+    "outreach",
+    person("ada"),
+    person("bob"),
+    person("cid", "none"),
+    created("spring", { source: "list" }),
+    created("spring-2", { messaged: "spring", days: 5 }),
+    { type: "RunStarted", data: { run_id, dry_run: false, campaign: "spring" } },
+    { type: "DirectMessageAttempted", data: { ...about, text: "Hi", variant: "A", day: "2026-03-01" } },
+    { type: "DirectMessageSent", data: { ...about, message_id: "m", settled_by: "answer" } },
+    { type: "RunFinished", data: { run_id, reason: "completed", sent: 1, skipped: 0, failed: 0, in_doubt: 0 } },
+  );
+  return harness;
+}
+
+describe("the pages of campaigns", () => {
+  test("list each campaign with its audience and the messages it sent", async () => {
+    await using harness = await openWithCampaigns();
+    const rows = await rowsOf(await pageAt(harness, "/campaigns"));
+    expect(rows).toEqual([
+      "default | all recipients | 0 | by the settings | open",
+      expect.stringMatching(/^spring \| recipients from the source list \| 1 \| .* \| open$/),
+      expect.stringMatching(/^spring-2 \| recipients who got a message of spring .* \| 0 \| .* \| follow-up 1$/),
+    ]);
+  });
+
+  test("show a campaign with its audience, the reasons of those left out, its run and its results", async () => {
+    await using harness = await openWithCampaigns();
+    const page = await pageAt(harness, "/campaigns/spring");
+    expect((await textsAt(page, "pre")).map(({ text }) => text)).toEqual(["Hi\n---\nHello"]);
+    expect(await rowsOf(page)).toEqual([
+      "in the audience, but not now | no consent | 2",
+      "in the audience, but not now | already contacted | 1",
+      expect.stringMatching(/^Run 1 \| .* \| 1 \| 0 \| 0 \| completed$/),
+    ]);
+    expect(await rowsOf(await pageAt(harness, "/campaigns/spring-2"))).toEqual([
+      "left out | not messaged | 2",
+      "left out | messaged recently | 1",
+    ]);
+    expect((await ask(harness.app, "/campaigns/never")).status).toBe(404);
+  });
+
+  test("create, change and end a campaign by their forms", async () => {
+    const { harness, cookie, form_token } = await openSignedIn();
+    await harness.append("outreach", person("ada"));
+    const send = (action: string, fields: Record<string, string>) => {
+      const body = new URLSearchParams({ form_token, back: "/campaigns", ...fields }).toString();
+      return post(harness.app, `/console/campaigns/${action}`, body, { headers: { ...FORM, cookie } });
+    };
+    const read = () => harness.projector.state("campaigns").named.get("spring");
+    const fields = {
+      name: "spring",
+      text: "Hi\n---\nHo",
+      timezones: "UTC\nAsia/Tokyo\n",
+      messaged: "default",
+      days: "3",
+    };
+    expect((await send("create", { ...fields, replied: "true", topic: "" })).status).toBe(303);
+    expect(read()).toMatchObject({
+      text: "Hi\n---\nHo",
+      audience: { timezones: ["UTC", "Asia/Tokyo"], messaged: "default", days: 3, replied: true },
+    });
+    await send("change", { name: "spring", text: "New", all: "true", source: "" });
+    expect(read()).toMatchObject({ text: "New", audience: {}, ended_at: null });
+    await send("end", { name: "spring" });
+    expect(read()!.ended_at).toBeString();
+  });
+});
