@@ -18,6 +18,7 @@ export interface MessageGroup {
   /** Name of the variant: `A`, `B` … */
   readonly variant: string;
   readonly run_id: string;
+  /** Campaign of the messages. */
   readonly campaign: string;
   /** Source in which the recipient was found; null if unknown, because older messages do not name it. */
   readonly source: NonNullable<Attempted["source"]> | null;
@@ -63,6 +64,8 @@ interface TrackedClicks {
   suspected: number;
   /** Time of the first click that is not suspected, in ms since 1970; null if there is none. */
   first: number | null;
+  /** Number of the recipient's earlier message with tracked clicks, of another campaign; absent if there is none. */
+  readonly before?: number;
 }
 
 /** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
@@ -171,6 +174,9 @@ function attempt(state: Results, data: Attempted, at: string): void {
   const username = recipient.username.toLowerCase();
   const codes = personal_links.map(({ code }) => code);
   const number = state.messages.size;
+  const earlier = state.tracked.get(id) ?? NONE;
+  const before = isOfOther(state, earlier, data.campaign ?? DEFAULT_CAMPAIGN) ? { before: earlier } : {};
+  const clicks = { clicks: 0, suspected: 0, first: null, ...before };
   state.messages.set(number, {
     group: groupNumber(state, data),
     at,
@@ -181,12 +187,20 @@ function attempt(state: Results, data: Attempted, at: string): void {
     seen: false,
     replied: false,
     opted_out: false,
-    tracked:
-      codes.length === 0 ? null : { codes, recorded: msOf(at), sent: msOf(at), clicks: 0, suspected: 0, first: null },
+    tracked: codes.length === 0 ? null : { codes, recorded: msOf(at), sent: msOf(at), ...clicks },
   });
   state.open.set(attempt_id, number);
   for (const code of codes) state.codes.set(code, number);
   if (codes.length > 0) for (const name of [id, `@${username}`]) state.tracked.set(name, number);
+}
+
+/** True if the message exists and belongs to another campaign than this one. */
+function isOfOther(state: Results, number: number, campaign: string | undefined): boolean {
+  return state.messages.has(number) && campaignIn(state, number) !== campaign;
+}
+
+function campaignIn({ groups, messages }: Results, number: number): string | undefined {
+  return groups[messages.get(number)?.group ?? NONE]?.campaign;
 }
 
 function groupNumber({ groups, templates }: Results, data: Attempted): number {
@@ -230,8 +244,11 @@ function send(state: Results, { attempt_id, settled_by }: DataOf<"DirectMessageS
   if (settled_by === "answer") tracked.sent = tracked.recorded;
 }
 
-function noteSent({ sent, handles, messages }: Results, { id, username }: Message, number: number): void {
+function noteSent(state: Results, { id, username }: Message, number: number): void {
+  const { sent, handles, messages } = state;
   const before = sent.get(id);
+  // The outcome of an earlier campaign's message may become known after a newer one was sent.
+  if (before !== undefined && before > number && isOfOther(state, before, campaignIn(state, number))) return;
   const former = before === undefined ? undefined : messages.get(before)?.username;
   const left = former === undefined ? [] : (handles.get(former) ?? []).filter((one) => one !== before);
   if (former !== undefined && left.length > 0) handles.set(former, left);
@@ -280,9 +297,12 @@ function isTo({ id, username }: Message, who: Recipient): boolean {
 
 /** Deletes the record of the recipient's clicks. Later clicks count as those of unknown visitors. */
 function revokeTracking(state: Results, who: Recipient): void {
-  const message = findTracked(state, who);
-  for (const code of message?.tracked?.codes ?? []) state.codes.delete(code);
-  if (message !== undefined) message.tracked = null;
+  for (let message = findTracked(state, who); message != null && message.tracked !== null;) {
+    const { codes, before } = message.tracked;
+    for (const code of codes) state.codes.delete(code);
+    message.tracked = null;
+    message = state.messages.get(before ?? NONE);
+  }
 }
 
 /** Returns the last message to a recipient that contained links of their own. */

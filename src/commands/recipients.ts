@@ -7,16 +7,17 @@ const importRecipients: MakeCommand = (terminal) =>
     .summary("add or update recipients")
     .description(
       `Columns of a file: username (or handle) and/or id, name, basis (dm_first, opt_in,
-none), consent_at, consent_source, consent_text, tracking (granted, denied,
-unknown), tracking_at, tracking_source, tracking_text, and any others as template
-fields. Handles may be @handle or the address of a profile. A known recipient is
+none), consent_at, consent_source, consent_text, consent_for, tracking (granted,
+denied, unknown), tracking_at, tracking_source, tracking_text, and any others as
+template fields. Handles may be @handle or the address of a profile. A known recipient is
 updated: values without a column in the file stay, a blank cell removes the name,
 time zone or field, and only the basis none revokes consent. Refused rows are
 listed with line and reason; the others are imported, and the exit code is 1.
 basis says why you may write to them, and consent_at, consent_source and
 consent_text when, where and to which wording they agreed: without a basis they
 get no message while REQUIRE_CONSENT is true, and without date and source none
-while it is evidence. tracking says whether clicks on their own links may be
+while it is evidence. consent_for names the campaign or topic that they agreed to,
+and the consent holds for no other. tracking says whether clicks on their own links may be
 recorded; a file without that column does not change it. Cells that were read
 differently than written are listed, such as null, which is read as blank. An
 interrupted import names the last imported line; run it again to import the rest.`,

@@ -110,8 +110,6 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     dailyLimit: values.DAILY_LIMIT,
     /** Fewest days between two messages to one recipient, over all campaigns. */
     gapDays: values.CONTACT_GAP_DAYS,
-    /** Parses the message of a campaign, as that of `default` is parsed. Throws TemplateError. */
-    parseTemplate: (text: string, name?: string): Template => parseTemplate(text, linkBase, name, optOutBase),
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     /** When messages may go out. Undefined if they always may. */
     window: readWindow(values, report),

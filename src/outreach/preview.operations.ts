@@ -18,7 +18,7 @@ import { UNKNOWN_CAMPAIGN } from "./campaigns/campaigns.operations.ts";
 import type { OutreachRules } from "./decide.ts";
 import { STAND_INS, survey, type Survey } from "./judge-recipients.ts";
 import { warnOfNoOptOut } from "./run-status.ts";
-import { rulesForCampaign } from "./run-rules.ts";
+import { emptyTemplate, rulesForCampaign } from "./run-rules.ts";
 import { describeWindow } from "./send-window.ts";
 
 /** Default number of recipients that a preview names for each skip reason: as many as fit a screen. */
@@ -115,7 +115,7 @@ export const previewOutreach = operation({
     { campaign: name, recipient, limit = NAMED, ...selection },
   ) {
     const campaign = name === DEFAULT_CAMPAIGN ? undefined : name;
-    const { template: own = campaign === undefined ? undefined : config.outreach.parseTemplate("-") } = config.outreach;
+    const { template: own = campaign === undefined ? undefined : emptyTemplate(config) } = config.outreach;
     if (own === undefined) return "no_message_template";
     const common = await rulesWith(own);
     for (;;) {

@@ -43,6 +43,11 @@ export function toOutreachRules(
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
+/** Returns a template in place of one that is not configured. Campaigns take from it what their links begin with. */
+export function emptyTemplate({ links, outreach }: Config): Template {
+  return parseTemplate("-", links.base, undefined, outreach.optOutBase);
+}
+
 /** Returns the rules for the runs of a campaign, which has a message of its own; those of `default` stay as they are. */
 export function rulesForCampaign<Rules extends { readonly template: Template }>(
   rules: Rules,

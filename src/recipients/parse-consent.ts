@@ -15,6 +15,7 @@ export const CONSENT_MEMBERS = [
   "consent_at",
   "consent_source",
   "consent_text",
+  "consent_for",
   "tracking",
   "tracking_at",
   "tracking_source",
@@ -44,6 +45,9 @@ export const CONSENT_TEXT_CHARS_MAX = 1_000;
  */
 export const CONSENT_SOURCE_CHARS_MAX = 500;
 
+/** Longest name of a campaign or topic that a consent is for, in characters. */
+const CONSENT_FOR_CHARS_MAX = 100;
+
 const consentTime = Type.String({
   title: "time",
   maxLength: CONSENT_TIME_CHARS_MAX,
@@ -67,6 +71,13 @@ export const consentMembers = {
   consent_at: Type.Optional(consentTime),
   consent_source: Type.Optional(consentSource),
   consent_text: Type.Optional(consentText),
+  consent_for: Type.Optional(
+    Type.String({
+      maxLength: CONSENT_FOR_CHARS_MAX,
+      description: "The campaign or topic that the consent names; it then holds for no other.",
+      examples: ["newsletter"],
+    }),
+  ),
   tracking: Type.Optional(
     Type.Union(tracking.anyOf, {
       title: "word",
@@ -92,7 +103,10 @@ type Subject = "basis" | "tracking";
 const EVIDENCE_OF = { basis: "consent", tracking: "tracking" } as const satisfies Record<Subject, string>;
 
 /** Parsers of evidence members, by the suffix of their name. */
-const EVIDENCE = { at: parseDay, source: parseSource, text: parseWording } as const;
+const EVIDENCE = { at: parseDay, source: parseSource, text: parseWording, for: parseFor } as const;
+
+const TRACKING_KINDS = ["at", "source", "text"] as const;
+const KINDS = [...TRACKING_KINDS, "for"] as const;
 
 /** Parses the members of a consent. Missing evidence is not completed or guessed. `now`: in ms since 1970. */
 export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder): ConsentRecord | ConsentFault {
@@ -103,8 +117,8 @@ export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder
   const record = omitUndefined({ basis, tracking });
   const evidence: { [Member in Exclude<ConsentMember, Subject>]?: string } = {};
   for (const subject of ["basis", "tracking"] as const) {
-    for (const kind of ["at", "source", "text"] as const) {
-      const member = `${EVIDENCE_OF[subject]}_${kind}` as const;
+    for (const kind of subject === "basis" ? KINDS : TRACKING_KINDS) {
+      const member = `${EVIDENCE_OF[subject]}_${kind}` as keyof typeof evidence;
       const text = given(member)?.trim() ?? "";
       if (text === "") continue;
       if (record[subject] === undefined) return { member, reason: `${member} needs ${subject} beside it` };
@@ -143,6 +157,10 @@ function parseSource(text: string): Parsed {
   if (url === null || !/^https?:$/.test(url.protocol)) return { fault: "is no http or https address" };
   if (url.username !== "" || url.password !== "") return { fault: "has a user name or a password in its address" };
   return text;
+}
+
+function parseFor(text: string): Parsed {
+  return text.length > CONSENT_FOR_CHARS_MAX ? { fault: `has more than ${CONSENT_FOR_CHARS_MAX} characters` } : text;
 }
 
 function parseWording(text: string): Parsed {

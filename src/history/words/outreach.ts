@@ -132,8 +132,13 @@ interface Evidence {
   readonly text?: string | undefined;
 }
 
-function sayConsentEvidence({ consent_at: at, consent_source: source, consent_text: text }: ConsentRecord): Sentence {
-  return sayEvidence({ at, source, text });
+function sayConsentEvidence({
+  consent_at: at,
+  consent_source: source,
+  consent_text: text,
+  consent_for: topic,
+}: ConsentRecord): Sentence {
+  return [...(topic === undefined ? [] : say` for ${quote(topic)} alone`), ...sayEvidence({ at, source, text })];
 }
 
 function sayTracking(data: ConsentRecord): Sentence {
@@ -184,11 +189,13 @@ export const RUN_WORDS = {
     say`${run(run_id)} ended, ${plain(reason)}${sayUntil(until)}: ${formatCounts(counts)}${charged(usage)}`,
   RunAbandoned: ({ run_id, ...counts }) =>
     say`${run(run_id)} was closed after its process died: ${formatCounts(counts)}`,
-  RunRefused: ({ reason, until, day, used }) => {
+  RunRefused: ({ reason, until, day, used, campaign = "" }) => {
     if (reason === "clock_skewed") {
       return say`a run was refused: the clocks of its machine and of the log are too far apart`;
     }
     if (reason === "window_closed") return say`a run was refused: the sending window is closed${sayUntil(until)}`;
+    if (reason === "unknown_campaign") return say`a run was refused: no campaign is called ${quote(campaign)}`;
+    if (reason === "campaign_ended") return say`a run was refused: the campaign ${quote(campaign)} has ended`;
     return say`a run was refused, ${plain(reason)}: ${used} used on ${other(day)}`;
   },
   DryRunRecipientListed: ({ run_id, recipient, variant, reason, detail }) => {

@@ -55,9 +55,12 @@ export const SHORT_OUTREACH = {
     say`the run read ${countInWords(people, "person", "people")} of the ${plain(source)}`,
   RunFinished: ({ run_id, reason, ...counts }) => say`${run(run_id)}: ${sayCounts(counts)}${sayRunEnd(reason)}`,
   RunAbandoned: ({ run_id, ...counts }) => say`${run(run_id)} cut off by a restart: ${sayCounts(counts)}`,
-  RunRefused: ({ reason, until, used }, who) => {
+  RunRefused: ({ reason, until, used, campaign = "" }, who) => {
     if (reason === "daily_limit_reached") return say`a run of ${who} was refused: the day's ${used} messages are used`;
     if (reason === "clock_skewed") return say`a run of ${who} was refused: two clocks differ too much`;
+    if (reason === "unknown_campaign")
+      return say`a run of ${who} was refused: no campaign is called ${other(campaign)}`;
+    if (reason === "campaign_ended") return say`a run of ${who} was refused: the campaign ${other(campaign)} has ended`;
     const opens = until === undefined ? [] : say` until ${moment(until)}`;
     return say`a run of ${who} was refused: the sending window is closed${opens}`;
   },

@@ -149,7 +149,7 @@ export function recipientEndpoints(context: HttpContext) {
         response: { 200: reply("How many rows were imported, and which were refused.", importReport) },
         summary: "Adds or updates recipients.",
         description:
-          "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
+          "Columns, as on the command line: `username` (or `handle`) and/or `id`, `name`, `timezone`, `basis`, `consent_at`, `consent_source`, `consent_text`, `consent_for`, `tracking`, `tracking_at`, `tracking_source`, `tracking_text`; all others are template fields. Unusable rows are refused one by one, and the others are imported. A repeat changes nothing. One list is imported at a time (503 `overloaded` for others). " +
           `Reading takes ${formatDuration(READ_MS_MAX / 1_000)} at most, and ends when the caller hangs up.`,
         isSlow: true,
         query: mappedQuery,

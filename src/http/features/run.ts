@@ -5,6 +5,7 @@ import { DAILY_LIMIT_MAX } from "../../config/schema.ts";
 import type { RunReport } from "../../outreach/execute-run.ts";
 import { RECIPIENTS_MAX } from "../../outreach/requested/requests.ts";
 import { findTransientEnd } from "../../outreach/run-end.ts";
+import { emptyTemplate, rulesForCampaign } from "../../outreach/run-rules.ts";
 import type { RunSelection } from "../../outreach/run-limits.ts";
 import { warnOfNoOptOut } from "../../outreach/run-status.ts";
 import type { Triggered } from "../../outreach/start-run.ts";
@@ -263,12 +264,12 @@ export function runEndpoints(context: HttpContext) {
  * that is not configured.
  */
 function rejectUnknown({ campaign, variant, source }: RunSelection, context: HttpContext): void {
-  const { outreach } = context.config;
-  const { sources } = outreach;
-  const definition = campaign === undefined ? undefined : context.projector.state("campaigns").named.get(campaign);
-  const template = definition === undefined ? outreach.template : outreach.parseTemplate(definition.text);
+  const { config, projector } = context;
+  const { sources, template: own = campaign === undefined ? undefined : emptyTemplate(config) } = config.outreach;
+  const campaigns = projector.state("campaigns");
   // The run is refused for its campaign.
-  if (campaign !== undefined && definition === undefined) return;
+  if (campaign !== undefined && !campaigns.named.has(campaign)) return;
+  const template = own && rulesForCampaign({ template: own }, campaigns, campaign).template;
   if (template === undefined) throw problems.noTemplate();
   const labels = template.variants.map(({ label }) => label);
   if (variant !== undefined && !labels.includes(variant)) {

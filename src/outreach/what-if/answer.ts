@@ -7,6 +7,7 @@ import { makeId } from "../../platform/clock.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
 import type { EncryptedLog } from "../../privacy/encrypted-log.ts";
 import type { HashesOf } from "../../privacy/suppression-hashes.ts";
+import { parseTemplate } from "../../template/template.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import type { BotRule } from "./count-clicks.ts";
 import { toReport, type WhatIfReport } from "./report.ts";
@@ -96,10 +97,13 @@ function toQuestion({ names, outreach, bots }: OtherRules, today: OutreachConfig
   };
 }
 
+/** Beginning of links in messages of campaigns, if no template is configured: a what-if sends none. */
+const ANY_BASE = "https://link.example";
+
 function toRulesInForce(config: OutreachConfig): RulesInForce {
   const { dailyLimit, timezone, requireConsent, stopAfterFailures, window, gapDays, template } = config;
   const limits = { dailyLimit, timezone, requireConsent, stopAfterFailures, window, gapDays };
-  return { ...limits, template: template ?? config.parseTemplate("-") };
+  return { ...limits, template: template ?? parseTemplate("-", ANY_BASE, undefined, ANY_BASE) };
 }
 
 function createBotRule({ lists, words }: NonNullable<OtherRules["bots"]>): BotRule {

@@ -41,6 +41,7 @@ const ASKED: Names = {
     gdpr consent date, confirm time, datum der einwilligung, einwilligung am`,
   consent_source: "opt in source, opt in url, consent url, consent form, consent origin",
   consent_text: "opt in text, opt in wording, consent wording, consent statement, consent version",
+  consent_for: "consent for, consent topic, opt in topic",
   tracking: "tracking consent, tracking opt in, tracking allowed, consent to tracking, click tracking",
   tracking_at: "tracking date, tracking consent date, tracking consent at",
   tracking_source: "tracking consent source",

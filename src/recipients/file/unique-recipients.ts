@@ -56,10 +56,11 @@ export function createPeople() {
  */
 function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
   const { basis, tracking } = row.recipient;
-  const { consent_at, consent_source, consent_text, tracking_at, tracking_source, tracking_text } = earlier;
+  const { consent_at, consent_source, consent_text, consent_for, tracking_at, tracking_source, tracking_text } =
+    earlier;
   const revoked = {
     ...(basis === undefined &&
-      earlier.basis === "none" && { basis: earlier.basis, consent_at, consent_source, consent_text }),
+      earlier.basis === "none" && { basis: earlier.basis, consent_at, consent_source, consent_text, consent_for }),
     ...(tracking === undefined &&
       earlier.tracking === "denied" && { tracking: earlier.tracking, tracking_at, tracking_source, tracking_text }),
   };

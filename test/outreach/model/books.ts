@@ -15,6 +15,7 @@ export function violated(rule: string, detail: object): never {
 export interface Attempt {
   readonly id: string;
   readonly recipientId: string;
+  readonly campaign: string;
   readonly runId: string;
   readonly accountId: string | undefined;
   readonly day: string;
@@ -42,6 +43,12 @@ export interface Books {
   readonly latest: Map<string, Attempt>;
   /** Id of a recipient -> position of the event that first suppressed them. */
   readonly suppressed: Map<string, number>;
+  /** Id of a recipient and campaign, as `keyOf` writes them -> the recipient's newest attempt in the campaign. */
+  readonly ofCampaign: Map<string, Attempt>;
+  /** Answers of people: who, the position of its event, and when it was received, ms since the epoch. */
+  readonly answers: { readonly id: string; readonly position: number; readonly at: number }[];
+  /** Name of an ended campaign -> time of its end, by the network's clock. */
+  readonly endedCampaigns: Map<string, number>;
   /** Id of a recipient whose reply an operator has to read -> position of the event that holds them. */
   readonly held: Map<string, number>;
   /** Lower-case handles that suppression lists contain only as a hash. */
@@ -114,6 +121,9 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
   return {
     attempts: new Map(),
     latest: new Map(),
+    ofCampaign: new Map(),
+    answers: [],
+    endedCampaigns: new Map(),
     suppressed: new Map(),
     held: new Map(),
     hashedHandles: new Set(),

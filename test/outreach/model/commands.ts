@@ -25,6 +25,7 @@ import type { Cursors } from "../../harness/memory/social-network.ts";
 import { backup, beside, importExport, loseRun, loss, restoreBeside } from "./losses.ts";
 import { forget, handOver, rename } from "./names.ts";
 import { answer, fate, LATE_MS_MAX, lateMs, readFault } from "./arbitraries.ts";
+import { answerWhileWaiting, campaign, chain, runChain } from "./campaign-acts.ts";
 import { authorize, METADATA, type House } from "./house.ts";
 import { FAILURE_TRIES_MIN } from "../../../src/outreach/run-limits.ts";
 import { RUN_MAX_MS } from "./instance.ts";
@@ -95,6 +96,27 @@ const apart = fc.constantFrom(
 
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
+/** fast-check generators of the commands about campaigns. A hunt for one of their rules makes no others. */
+export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
+  command("runs of campaigns", chain, runChain),
+  command("runs of campaigns", chain, runChain),
+  command("a reply while a message waits", fc.record({ which, name: campaign }), answerWhileWaiting),
+  command("end a campaign", fc.constantFrom("spring", "first"), (house, name) =>
+    house.append([{ type: "CampaignEnded", data: { name } }]),
+  ),
+  command(
+    "named join a run of a campaign",
+    fc.record({ which, first: campaign, other: campaign, request }),
+    async (house, { which: one, first, other, request: asked }) => {
+      house.network.answers.unshift({ waitMs: MINUTE_MS });
+      trigger(await listening(house, one), false, first === undefined ? {} : { campaign: first });
+      await house.clockwork.steps(30, STEPS_WITHIN_MS);
+      const selection = other === undefined ? {} : { campaign: other };
+      await triggerNamed(house, { ...asked, dryRun: false, selection });
+    },
+  ),
+];
+
 /** fast-check generators of all commands, in the frequencies that find the most defects. */
 export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("start", fc.constant(null), async (house) => {
@@ -108,13 +130,20 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command(
     "trigger for some",
-    fc.record({ which, dryRun: fc.constantFrom(false, false, true), selection, waitMs: fc.constantFrom(0, MINUTE_MS) }),
-    async (house, { which: one, dryRun, selection: asked, waitMs }) => {
-      trigger(await listening(house, one), dryRun, asked);
+    fc.record({
+      which,
+      dryRun: fc.constantFrom(false, false, true),
+      selection,
+      name: campaign,
+      waitMs: fc.constantFrom(0, MINUTE_MS),
+    }),
+    async (house, { which: one, dryRun, selection: asked, name, waitMs }) => {
+      trigger(await listening(house, one), dryRun, { ...asked, ...(name !== undefined && { campaign: name }) });
       await house.clockwork.pass(waitMs);
     },
   ),
   command("trigger for named", request, triggerNamed),
+  ...campaignCommands,
   command(
     "named join a run",
     fc.record({ which, waitMs: fc.constantFrom(0, MINUTE_MS), request }),

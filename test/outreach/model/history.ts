@@ -5,6 +5,7 @@ import { authorize, METADATA, openHouse, type House, type Observer } from "./hou
 import { OWN } from "../../harness/memory/social-network.ts";
 import { RUN_MAX_MS, SETTLE_MS, type Instance } from "./instance.ts";
 import { Violation, type Attempt, type Books } from "./books.ts";
+import { passGap } from "./campaign-acts.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import type { Logs } from "./logs.ts";
 import { homeOf, idOfHandle, personId, setting } from "./setting.ts";
@@ -27,8 +28,13 @@ const LOOKED_FOR_MS = 25 * 24 * HOUR_MS;
  * fast-check property: in any order of commands the rules hold, and in the end the log agrees with the messages that
  * the network accepted. `inspect` gets the end state of each history.
  */
-export function histories(logs: Logs, tally: Tally, inspect?: (house: House) => Promise<void>) {
-  const commands = fc.commands(historyCommands, { maxCommands: COMMANDS_MAX, size: "max" });
+export function histories(
+  logs: Logs,
+  tally: Tally,
+  inspect?: (house: House) => Promise<void>,
+  from: typeof historyCommands = historyCommands,
+) {
+  const commands = fc.commands(from, { maxCommands: COMMANDS_MAX, size: "max" });
   return fc.asyncProperty(setting, commands, async (given, happening) => {
     await using log = await logs.take();
     const house = await openHouse(given, log, observe(tally));
@@ -58,6 +64,7 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   house.setClocksRight();
   // If the log's clock was ahead, its newest event lies in the future.
   await clockwork.pass(Math.max(0, Date.parse((await house.store.head()).time ?? "") - house.clock()));
+  await passGap(house);
   await authorize(house);
   const last = await house.start();
   last.runner.recover({ steal: house.setting.isOwned }).catch(() => {});
@@ -152,7 +159,9 @@ function checkNobodyForgotten(house: House, books: Books): void {
     if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
     // A restored log may know them only by a handle that another person has by now.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;
-    const attempted = [...books.attempts.values()].findLast(({ recipientId }) => recipientId === id);
+    const attempted = [...books.attempts.values()].findLast(
+      ({ recipientId, campaign }) => recipientId === id && campaign === "default",
+    );
     const isOpen = attempted === undefined || attempted.mayRepeat;
     if (isOpen && !books.suppressed.has(id)) throw new Violation(`forgotten: ${id}`);
   }

@@ -9,6 +9,7 @@ import type { StorePlace } from "../../../src/log/store-backends.ts";
 import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { SILENT } from "../../harness/memory/log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
+import { createCampaigns } from "./campaigns.ts";
 import { createClockwork, createPick, type Clockwork } from "./clockwork.ts";
 import { createGrant, type Grant } from "./grant.ts";
 import { startInstance, type Instance } from "./instance.ts";
@@ -270,6 +271,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     hashed: new Map(),
   };
   await authorize(house);
+  await house.append(createCampaigns());
   await house.list(setting.people);
   begun = witness.head();
   return house;

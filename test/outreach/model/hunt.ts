@@ -1,8 +1,9 @@
 /**
- * Searches for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]`. Prints the result as
- * JSON on the last line. The exit code is 1 if it found one.
+ * Searches for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED] [campaigns]`. With
+ * `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if it found a history.
  */
 import * as fc from "fast-check";
+import { campaignCommands, historyCommands } from "./commands.ts";
 import { histories } from "./history.ts";
 import { createLogs } from "./logs.ts";
 import { createTally } from "./tally.ts";
@@ -17,13 +18,16 @@ export interface Hunted {
   readonly rule: string;
 }
 
-const [count = "1000", seed] = process.argv.slice(2);
+const [count = "1000", seed, about] = process.argv.slice(2);
 const logs = createLogs();
 const tally = createTally();
-const told = await fc.check(histories(logs, tally), {
-  numRuns: Number(count),
-  ...(seed === undefined ? {} : { seed: Number(seed) }),
-});
+const told = await fc.check(
+  histories(logs, tally, undefined, about === "campaigns" ? campaignCommands : historyCommands),
+  {
+    numRuns: Number(count),
+    ...(seed === undefined ? {} : { seed: Number(seed) }),
+  },
+);
 if (told.failed) console.log(fc.defaultReportMessage(told));
 else console.log(tally.line());
 const hunted: Hunted = {

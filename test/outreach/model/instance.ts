@@ -21,6 +21,7 @@ import { createOptOutCode } from "../../../src/template/short-link.ts";
 import { parseTemplate } from "../../../src/template/template.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
+import { GAP_DAYS } from "./campaigns.ts";
 import type { House } from "./house.ts";
 import { OWN } from "../../harness/memory/social-network.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
@@ -104,7 +105,14 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
     skewMs: () => logClock.skewMs(projector.time),
     credentials,
     sources: [...list, ...others],
-    rules: { ...RULES, ...pickRules(setting), template: TEMPLATE, requireConsent: !setting.followers, isForgotten },
+    rules: {
+      ...RULES,
+      ...pickRules(setting),
+      gapDays: GAP_DAYS,
+      template: TEMPLATE,
+      requireConsent: !setting.followers,
+      isForgotten,
+    },
     prices: X_PRICES,
     readWish: createWishReader(["stop"]),
     newLinkSecret: undefined,

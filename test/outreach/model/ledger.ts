@@ -1,6 +1,7 @@
 import { CLOCK_SKEW_MS_MAX } from "../../../src/log/log-clock.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { createBooks, inherit, violated, type Books } from "./books.ts";
+import { campaignOfText, isAnswered } from "./campaigns.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./erased.ts";
 import type { Copy, House } from "./house.ts";
@@ -110,6 +111,8 @@ function judge(books: Books, ask: Ask, house: House): void {
   const heldAt = books.held.get(ask.recipientId);
   if (heldAt !== undefined && witness.appendedAt(heldAt) < ask.at)
     violated("a request for a recipient who is held", ask);
+  const isBefore = books.answers.findLast(({ position }) => witness.appendedAt(position) < ask.at)?.position ?? 0;
+  if (isAnswered(books, attempt, isBefore + 1)) violated("a request for a follow-up after a reply", ask);
   const isLinkedBefore = linked !== undefined && witness.appendedAt(linked.position) < ask.at;
   if (isLinkedBefore && linked.id !== attempt.accountId) violated("a request by another account", { ...ask, linked });
   if (!ask.isTimeKnown) return;
@@ -128,7 +131,9 @@ function judge(books: Books, ask: Ask, house: House): void {
 function checkAccepted(books: Books, { network, replaced }: House): void {
   const { found } = books;
   const excused = excusedIn(books);
-  for (const [recipientId, messages] of Map.groupBy(network.accepted, (message) => message.recipientId)) {
+  const keyOf = ({ recipientId, text }: Accepted): string => `${recipientId} ${campaignOfText(text)}`;
+  for (const [key, messages] of Map.groupBy(network.accepted, keyOf)) {
+    const [recipientId = ""] = key.split(" ");
     // Sent under a lost log, and no longer shown by the network at the next decision: no log could contain it.
     const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
       next !== undefined &&

@@ -7,6 +7,8 @@ export interface Edit {
 
 /** Edits of the sources that break one rule of the outreach protocol. */
 export interface Mutation {
+  /** True if the hunt for it makes only histories about campaigns. */
+  readonly isOfCampaigns?: true;
   readonly name: string;
   readonly edits: readonly Edit[];
 }
@@ -34,7 +36,73 @@ const one = (name: string, file: string, from: string, to: string): Mutation => 
 
 const TAKE_PLACE = "      state.days.set(day, usedOn(state, day) + 1);\n";
 
+const CAMPAIGN_RULES = "src/outreach/campaigns/rules.ts";
+const DECIDED = "src/outreach/decide.ts";
+
+/** Each rule of campaigns, removed once. */
+const OF_CAMPAIGNS: readonly Mutation[] = [
+  one("a campaign writes to a recipient again", CAMPAIGN_RULES, 'if (status === "open") return undefined;', "return;"),
+  one("campaigns keep no gap", DECIDED, "refuseTooSoon(state, contact, rules)", "undefined"),
+  one("a campaign's longer gap is ignored", CAMPAIGN_RULES, "?.gap_days ?? 0);", "?.ms ?? 0);"),
+  one(
+    "a campaign needs no evidence of consent",
+    CAMPAIGN_RULES,
+    "campaign !== undefined || rules.requireConsent ===",
+    "rules.requireConsent ===",
+  ),
+  one(
+    "a consent for one campaign holds for all",
+    "projections/consent.ts",
+    "record.consent_for === undefined ? record.basis : undefined",
+    "record.basis",
+  ),
+  one("the audience leaves out no recipient", DECIDED, "refuseLeftOut(state, contact, rules) ??", ""),
+  one(
+    "a reply ends no chain of follow-ups",
+    CAMPAIGN_RULES,
+    "if (chain.some(([, outreach]) => hasAnswered(contact, outreach)))",
+    "if (false)",
+  ),
+  one(
+    "follow-ups come without end",
+    CAMPAIGN_RULES,
+    "return sent.length < FOLLOW_UPS_MAX ?",
+    "return sent.length < 9 ?",
+  ),
+  one(
+    "a follow-up goes out after a reply to the message before",
+    "src/outreach/send.ts",
+    "if (refuseFollowUp(state, contact, context.rules) !== undefined)",
+    "if (false)",
+  ),
+  one(
+    "an ended campaign starts a run",
+    DECIDED,
+    'if (campaign !== undefined && campaign.ended_at !== null) return "campaign_ended";',
+    "",
+  ),
+  one(
+    "recipients join a run of another campaign",
+    "src/outreach/requested/join-run.ts",
+    " || current.campaign !== campaign",
+    "",
+  ),
+  one(
+    "an outcome counts for the newest campaign",
+    "projections/contact-campaigns.ts",
+    "if (own === contact) return change(contact);",
+    "if (contact) return change(contact);",
+  ),
+  one(
+    "a late reply answers the newest message only",
+    CONTACTS,
+    "for (const [campaign] of answered) changeOutreach(contact, campaign,",
+    "for (const [campaign] of answered.slice(0, 1)) changeOutreach(contact, campaign,",
+  ),
+];
+
 export const MUTATIONS: readonly Mutation[] = [
+  ...OF_CAMPAIGNS.map((mutation) => ({ ...mutation, isOfCampaigns: true as const })),
   one(
     "the intent is not recorded",
     SEND,
@@ -282,8 +350,8 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "the stats leave out what a look at the conversation found",
     "projections/stats.ts",
-    'if (event.type === "DirectMessageSent") state.sent++;',
-    'if (event.type === "DirectMessageSent" && event.data.settled_by === "answer") state.sent++;',
+    "if (kind === undefined) return state;",
+    'if (kind === undefined || (event.type === "DirectMessageSent" && event.data.settled_by !== "answer")) return state;',
   ),
   one(
     "no event says that the log was restored",

@@ -12,6 +12,9 @@ import { MUTATIONS, type Edit, type Mutation } from "./mutation-list.ts";
 /** Histories to try for each mutation. It counts as not caught if none of them breaks a rule. */
 const HISTORIES_MAX = 4_000;
 
+/** The same for a rule of campaigns, in histories about campaigns alone. */
+const OF_CAMPAIGNS_MAX = 300;
+
 /** Names in the root folder that are not copied. */
 const LEFT_OUT = new Set(["node_modules", ".git"]);
 
@@ -43,10 +46,10 @@ function isSource(path: string): boolean {
   return !path.endsWith("node_modules");
 }
 
-async function isCaught({ name, edits }: Mutation): Promise<boolean> {
+async function isCaught({ name, edits, isOfCampaigns }: Mutation): Promise<boolean> {
   const kept = new Map<string, string>();
   for (const edit of edits) apply(name, edit, kept);
-  const { found, after, commands, rule } = await hunt();
+  const { found, after, commands, rule } = await hunt(isOfCampaigns === true);
   for (const [file, text] of kept) writeFileSync(file, text);
   const told = found ? `yes, after ${after} histories, ${commands} commands: ${rule.replace(/ \{.*/s, "")}` : "NO";
   console.log(`${name}: ${told}`);
@@ -66,8 +69,9 @@ function apply(name: string, { file, from, to }: Edit, kept: Map<string, string>
   );
 }
 
-async function hunt(): Promise<Hunted> {
-  const hunting = Bun.spawn([process.execPath, "test/outreach/model/hunt.ts", String(HISTORIES_MAX)], {
+async function hunt(isOfCampaigns: boolean): Promise<Hunted> {
+  const given = isOfCampaigns ? [String(OF_CAMPAIGNS_MAX), "47", "campaigns"] : [String(HISTORIES_MAX)];
+  const hunting = Bun.spawn([process.execPath, "test/outreach/model/hunt.ts", ...given], {
     cwd: copy,
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -3,9 +3,10 @@ import type { KnownRecipient, RunEnd } from "../../../events/outreach.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
 import { placesOn, violated, type Attempt, type Books } from "./books.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
+import { checkCampaign, noteAnswer } from "./campaigns.ts";
 import type { House } from "./house.ts";
 import { PAGES_MAX } from "./instance.ts";
-import { indexOf } from "./setting.ts";
+import { CONSENT_FOR, indexOf } from "./setting.ts";
 import { checkEnd, checkOpening, checkSelection, isSendingTime, mayStart } from "./windows.ts";
 
 /** Lifetime of a lease after its holder's last renewal, in ms. A decision may be this old when it is appended. */
@@ -78,6 +79,7 @@ function take(books: Books, event: Recorded, house: House): void {
     case "RecipientAdded":
       return list(books, about);
     case "RecipientHeld":
+      noteAnswer(books, about, event);
       if (!books.suppressed.has(about)) books.held.set(about, event.position);
       return;
     case "RecipientReleased":
@@ -90,7 +92,11 @@ function take(books: Books, event: Recorded, house: House): void {
       books.suppressed.set(about, event.position);
       return;
     case "DirectMessageReceived":
+      noteAnswer(books, about, event);
       books.wrote.add(about);
+      return;
+    case "CampaignEnded":
+      books.endedCampaigns.set(event.data.name, house.witness.appendedAt(event.position));
       return;
     case "InboxRead":
       if (books.backlogBefore > -Infinity) return;
@@ -112,6 +118,8 @@ function begin(books: Books, { data, time, position }: Recorded<"RunStarted">, h
   const { run_id: id, dry_run: dry, rules: _rules, ...selection } = data;
   if (books.openRun !== undefined) violated("two runs at once", { open: books.openRun, id });
   const requests = { requested: new Set<string>(), waiting: new Set<string>() };
+  const endedAt = books.endedCampaigns.get(data.campaign ?? "default") ?? Infinity;
+  if (house.witness.appendedAt(position) - endedAt > LEASE_MS) violated("a run of an ended campaign", { id });
   books.openRun = { id, dry, at: house.witness.appendedAt(position), selection, ...requests };
   if (!dry && !mayStart(house, Date.parse(time)) && !wasClockMoved(house, position)) {
     violated("a run started outside of the window", { id, time });
@@ -183,7 +191,9 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const about = { position, recipientId: recipient.id };
   if (books.openRun?.id !== runId || books.openRun.dry) violated("an intent outside of its run", about);
   if (books.stopped.has(runId)) violated("an intent of a run that was asked to stop", about);
-  checkPerson(books, recipient, about, house);
+  const { campaign = "default" } = event.data;
+  if ((books.openRun.selection.campaign ?? "default") !== campaign) violated("an intent of another campaign", about);
+  checkPerson(books, { ...recipient, campaign }, about, house);
   const optedOutAt = house.witness.optedOutBefore(runId).get(recipient.id) ?? -Infinity;
   if (optedOutAt > books.backlogBefore) violated("an opt-out was there before the run", about);
   const time = Date.parse(event.time);
@@ -193,6 +203,7 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const attempt: Attempt = {
     id,
     recipientId: recipient.id,
+    campaign,
     runId,
     accountId,
     day,
@@ -205,9 +216,11 @@ function intend(books: Books, event: Recorded<"DirectMessageAttempted">, house: 
   const isTime = [time, time - LEASE_MS].some((at) => isSendingTime(house, books, attempt, at));
   if (!isTime && !wasClockMoved(house, position)) violated("an intent outside of the window", about);
   checkSelection(books, event, house);
+  checkCampaign(books, attempt, house, wasClockMoved(house, position));
   takePlace(books, attempt, house);
   books.attempts.set(id, attempt);
   books.latest.set(recipient.id, attempt);
+  books.ofCampaign.set(`${recipient.id} ${campaign}`, attempt);
 }
 
 /**
@@ -233,16 +246,22 @@ function takePlace(books: Books, { day, timezone, time, recipientId }: Attempt, 
 }
 
 /** Checks that the recipient of an intent may be written to. */
-function checkPerson(books: Books, { id, username }: KnownRecipient, about: object, house: House): void {
+function checkPerson(
+  books: Books,
+  { id, username, campaign }: KnownRecipient & { readonly campaign: string },
+  about: object,
+  house: House,
+): void {
   const kind = house.people[indexOf(id)];
   if (kind === "closed" || kind === "protected" || kind === "unknown") violated("an intent in vain", about);
   const isAsked = !house.setting.followers;
-  if (isAsked && kind === "no_consent" && !books.wrote.has(id)) violated("an intent without consent", about);
+  const isOther = kind === "no_consent" || (kind === "for_one" && campaign !== CONSENT_FOR);
+  if (isAsked && isOther && !books.wrote.has(id)) violated("an intent without consent", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
   if (books.held.has(id)) violated("an intent for a recipient who is held", about);
   if (books.hashedHandles.has(username.toLowerCase()))
     violated("an intent for a handle that is suppressed by hash", about);
-  const before = books.latest.get(id);
+  const before = books.ofCampaign.get(`${id} ${campaign}`);
   if (before !== undefined && !before.mayRepeat)
     violated("an intent for a recipient attempted before", { ...about, before });
 }
@@ -295,7 +314,7 @@ function skip(
 ): void {
   const { forgotten, network } = house;
   // Keyed by the recorded name: an id and a handle that no event has linked are two people.
-  const told = `${recipientId} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
+  const told = `${recipientId} ${data.campaign ?? "default"} ${data.recipient.id === undefined ? "handle" : "id"} ${data.reason}`;
   // Nothing is kept about erased people, so their skip may be recorded again.
   if (skips.has(told) && !forgotten.has(recipientId) && openRun?.requested.has(recipientId) !== true)
     violated("a skip told twice", { told, position });

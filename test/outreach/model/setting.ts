@@ -16,6 +16,8 @@ export const KINDS = [
   "unknown",
   "twice",
   "no_consent",
+  "no_evidence",
+  "for_one",
   "suppressed",
 ] as const;
 export type Kind = (typeof KINDS)[number];
@@ -151,9 +153,16 @@ export function rowsOf(kind: Kind, id: string): NewEvent[] {
 
 export function rowOf(kind: Kind, recipient: Recipient): NewEvent {
   const basis = kind === "no_consent" ? "none" : "opt_in";
+  const evidence = kind === "no_evidence" || kind === "no_consent" ? {} : EVIDENCE;
+  const named = kind === "for_one" ? { consent_for: CONSENT_FOR } : {};
   const timezone = homeOf(recipient.id ?? idOfHandle(recipient.username ?? ""));
-  return addedOf(recipient, { basis, ...(timezone === undefined ? {} : { timezone }) });
+  return addedOf(recipient, { basis, ...evidence, ...named, ...(timezone === undefined ? {} : { timezone }) });
 }
+
+const EVIDENCE = { consent_at: "2011-01-01", consent_source: "form" } as const;
+
+/** Campaign that the consent of some people names, so that it holds for no other. */
+export const CONSENT_FOR = "spring";
 
 /** Time zones of the people on the list, in turns; undefined if the list has none for a person. */
 const HOMES = [undefined, "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"] as const;

@@ -1,0 +1,197 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import type { Audience } from "../../../events/campaign.ts";
+import type { DataOf } from "../../../events/catalog.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { judgeKnown, decideStart, isSkipRecorded, type OutreachState } from "../../../src/outreach/decide.ts";
+import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
+import { given } from "../../harness/memory/decider.ts";
+import { addedOf } from "../../harness/memory/new-events.ts";
+import { RULES } from "../../harness/memory/outreach.ts";
+
+const ANN = { id: "7", username: "ann" };
+const DAY_MS = 24 * 3_600_000;
+
+/** Time of the events in `given`, but for some seconds. */
+const START = Date.parse("2026-03-01T07:00:00.000Z");
+const EVIDENCE = { consent_at: "2025-01-01", consent_source: "form" };
+const listed = addedOf(ANN, EVIDENCE);
+
+const created = (name: string, audience: Audience = {}, more: Partial<DataOf<"CampaignCreated">> = {}): NewEvent => ({
+  type: "CampaignCreated",
+  data: { name, text: "Hello {{name}}", audience, ...more },
+});
+
+function sent(campaign: string | undefined, follows?: string): NewEvent[] {
+  const named = campaign === undefined ? {} : { campaign };
+  const attempt = { attempt_id: `a ${campaign}`, run_id: "r", recipient: ANN, ...named };
+  const text = { text: "Hi", variant: "A", day: "2026-03-01", ...(follows !== undefined && { follows }) };
+  return [
+    { type: "DirectMessageAttempted", data: { ...attempt, ...text } },
+    { type: "DirectMessageSent", data: { ...attempt, message_id: `m ${campaign}`, settled_by: "answer" } },
+  ];
+}
+
+const replied = (received_at: string): NewEvent => ({
+  type: "DirectMessageReceived",
+  data: { recipient: ANN, message_id: "1", received_at },
+});
+
+/** Judges Ann for a run of the campaign, some days after the events. */
+const judge =
+  (campaign: string | undefined, days = 0, rules = RULES) =>
+  (state: OutreachState) => {
+    const later = { ...state, ms: state.ms + days * DAY_MS };
+    return judgeKnown(later, rulesForCampaign(rules, state.campaigns, campaign), ANN);
+  };
+
+const ASK = { verdict: "ask" };
+const leftOut = (detail: string) => ({ verdict: "pass", reason: "not_in_audience", detail });
+
+describe("once per recipient and campaign", () => {
+  test("another campaign's message rules out none of this one", () => {
+    const log = given(listed, created("spring"), ...sent(undefined));
+    log.when(judge(undefined, 40)).thenAnswers({ verdict: "skip", reason: "already_contacted" });
+    log.when(judge("spring", 40)).thenAnswers(ASK);
+    const both = given(listed, created("spring"), ...sent(undefined), ...sent("spring"));
+    both.when(judge("spring", 40)).thenAnswers({ verdict: "skip", reason: "already_contacted" });
+    both.when(judge(undefined, 40)).thenAnswers({ verdict: "skip", reason: "already_contacted" });
+  });
+
+  test("an outcome counts for its own campaign, also after the next one's message", () => {
+    const attempt = { attempt_id: "a undefined", run_id: "r", recipient: ANN };
+    const failed = { ...attempt, reason: "not_delivered", detail: "", frees_quota: false, retry: false } as const;
+    const [intent] = sent(undefined);
+    const log = given(listed, intent!, ...sent("spring"), { type: "DirectMessageFailed", data: failed });
+    log.when(judge(undefined)).thenAnswers({ verdict: "pass", reason: "failed_before" });
+  });
+
+  test("a skip is recorded once for each campaign", () => {
+    const skipped = { run_id: "r", recipient: ANN, reason: "suppressed" } as const;
+    const isRecorded = (campaign?: string) => (state: OutreachState) =>
+      isSkipRecorded(state, rulesForCampaign(RULES, state.campaigns, campaign), ANN, "suppressed");
+    const log = given(listed, created("spring"), { type: "DirectMessageSkipped", data: skipped });
+    log.when(isRecorded()).thenAnswers(true);
+    log.when(isRecorded("spring")).thenAnswers(false);
+  });
+});
+
+describe("the gap", () => {
+  const from = (second: number, days: number) => ({
+    verdict: "skip",
+    reason: "too_soon",
+    detail: `possible from ${new Date(START + second * 1000 + days * DAY_MS).toISOString()}`,
+  });
+
+  test("separates messages of different campaigns, from the attempt on", () => {
+    const log = given(listed, created("spring"), ...sent(undefined));
+    log.when(judge("spring", 29)).thenAnswers(from(3, 30));
+    log.when(judge("spring", 30)).thenAnswers(ASK);
+    given(listed, created("spring"), ...sent("spring"))
+      .when(judge(undefined, 1))
+      .thenAnswers(from(3, 30));
+  });
+
+  test("is as long as the campaign asks, and never shorter than the setting", () => {
+    const long = given(listed, created("spring", {}, { gap_days: 60 }), ...sent(undefined));
+    long.when(judge("spring", 31)).thenAnswers(from(3, 60));
+    const short = given(listed, created("spring", {}, { gap_days: 1 }), ...sent(undefined));
+    short.when(judge("spring", 2)).thenAnswers(from(3, 30));
+  });
+
+  test("does not count between attempts of one campaign, nor a message that was certainly not sent", () => {
+    const attempt = { attempt_id: "a undefined", run_id: "r", recipient: ANN };
+    const failed = (reason: "not_delivered" | "withdrawn", frees_quota: boolean): NewEvent => ({
+      type: "DirectMessageFailed",
+      data: { ...attempt, reason, detail: "", frees_quota, retry: frees_quota },
+    });
+    const allowed: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: ANN } };
+    const [intent] = sent(undefined);
+    given(listed, intent!, failed("not_delivered", false), allowed).when(judge(undefined)).thenAnswers(ASK);
+    given(listed, created("spring"), intent!, failed("withdrawn", true)).when(judge("spring")).thenAnswers(ASK);
+  });
+});
+
+describe("consent", () => {
+  test("of a campaign other than default needs its date and source, whatever the setting says", () => {
+    const rules = { ...RULES, requireConsent: false };
+    const log = given(addedOf(ANN), created("spring"));
+    log.when(judge(undefined, 0, rules)).thenAnswers(ASK);
+    const detail = "consent_at and consent_source are missing";
+    log.when(judge("spring", 0, rules)).thenAnswers({ verdict: "skip", reason: "no_consent", detail });
+  });
+
+  test("for one campaign or topic holds for no other", () => {
+    const campaigns = [created("spring"), created("autumn"), created("tea", {}, { topic: "spring" })];
+    const log = given(addedOf(ANN, { ...EVIDENCE, consent_for: "spring" }), ...campaigns);
+    log.when(judge("spring")).thenAnswers(ASK);
+    log.when(judge("tea")).thenAnswers(ASK);
+    log.when(judge("autumn")).thenAnswers(expect.objectContaining({ reason: "no_consent" }));
+    log.when(judge(undefined)).thenAnswers({ verdict: "skip", reason: "no_consent" });
+  });
+
+  test("that is withdrawn without naming a campaign ends all", () => {
+    const withdrawn: NewEvent = { type: "ConsentRecorded", data: { recipient: ANN, basis: "none" } };
+    const log = given(addedOf(ANN, { ...EVIDENCE, consent_for: "spring" }), created("spring"), withdrawn);
+    log.when(judge("spring")).thenAnswers(expect.objectContaining({ reason: "no_consent" }));
+  });
+});
+
+describe("a follow-up", () => {
+  const follow = created("follow", { messaged: "default", days: 1 });
+  const second = created("second", { messaged: "follow", days: 1 });
+  const third = created("third", { messaged: "default", days: 1 });
+
+  test("goes to recipients of the message that it follows", () => {
+    given(listed, follow).when(judge("follow", 40)).thenAnswers(leftOut("not_messaged"));
+    given(listed, follow, ...sent(undefined))
+      .when(judge("follow", 40))
+      .thenAnswers(ASK);
+  });
+
+  test("ends with any reply in its chain, even one that was read late", () => {
+    const log = given(listed, follow, second, ...sent(undefined), ...sent("follow", "default"));
+    log.when(judge("second", 40)).thenAnswers(ASK);
+    // The reply came after the first message and before the second one, which is when it was not known yet.
+    const early = new Date(START + 5_500).toISOString();
+    given(listed, follow, second, ...sent(undefined), ...sent("follow", "default"), replied(early))
+      .when(judge("second", 40))
+      .thenAnswers(leftOut("replied"));
+  });
+
+  test("ends with a hold, also once an operator has released the recipient", () => {
+    const data = { recipient: ANN, message_id: "x", received_at: new Date(START + 60_000).toISOString() };
+    const held: NewEvent = { type: "RecipientHeld", data: { ...data, reason: "x_chat" } };
+    const released: NewEvent = { type: "RecipientReleased", data: { recipient: ANN } };
+    given(listed, follow, ...sent(undefined), held, released)
+      .when(judge("follow", 40))
+      .thenAnswers(leftOut("replied"));
+  });
+
+  test("comes at most twice after a first message", () => {
+    const messages = [...sent(undefined), ...sent("follow", "default"), ...sent("second", "default")];
+    given(listed, follow, second, third, ...messages)
+      .when(judge("third", 80))
+      .thenAnswers(leftOut("2_follow_ups"));
+  });
+
+  test("follows no message that only the network showed after a restore", () => {
+    const found = { message_id: "1", sent_at: "2026-03-01T06:00:00.000Z" };
+    const data = { run_id: "r", recipient: ANN, reason: "already_contacted", found } as const;
+    given(listed, follow, { type: "DirectMessageSkipped", data })
+      .when(judge("follow", 40))
+      .thenAnswers(leftOut("restored_without_message"));
+  });
+});
+
+test("no run of an unknown campaign starts, nor of one that ended", () => {
+  const data = { user: { ...ANN, name: "Us" }, scopes: [], expires_at: "2026-03-01T10:00:00.000Z" };
+  const moment = { ms: START, clockMs: START, day: "2026-03-01", timezone: "UTC" };
+  const start = (campaign: string) => (state: OutreachState) =>
+    decideStart(state, rulesForCampaign(RULES, state.campaigns, campaign), moment, true);
+  const ended: NewEvent = { type: "CampaignEnded", data: { name: "old" } };
+  const log = given({ type: "AccountAuthorized", data }, created("spring"), created("old"), ended);
+  log.when(start("spring")).thenAnswers("start");
+  log.when(start("old")).thenAnswers("campaign_ended");
+  log.when(start("none")).thenAnswers("unknown_campaign");
+});

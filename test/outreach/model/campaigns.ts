@@ -1,0 +1,82 @@
+import type { Recorded } from "../../../events/catalog.ts";
+import type { NewEvent } from "../../../src/log/event-log.ts";
+import { violated, type Attempt, type Books } from "./books.ts";
+import type { House } from "./house.ts";
+import { CONSENT_FOR } from "./setting.ts";
+
+/** Campaigns of each history beside `default`. `follows`: the campaign whose message a follow-up follows. */
+export const CAMPAIGNS: Readonly<Record<string, { readonly follows?: string; readonly basis?: "dm_first" }>> = {
+  spring: {},
+  wrote: { basis: "dm_first" },
+  first: { follows: "default" },
+  second: { follows: "first" },
+  third: { follows: "default" },
+  fourth: { follows: "second" },
+};
+
+/** Most follow-ups after a first message. */
+const FOLLOW_UPS_MAX = 2;
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Fewest days between two messages to one recipient, over all campaigns, in each history. */
+export const GAP_DAYS = 2;
+
+/** More days that one campaign asks for. */
+export const SPRING_GAP_DAYS = 4;
+
+export function createCampaigns(): NewEvent[] {
+  return Object.entries(CAMPAIGNS).map(([name, { follows: messaged, basis }]): NewEvent => {
+    const audience = { ...(messaged && { messaged, days: 1 }), ...(basis && { basis }) };
+    const gap = name === "spring" ? { gap_days: SPRING_GAP_DAYS } : {};
+    return { type: "CampaignCreated", data: { name, text: `${name}: hi {{name}} {{optout}}`, audience, ...gap } };
+  });
+}
+
+/** Returns the campaign of a message by its text. */
+export function campaignOfText(text: string): string {
+  return Object.keys(CAMPAIGNS).find((name) => text.startsWith(`${name}:`)) ?? "default";
+}
+
+/** Notes a message of a person, or a hold because of one: both end the chains of follow-ups before it. */
+export function noteAnswer(
+  { answers }: Books,
+  about: string,
+  event: Recorded<"DirectMessageReceived" | "RecipientHeld">,
+) {
+  answers.push({ id: about, position: event.position, at: Date.parse(event.data.received_at) });
+}
+
+/** Checks that an intent keeps the rules of campaigns. `wasMoved`: the log's clock was moved shortly before. */
+export function checkCampaign(books: Books, attempt: Attempt, house: House, wasMoved: boolean): void {
+  const { recipientId: id, campaign: name, time, position } = attempt;
+  const about = { id, name, position };
+  const before = [...books.attempts.values()].filter((one) => one.recipientId === id && one.isFreed !== true);
+  const days = name === "spring" ? SPRING_GAP_DAYS : GAP_DAYS;
+  const near = before.find((one) => one.campaign !== name && time - one.time < days * DAY_MS);
+  if (near !== undefined && !wasMoved) violated("an intent within the gap", { ...about, near });
+  if (name === "default") return;
+  const { kind, wrote } = { kind: house.people[Number(id) - 100], wrote: books.wrote.has(id) };
+  if (kind === "no_consent" && !wrote) violated("an intent without consent", about);
+  if (kind === "no_evidence" && !wrote) violated("an intent without evidence of consent", about);
+  if (kind === "for_one" && !wrote && name !== CONSENT_FOR) violated("an intent beyond a consent", about);
+  if (CAMPAIGNS[name]?.basis === "dm_first" && !wrote) violated("an intent outside of the audience", about);
+  const followed = CAMPAIGNS[name]?.follows;
+  if (followed === undefined) return;
+  const isFound = books.found.has(id);
+  const chainOf = before.filter((one) => one.campaign === "default" || CAMPAIGNS[one.campaign]?.follows !== undefined);
+  if (!isFound && !chainOf.some((one) => one.campaign === followed)) violated("a follow-up of nothing", about);
+  if (chainOf.length > FOLLOW_UPS_MAX) violated("a follow-up too many", about);
+  if (isAnswered(books, attempt, position)) violated("a follow-up after a reply", about);
+}
+
+/** True if the log held an answer of the recipient to a message of the chain before the position. */
+export function isAnswered({ answers, attempts }: Books, { recipientId, campaign: name }: Attempt, position: number) {
+  if (CAMPAIGNS[name]?.follows === undefined) return false;
+  const chainOf = [...attempts.values()].filter((one) => {
+    const isPart = one.campaign === "default" || CAMPAIGNS[one.campaign]?.follows !== undefined;
+    return one.recipientId === recipientId && isPart && one.isFreed !== true;
+  });
+  const first = Math.min(...chainOf.map(({ time }) => time));
+  return answers.some(({ id, position: at, at: time }) => id === recipientId && at < position && time >= first);
+}

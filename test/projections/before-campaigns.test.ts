@@ -1,0 +1,35 @@
+// On the memory harness.
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import type { Recorded } from "../../events/catalog.ts";
+import { answerAll, rewound } from "./answers.ts";
+
+/** Log of the version before campaigns, and the answers of that version about it at some positions. */
+interface OldLog {
+  readonly events: readonly Recorded[];
+  readonly answers: readonly {
+    readonly position: number;
+    readonly answers: Readonly<Record<string, string>>;
+    readonly rewound: string;
+  }[];
+}
+
+const file = join(import.meta.dirname, "golden/before-campaigns.json.gz");
+const logs = JSON.parse(gunzipSync(readFileSync(file)).toString()) as readonly OldLog[];
+
+test("logs made before campaigns get the same answers about any past, byte for byte", async () => {
+  expect(logs.length).toBeGreaterThan(3);
+  for (const { events, answers } of logs) {
+    for (const { position, answers: before } of answers) {
+      expect(await answerAll(events.slice(0, position))).toEqual(before);
+    }
+  }
+});
+
+test("recipients of logs made before campaigns are put back as that version put them back", () => {
+  for (const { events, answers } of logs) {
+    for (const { position, rewound: before } of answers) expect(rewound(events, position)).toBe(before);
+  }
+});
