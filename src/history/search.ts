@@ -12,6 +12,7 @@ export type SearchResult =
   | { readonly kind: "recipient"; readonly recipient: FoundRecipient }
   | { readonly kind: "link"; readonly link: string }
   | { readonly kind: "template"; readonly name: string }
+  | { readonly kind: "campaign"; readonly name: string }
   | { readonly kind: "run"; readonly runId: string }
   | {
       readonly kind: "event";
@@ -47,7 +48,7 @@ interface FoundInLog {
   readonly part: string;
 }
 
-type Searched = PageMoment<"clicks" | "contacts" | "referrers" | "results" | "runs">;
+type Searched = PageMoment<"campaigns" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
 
 /**
  * Searches the log for everything that the text may name, and for names with the text in them. Groups have at most
@@ -63,6 +64,7 @@ export async function searchLog(moment: Searched, wanted: string, most: number):
   const groups = [
     findPeople(moment, part, recipient, most),
     toGroup("run", run === undefined ? [] : [run], most),
+    toGroup("campaign", findCampaigns(moment, part), most),
     toGroup("template", findTemplates(moment, part), most),
     findLinks(moment, part, link, most),
     toGroup("event", event === undefined ? [] : [event], most),
@@ -118,6 +120,11 @@ async function findRun(moment: Searched, part: string): Promise<SearchResult | u
 function findTemplates(moment: Searched, part: string): readonly SearchResult[] {
   const names = new Set(moment.state("results").templates.values());
   return [...names].filter((name) => name.toLowerCase().includes(part)).map((name) => ({ kind: "template", name }));
+}
+
+function findCampaigns(moment: Searched, part: string): readonly SearchResult[] {
+  const names = [...moment.state("campaigns").named.keys()];
+  return names.filter((name) => name.includes(part)).map((name) => ({ kind: "campaign", name }));
 }
 
 /** Finds a link by its address, with or without a scheme. */

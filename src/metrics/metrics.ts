@@ -87,6 +87,18 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     ["reachlog_account_authorized", "1 while the account's grant is valid.", () => Number(account().authorized)],
   ]);
 
+  const about = [
+    "reachlog_campaign_messages",
+    "All messages of a campaign, by outcome.",
+    ["campaign", "outcome"],
+  ] as const;
+  lookUpEach(registry, about, () => {
+    const { campaigns = new Map() } = projector.state("stats");
+    const outcomes = ["sent", "failed", "skipped"] as const;
+    return [...campaigns].flatMap(([campaign, counts]) =>
+      outcomes.map((outcome) => [{ campaign, outcome }, counts[outcome]] as const),
+    );
+  });
   const ended = createCounter(
     registry,
     "reachlog_runs_ended_total",

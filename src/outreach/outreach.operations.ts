@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { isAfterChange, newestMs, usedAt, type Quota } from "../../projections/quota.ts";
 import { RUNS_MAX } from "../../projections/runs.ts";
 import { formatRecipient } from "../history/words/sentence.ts";
@@ -204,6 +205,7 @@ export const listRuns = operation({
         started_at: time,
         caller: orNull(text("cron")),
         dry_run: Type.Boolean(),
+        campaign: text("spring"),
         template: orNull(text("spring")),
         end: Type.Union([text("completed"), Type.Null()], { description: "Null while the run is in progress." }),
         sent: count,
@@ -234,6 +236,7 @@ export const listRuns = operation({
         started_at: summary.started_at,
         caller: callers.get(run_id) ?? null,
         dry_run: summary.dry_run,
+        campaign: summary.campaign ?? DEFAULT_CAMPAIGN,
         template: summary.template,
         end: summary.end?.reason ?? null,
         ...readRunCounts(run, run_id, summary),

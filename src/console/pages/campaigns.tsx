@@ -98,22 +98,24 @@ async function renderCampaign(view: CampaignView) {
         </div>
       </div>
       <div class="columns">
-        <Section id="text" title="Message" class="card">
-          {campaign.text === null ? (
-            <p class="empty">MESSAGE_TEMPLATE is not set.</p>
-          ) : (
-            <pre class="bubble message" tabIndex={0}>
-              <bdi>{campaign.text}</bdi>
-            </pre>
-          )}
-        </Section>
+        <div class="stack">
+          <Section id="text" title="Message" class="card">
+            {campaign.text === null ? (
+              <p class="empty">MESSAGE_TEMPLATE is not set.</p>
+            ) : (
+              <pre class="bubble message" tabIndex={0}>
+                <bdi>{campaign.text}</bdi>
+              </pre>
+            )}
+          </Section>
+          <Runs view={view} found={found} />
+          <Results row={found.results} />
+        </div>
         <div class="stack">
           <Facts campaign={campaign} />
           <Counted count={count} />
         </div>
       </div>
-      <Runs view={view} found={found} />
-      <Results row={found.results} />
     </ConsoleDocument>
   );
 }
@@ -311,7 +313,7 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
           <input type="checkbox" name="failed" value="true" checked={audience.failed} /> and it failed
         </label>
       </fieldset>
-      <button class="primary">{isNew ? "Create campaign" : "Change campaign"}</button>
+      <button class={isNew ? "primary" : undefined}>{isNew ? "Create campaign" : "Change campaign"}</button>
     </ConfirmedAction>
   );
 }
@@ -327,7 +329,7 @@ interface LinesProps {
 /** A field of several lines under its label. */
 function Lines({ label, value, ...area }: LinesProps): VNode {
   return (
-    <label class="lines">
+    <label class="area">
       {label} <textarea {...area}>{value}</textarea>
     </label>
   );

@@ -3,7 +3,7 @@ import type { VNode } from "preact";
 import { searchLog, type SearchGroup, type SearchResult } from "../../history/search.ts";
 import { nameRun } from "../../history/run-events.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
-import { eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
+import { campaignHref, eventHref, hrefForLink, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument } from "../document.tsx";
 import { toSpaces } from "../parts/action-form.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
@@ -24,11 +24,11 @@ const SUGGESTED_IN_ALL_MAX = 9;
  * question. Otherwise lists all that has the text in its name, by kind.
  */
 export const findPage = consolePage({
-  reads: ["account", "clicks", "contacts", "referrers", "results", "runs"],
+  reads: ["account", "campaigns", "clicks", "contacts", "referrers", "results", "runs"],
   render: renderFind,
 });
 
-type Searched = View<"account" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
+type Searched = View<"account" | "campaigns" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
 
 async function renderFind(view: Searched): Promise<DisclosingPage | OtherPage> {
   const wanted = readText(view, "q");
@@ -65,6 +65,7 @@ function limitAll(groups: readonly SearchGroup[]): readonly SearchGroup[] {
 const KINDS: Readonly<Record<SearchResult["kind"], readonly [heading: string, icon: IconName]>> = {
   recipient: ["People", "users"],
   run: ["Runs", "send"],
+  campaign: ["Campaigns", "megaphone"],
   template: ["Templates", "file-text"],
   link: ["Links", "link"],
   event: ["Events", "list"],
@@ -146,6 +147,7 @@ function toName(view: View<"runs">, result: SearchResult): string {
       return formatContactName(result.recipient);
     case "run":
       return nameRun(view.state("runs"), result.runId);
+    case "campaign":
     case "template":
       return result.name;
     case "link":
@@ -162,6 +164,8 @@ function toHref(result: SearchResult): `/${string}` | undefined {
       return recipientHref(result.recipient);
     case "run":
       return runHref(result.runId);
+    case "campaign":
+      return campaignHref(result.name);
     case "template":
       return "/results";
     case "link":

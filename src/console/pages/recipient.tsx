@@ -2,8 +2,9 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
+import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
-import { eventHref, recipientHref, runHref } from "../hrefs.ts";
+import { campaignHref, eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { nameRun } from "../../history/run-events.ts";
 import { EventList, EventSentence, LinkName, Words } from "../parts/events.tsx";
@@ -19,20 +20,24 @@ const MESSAGES_SHOWN = 10;
 
 type Message = RecipientPage["messages"][number];
 
+const READS = [
+  ...(["account", "campaigns", "contacts", "links", "quota", "referrers"] as const),
+  ...(["results", "run", "runs", "suspected"] as const),
+];
+
 /** Page of one recipient: the status, the grounds for writing, the exact texts, and all events about them. */
 export const recipientPage = consolePage({
-  reads: ["account", "contacts", "referrers", "results", "runs", "suspected"],
+  reads: READS,
   render: renderRecipient,
 });
 
-async function renderRecipient(
-  view: View<"account" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
-): Promise<DisclosingPage> {
+async function renderRecipient(view: View<(typeof READS)[number]>): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";
   const before = readNumber(view, "before");
   const found = await readRecipient(view, asked, { hashesOf: view.settings.hashesOf, before });
   if (found.known !== "named") return unnamedPage(view, asked, found.known === "unknown");
   const { contact, events, older } = found;
+  const campaigns = await readRecipientCampaigns(view, view.settings.campaigns, found.recipient);
   const page = (
     <ConsoleDocument title={formatContactName(contact)} path="/people" view={view}>
       <h1 class="breakable">
@@ -47,6 +52,7 @@ async function renderRecipient(
       </div>
       {before === undefined ? (
         <>
+          <Campaigns rows={campaigns} />
           <EarlierMessages view={view} messages={found.messages.slice(1)} />
           <TheirLinks links={found.links} />
         </>
@@ -129,7 +135,13 @@ function Case({ view, found }: FoundProps): VNode {
   return (
     <section class="card" aria-labelledby="case">
       <h2 id="case">
-        Why did <bdi>{name}</bdi> get {attempt === undefined ? "no" : "a"} message?
+        Why did <bdi>{name}</bdi> get{" "}
+        {attempt === undefined
+          ? "no"
+          : new Set(messages.map((one) => one.attempt.data.campaign)).size > 1
+            ? "a second"
+            : "a"}{" "}
+        message?
       </h2>
       <ol class="reasons">
         <Reason title="Consent" proof={found.grounds}>
@@ -224,6 +236,28 @@ function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: 
     ...Object.entries(fields).map(([name, value]) => [name, <bdi>{value}</bdi>] as const),
   ];
   return <NamedValues of={facts.filter(([, value]) => value !== "")} />;
+}
+
+/** Messages of each campaign to the recipient, and whether a next one is possible. Renders nothing without campaigns. */
+function Campaigns({ rows }: { readonly rows: Awaited<ReturnType<typeof readRecipientCampaigns>> }): VNode | null {
+  if (rows.length === 0) return null;
+  return (
+    <Section id="campaigns" title="Campaigns">
+      <Table
+        label="Messages by campaign"
+        columns={[...breakable("campaign"), "message", "when", "variant", ...breakable("next message")]}
+        rows={rows.map(({ name, status, attempted_at, variant, replied, next }) => [
+          <A href={campaignHref(name)}>
+            <bdi>{name}</bdi>
+          </A>,
+          status === "open" ? "none" : `${status.replaceAll("_", " ")}${replied ? ", replied" : ""}`,
+          attempted_at === undefined ? null : <Time at={attempted_at} />,
+          variant ?? null,
+          next,
+        ])}
+      />
+    </Section>
+  );
 }
 
 interface EarlierMessagesProps {

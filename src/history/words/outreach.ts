@@ -4,6 +4,7 @@ import { countInWords } from "../../platform/counts-and-lists.ts";
 import type { Basis, NotReachedReason, PauseReason, RunCounts, SkipReason, Usage } from "../../../events/outreach.ts";
 import {
   because,
+  campaign,
   join,
   other,
   mention,
@@ -225,8 +226,16 @@ export const NOT_REACHED_WORDS: Readonly<Partial<Record<NotReachedReason, string
 /**
  * Says which limits a run has, such as ` with at most 20 messages for variant A`; empty for a run for all recipients.
  */
-export function describeSelection({ limit, variant, basis, source, recipients }: RunSelection): Sentence {
+export function describeSelection({
+  campaign: name,
+  limit,
+  variant,
+  basis,
+  source,
+  recipients,
+}: RunSelection): Sentence {
   return [
+    ...(name === undefined ? [] : say` of the campaign ${campaign(name)}`),
     ...(recipients === undefined ? [] : say` for ${countInWords(recipients, "named recipient")}`),
     ...(limit === undefined ? [] : say` with at most ${limit} messages`),
     ...(variant === undefined ? [] : say` for variant ${other(variant)}`),

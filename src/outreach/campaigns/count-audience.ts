@@ -45,6 +45,6 @@ export async function countAudience(
     return recipients === undefined ? [] : [{ reason, recipients }];
   });
   const not_due = [...inside].map(([reason, recipients]) => ({ reason, recipients }));
-  not_due.sort((one, other) => other.recipients - one.recipients);
+  not_due.sort((before, after) => after.recipients - before.recipients);
   return { known: state.contacts.people.size, matching, due, left_out, not_due };
 }

@@ -1,13 +1,16 @@
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import { recipientSource } from "../../../events/outreach.ts";
+import { recipientSource, type Recipient } from "../../../events/outreach.ts";
 import type { Campaigns } from "../../../projections/campaigns.ts";
+import { outreachIn } from "../../../projections/contact-campaigns.ts";
+import { findPerson } from "../../../projections/contact-identity.ts";
+import { toRecipient } from "../../../projections/contact.ts";
 import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
 import { describeAudience } from "../../history/words/campaign.ts";
 import type { PageMoment } from "../../projector/page-moments.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import { parseCampaignTemplate, type CampaignConfig } from "./change-campaign.ts";
-import { countAudience, type AudienceCount } from "./count-audience.ts";
-import type { OutreachRules } from "../decide.ts";
+import { countAudience } from "./count-audience.ts";
+import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { rulesForCampaign } from "../run-rules.ts";
 import type { Template } from "../../template/template.ts";
 
@@ -81,21 +84,45 @@ export async function readCampaign(
 }
 
 /** Counts the audience of a campaign by the rules of its runs. */
-async function countCampaignAudience(
-  { state, now }: CampaignMoment,
-  { config, rulesWith }: CampaignSettings,
-  { name, audience, isDefault }: ShownCampaign,
-): Promise<AudienceCount> {
+async function countCampaignAudience(moment: RuledMoment, settings: CampaignSettings, campaign: ShownCampaign) {
+  return countAudience(readStates(moment), campaign.audience, await findRules(moment, settings, campaign.name));
+}
+
+type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "quota" | "run">;
+
+/** Returns the rules of a campaign's runs. */
+async function findRules({ state }: RuledMoment, { config, rulesWith }: CampaignSettings, name: string) {
   const common = await rulesWith(config.outreach.template ?? parseCampaignTemplate(config, { name, text: "-" }));
-  const rules = isDefault ? common : rulesForCampaign(common, state("campaigns"), name);
-  const states = {
-    account: state("account"),
-    campaigns: state("campaigns"),
-    contacts: state("contacts"),
-    links: state("links"),
-    quota: state("quota"),
-    run: state("run"),
-    ms: now,
-  };
-  return countAudience(states, audience, rules);
+  return name === DEFAULT_CAMPAIGN ? common : rulesForCampaign(common, state("campaigns"), name);
+}
+
+function readStates({ state, now }: RuledMoment): OutreachState {
+  const [account, campaigns, contacts] = [state("account"), state("campaigns"), state("contacts")];
+  return { account, campaigns, contacts, links: state("links"), quota: state("quota"), run: state("run"), ms: now };
+}
+
+/**
+ * Reads what a recipient got of each campaign, and why a run of it would write to them now or not. Empty if the log has
+ * no campaign but `default`.
+ */
+export async function readRecipientCampaigns(moment: RuledMoment, settings: CampaignSettings, recipient: Recipient) {
+  const { named } = moment.state("campaigns");
+  const states = readStates(moment);
+  const contact = findPerson(states.contacts, recipient);
+  if (named.size === 0 || contact === undefined) return [];
+  const all = [DEFAULT_CAMPAIGN, ...named.keys()].map(async (name) => {
+    const { status = "open", attempted_at, variant, replied = false } = outreachIn(contact, name) ?? {};
+    const rules = await findRules(moment, settings, name);
+    const verdict = judgeKnown(states, rules, toRecipient(contact), undefined, contact);
+    const isEnded = named.get(name)?.ended_at != null;
+    return { name, status, attempted_at, variant, replied, next: isEnded ? "no: it has ended" : describeNext(verdict) };
+  });
+  return Promise.all(all);
+}
+
+function describeNext(verdict: ReturnType<typeof judgeKnown>): string {
+  if (verdict.verdict === "ask") return "possible, unless X refuses";
+  if (verdict.reason === "already_contacted") return "no: one message of each campaign";
+  const detail = "detail" in verdict && verdict.detail !== undefined ? ` (${verdict.detail.replaceAll("_", " ")})` : "";
+  return `no: ${verdict.reason.replaceAll("_", " ")}${detail}`;
 }

@@ -60,6 +60,16 @@ describe("the pages of campaigns", () => {
     expect((await ask(harness.app, "/campaigns/never")).status).toBe(404);
   });
 
+  test("a recipient's page says what each campaign sent, and why a next message is possible or not", async () => {
+    await using harness = await openWithCampaigns();
+    expect((await rowsOf(await pageAt(harness, "/people/@ada"))).slice(0, 3)).toEqual([
+      expect.stringMatching(/^default \| none \| .*no: too soon \(possible from .*\)$/),
+      expect.stringMatching(/^spring \| sent \| .* \| A \| no: one message of each campaign$/),
+      expect.stringMatching(/^spring-2 \| none \| .*no: not in audience \(messaged recently until .*\)$/),
+    ]);
+    expect((await rowsOf(await pageAt(harness, "/people/@bob")))[1]).toContain("no: no consent (");
+  });
+
   test("create, change and end a campaign by their forms", async () => {
     const { harness, cookie, form_token } = await openSignedIn();
     await harness.append("outreach", person("ada"));

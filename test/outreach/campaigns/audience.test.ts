@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
 import type { RecipientSource } from "../../../events/outreach.ts";

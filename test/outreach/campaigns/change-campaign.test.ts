@@ -1,3 +1,4 @@
+// On no harness.
 import { describe, expect, test } from "bun:test";
 import type { Audience, CampaignDefinition } from "../../../events/campaign.ts";
 import { campaigns, countPredecessors } from "../../../projections/campaigns.ts";
