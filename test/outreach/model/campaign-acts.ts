@@ -15,10 +15,25 @@ const apart = fc.constantFrom(DAY_MS, 2 * DAY_MS + HOUR_MS, 2 * DAY_MS + HOUR_MS
 /** Event that occurs between two messages to a person, or while the second one waits. */
 const between = fc.constantFrom("nothing", "a reply", "an old reply", "a reply at the intent", "a hold at the intent");
 
-export const chain = fc.record({
-  which: fc.nat(2),
-  runs: fc.array(fc.record({ campaign, apart, between, who: fc.nat(3) }), { minLength: 2, maxLength: 5 }),
-});
+const anyRuns = fc.array(fc.record({ campaign, apart, between, who: fc.nat(3) }), { minLength: 2, maxLength: 5 });
+
+/** Orders of campaigns in which each but the last may follow the one before; the last would be a follow-up too many. */
+const ORDERS = [
+  [undefined, "first", "second", "fourth"],
+  [undefined, "first", "second", "third"],
+  [undefined, "spring", undefined, "spring"],
+] as const;
+
+const ordered: typeof anyRuns = fc
+  .record({ order: fc.constantFrom(...ORDERS), among: fc.nat(9), what: between, who: fc.nat(3) })
+  .map(({ order, among, what, who }) =>
+    order.map((name, at) => {
+      const isHere = at === among;
+      return { campaign: name, apart: 2 * DAY_MS + HOUR_MS, between: isHere ? what : "nothing", who } as const;
+    }),
+  );
+
+export const chain = fc.record({ which: fc.nat(2), runs: fc.oneof(anyRuns, ordered) });
 
 /** Makes runs of several campaigns, days apart. People reply between them, also while a message waits. */
 export async function runChain(house: House, { which, runs }: typeof chain extends fc.Arbitrary<infer T> ? T : never) {

@@ -82,6 +82,8 @@ export interface House {
    * ended because their log was replaced.
    */
   readonly besides: { refused: number; ended: number };
+  /** Ids of the runs that recipients joined whose caller asked for another campaign. */
+  readonly wrongJoins: string[];
   /** Ids of the runs that an instance started although it could know that its clock was wrong. */
   readonly wrongStarts: string[];
   /**
@@ -258,6 +260,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
       backup = witness.notes();
     },
     besides: { refused: 0, ended: 0 },
+    wrongJoins: [],
     wrongStarts: [],
     troubles: [],
     refused: new Set(),

@@ -145,6 +145,9 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
       async trigger(request) {
         const wasClockWrong = isClockWrong();
         const triggered = await runner.trigger(request);
+        const { current } = projector.state("run");
+        const isOther = triggered.kind === "joined" && current?.campaign !== request.selection?.campaign;
+        if (isOther && current?.run_id === triggered.run_id) house.wrongJoins.push(triggered.run_id);
         // A clock may be moved during the trigger's decision.
         if (triggered.kind === "started" && wasClockWrong && isClockWrong()) house.wrongStarts.push(triggered.run_id);
         return triggered;

@@ -53,6 +53,7 @@ export function createLedger(house: House): Ledger {
       if (house.pagesRead > PAGES_MAX) violated("a run reads without end", { cursors: house.network.cursors });
       const [late] = house.witness.lateAsks;
       if (late !== undefined) violated("an opt-out was answered while a message was on its way", late);
+      if (house.wrongJoins.length > 0) violated("recipients joined another campaign", { runs: house.wrongJoins });
       if (house.wrongStarts.length > 0) violated("a run of a wrong clock", { runs: house.wrongStarts });
       checkAccepted(books, house);
       await checkErased(house);
