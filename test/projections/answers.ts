@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Folded, Recorded } from "../../events/catalog.ts";
+import type { Recorded } from "../../events/catalog.ts";
 import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
@@ -46,7 +46,7 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
     limit: 20,
     identities: { hashes: rules.hashes, isForgotten: rules.isForgotten },
   });
-  for (const event of events) whatIf.take(event as Folded);
+  for (const event of events) whatIf.take(event);
   const plain = (value: unknown): string => encodeState(value);
   const answers = [
     ...states,

@@ -18,7 +18,7 @@ function judge(audience: Audience, contact: Partial<Contact> | undefined, source
 
 const SENT = { status: "sent", attempted_at: "2026-03-10T12:00:00.000Z" } as const;
 const SPRING = { campaign: "spring", ...SENT };
-const CLICKED = { tracking: { status: "granted" }, clicked: ["own"] } as const;
+const CLICKED: Partial<Contact> = { tracking: { status: "granted" }, clicked: ["own"] };
 
 const CASES: readonly (readonly [Audience, Partial<Contact> | undefined, string, RecipientSource?])[] = [
   [{}, undefined, "match"],
@@ -36,11 +36,11 @@ const CASES: readonly (readonly [Audience, Partial<Contact> | undefined, string,
   [{ fields: ["city", "plan=pro"] }, { fields: { city: "x", plan: "free" } }, "other_field"],
   [{ timezones: ["Asia/Tokyo", "UTC"] }, { timezone: "UTC" }, "match"],
   [{ timezones: ["UTC"] }, {}, "other_timezone"],
-  [{ clicked: "any" }, { ...CLICKED, tracking: { status: "denied" } } as never, "tracking_not_granted"],
-  [{ clicked: "any" }, { ...CLICKED, clicked: [] } as never, "not_clicked"],
-  [{ clicked: "any" }, CLICKED as never, "match"],
-  [{ clicked: "go.example/abc" }, CLICKED as never, "match"],
-  [{ clicked: "abd" }, CLICKED as never, "not_clicked"],
+  [{ clicked: "any" }, { ...CLICKED, tracking: { status: "denied" } }, "tracking_not_granted"],
+  [{ clicked: "any" }, { ...CLICKED, clicked: [] }, "not_clicked"],
+  [{ clicked: "any" }, CLICKED, "match"],
+  [{ clicked: "go.example/abc" }, CLICKED, "match"],
+  [{ clicked: "abd" }, CLICKED, "not_clicked"],
   [{ messaged: "default" }, undefined, "not_messaged"],
   [{ messaged: "default" }, { ...SENT, status: "in_doubt" }, "not_messaged"],
   [{ messaged: "default" }, SENT, "match"],
