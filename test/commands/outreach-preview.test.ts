@@ -188,7 +188,9 @@ test("an unknown recipient and a missing template are refused", async () => {
 });
 
 test("a preview is repeated if a state was replaced during it", async () => {
-  const states = Array.from({ length: 2 }, () => createStates(["run", "quota", "contacts", "account", "links"]).all());
+  const states = Array.from({ length: 2 }, () =>
+    createStates(["run", "quota", "contacts", "account", "links", "campaigns"]).all(),
+  );
   let reads = 0;
   const place = { position: 1, time: undefined, moment: {} };
   const reader = {
