@@ -200,12 +200,13 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       log.add("PersonalDataRead", { resource: "recipient", ...read });
     },
     (dice) => {
+      log.add("LinkAdded", { domain: "go.example", code: "a", target: "https://shop.example/" });
+      if (dice.once(2)) return;
       const name = dice.pick(["spring", "summer"]);
       const definition = { name, text: "Hi", audience: dice.pick([{}, { messaged: "default", days: 3 }]) };
       log.add(dice.pick(["CampaignCreated", "CampaignChanged"] as const), definition);
       if (dice.once(3)) log.add("CampaignEnded", { name });
     },
-    () => log.add("LinkAdded", { domain: "go.example", code: "a", target: "https://shop.example/" }),
     (dice) => log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, made, made - 1, made - 2])}` }),
     (dice) => {
       const click = log.add("PersonalLinkClicked", { code: `own-${dice.pick([1, 2, made])}` });
