@@ -47,7 +47,7 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
   one(
     "a campaign needs no evidence of consent",
     CAMPAIGN_RULES,
-    "campaign !== undefined || rules.requireConsent ===",
+    "rules.campaign !== undefined || rules.requireConsent ===",
     "rules.requireConsent ===",
   ),
   one(
