@@ -74,7 +74,7 @@ export interface Ended {
 
 /**
  * Creates the screening of a run's recipients, in runs and dry runs alike. `decide.ts` judges each before and after the
- * look-up, except if the network does not know them or has a message to them that a restore lost.
+ * look-up; this file leaves out those not in this run, unknown to the network, or with a message found after a restore.
  */
 export function createScreening(run: RunContext, actions: RunActions) {
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
