@@ -76,8 +76,8 @@ export interface Encryptor {
   /** Returns a mark in place of the recipient that the ciphertext was about. */
   markOf(ciphertext: string): string;
   /**
-   * Called when encryption keys may have been deleted elsewhere: cached keys are used again only after a check that
-   * they were not.
+   * Called when another process may have deleted encryption keys. Cached keys are then used only after a check that
+   * they still exist.
    */
   revalidate(): void;
 }

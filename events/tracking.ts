@@ -146,5 +146,8 @@ const personalConversion = {
 /** Event: a visitor did what the operator wants, such as a purchase. */
 export const ConversionRecorded = withPersonal(defineEvent("ConversionRecorded", conversion), personalConversion);
 
-/** Event: a conversion was reversed in part or whole, such as by a refund. No network is told, because none takes it. */
+/**
+ * Event: a conversion was reversed in part or whole, such as by a refund. No ads network is told, because none accepts
+ * reversals.
+ */
 export const ConversionReversed = withPersonal(defineEvent("ConversionReversed", conversion), personalConversion);

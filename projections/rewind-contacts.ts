@@ -43,7 +43,7 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
-      // Absorbed since the copy, so it is still among the entries.
+      // The entry was absorbed since the copy, so it is still among the entries.
       if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);

@@ -5,7 +5,7 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-/** A push request that LINE accepted, kept to recognize a retry. */
+/** A request to send a message (LINE's push API) that LINE accepted, kept to recognize a retry. */
 interface Accepted {
   readonly requestId: string;
   readonly sentMessages: readonly { readonly id: string; readonly quoteToken: string }[];

@@ -269,7 +269,10 @@ export function signalChat(state: XState, from: string, to: string): void {
   });
 }
 
-/** Signals that a user has revoked the app, and forgets the subscriptions that were made with the user's tokens. */
+/**
+ * Has the imitated X signal to the app that a user has revoked its access, and forgets the subscriptions that were made
+ * with the user's tokens.
+ */
 export function signalRevoked(state: XState, user_id: string): void {
   emit(state, REVOKE, undefined, undefined, {
     date_time: new Date(state.clock.now()).toISOString(),

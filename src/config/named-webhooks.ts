@@ -62,7 +62,10 @@ export function unnamedEnvironment(env: RawEnvironment, name: string): RawEnviro
   return Object.fromEntries(OWN_SETTINGS.map((setting) => [setting, env[nameSetting(setting, name)]]));
 }
 
-/** Replaces names of settings in a text: those of the webhook without a name by those of the webhook `name`. */
+/**
+ * Replaces names of settings in a text, such as an error message: each setting of the unnamed webhook (`WEBHOOK_URL`)
+ * becomes that of the webhook `name` (`WEBHOOK_CRM_URL`).
+ */
 export function nameSettingsIn(text: string, name: string): string {
   return OWN_SETTINGS.reduce(
     (said, setting) => said.replaceAll(new RegExp(`\\b${setting}\\b`, "g"), nameSetting(setting, name)),

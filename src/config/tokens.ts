@@ -85,7 +85,10 @@ const TOKEN_CHARS_MAX = 512;
  */
 const TOKENS_MAX = 500;
 
-/** Names of callers that the service records itself: an API token of such a name would be ambiguous. */
+/**
+ * Caller names, such as `reachlog`, that the service writes into the log's events itself. No API token may have one, or
+ * events would not tell who caused them.
+ */
 const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
 
 const NAME_CHARS_MAX = 64;

@@ -38,8 +38,8 @@ export interface OtherRules {
 export type OutreachWith = (changes: RawEnvironment) => OutreachConfig;
 
 /**
- * Checks the rules of a what-if question: names with their values, as settings have them; null unsets one. `source` is
- * how errors name it. Throws a ServiceError (usage) that names each fault.
+ * Checks the other rules by which a caller wants past runs decided again: names of settings with their values; null
+ * unsets one. `source`: name of the rules in errors. Throws a ServiceError (usage) that names each fault.
  */
 export function parseOtherRules(
   given: Readonly<Record<string, unknown>>,

@@ -129,7 +129,8 @@ function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
     if (outcome === undefined) continue;
-    // Most requests carry one dispatch, so nothing needs to be compared.
+    // Dispatches with equal outcomes get one entry. Most requests carry a single dispatch, so there is nothing to
+    // compare.
     const key = items.length === 1 ? "" : JSON.stringify(outcome);
     const known = same.get(key);
     if (known === undefined) same.set(key, { outcome, positions: [event.position] });

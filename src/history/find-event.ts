@@ -60,7 +60,8 @@ export async function requireEvent(store: LogStore, name: string): Promise<Recor
 }
 
 /**
- * Most events read to find one by its id. So many others may be recorded between making the id and recording its event.
+ * Maximum number of events read to find one by its id. So many others may be recorded between making the id and
+ * recording its event.
  */
 const NEAR_MAX = 2_000;
 
@@ -82,8 +83,8 @@ async function search({ store, onProgress }: Reading, id: string, query: Query) 
 }
 
 /**
- * Returns the last position recorded before a moment, 0 if there is none. An event is recorded only after its id was
- * made.
+ * Returns the last position recorded before a moment; 0 if there is none. An id states when it was made, and its event
+ * is recorded only later, so a search for the event begins after this position.
  */
 export async function positionBefore({ store, to }: Reading, ms: number): Promise<number> {
   for await (const { position } of store.read({ until: new Date(ms - 1), to, backwards: true, limit: 1 }))

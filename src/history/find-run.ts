@@ -65,7 +65,10 @@ const READ_MAX = 5_000;
 /** Difference that clocks of instances and of the store may have, in ms. */
 const CLOCK_MS = 60_000;
 
-/** Most starts of runs that are read to find one by its id; as many may have begun within the clocks' difference. */
+/**
+ * Maximum number of starts of runs that are read to find one by its id. The id's time may differ from the log's by as
+ * much as the clocks do, and this many runs may start in that time.
+ */
 const STARTS_MAX = 1_000;
 
 /**
@@ -100,7 +103,7 @@ export async function findRunStart(reading: Reading, run_id: string): Promise<nu
   return findOfRun(run_id, store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX }));
 }
 
-/** Most ends of runs that are read to find that of one run; another run begins only after it. */
+/** Maximum number of ends of runs that are read to find that of one run. Another run begins only after it. */
 const ENDS_MAX = 100;
 
 /**

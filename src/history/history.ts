@@ -46,8 +46,8 @@ export async function historyOfEvent(reading: Reading, id: string) {
 }
 
 /**
- * Largest time between two events of one request, in ms: it is answered within 5 minutes (`Prefer: wait=300`), so its
- * events lie within twice that.
+ * Maximum time between two events of one API request, in ms. A request is answered within 5 minutes (`Prefer:
+ * wait=300`); twice that allows for events recorded late.
  */
 const REQUEST_MS = 10 * 60_000;
 

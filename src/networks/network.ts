@@ -255,7 +255,10 @@ export type Signal =
     }
   /** Signal that the user has revoked the authorization of our app. */
   | { readonly kind: "revoked"; readonly userId: string }
-  /** Signal of a message in a form that is not known. */
+  /**
+   * Signal that a message has arrived in a form that this version does not know, so that it must be read from the
+   * network.
+   */
   | { readonly kind: "unclear" };
 
 /** The network's stream of signals. */

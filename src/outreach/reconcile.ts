@@ -161,8 +161,8 @@ export function findSent(conversation: readonly SentDm[], { text }: { readonly t
 const SEND_SKEW_MS = 5 * 60_000;
 
 /**
- * True if the conversation has any message of ours since the attempt. If its text differs, the network may have changed
- * ours, so the attempt stays in doubt.
+ * True if the conversation has any message of ours since the attempt. No message has the attempt's text, but the
+ * network may have changed ours, so the attempt stays in doubt.
  */
 function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;

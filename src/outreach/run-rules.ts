@@ -41,7 +41,10 @@ export function toOutreachRules(
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
-/** Returns the rules as the start of a run records them. */
+/**
+ * Converts the rules that a run decides by (its limits, sending window and template) to the form that the `RunStarted`
+ * event records.
+ */
 export function toRunRules(
   { dailyLimit, requireConsent, stopAfterFailures, window, template }: OutreachRules,
   timezone: string,

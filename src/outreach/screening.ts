@@ -70,8 +70,8 @@ export interface Ended {
 }
 
 /**
- * Creates the screening of recipients, for runs and dry runs. `decide.ts` judges each recipient before and after the
- * look-up; those unknown to the network, or with a message that a restore lost, are skipped here.
+ * Creates the screening of a run's recipients, in runs and dry runs alike. `decide.ts` judges each before and after the
+ * look-up; this file leaves out those not in this run, unknown to the network, or with a message found after a restore.
  */
 export function createScreening(run: RunContext, actions: RunActions) {
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();

@@ -68,8 +68,8 @@ export interface TriggerRequest {
 }
 
 /**
- * Interval in ms, and most looks, for the start of a run: the holder of the run lease records it within a moment, and
- * another instance waits for that.
+ * Interval in ms, and maximum number, of the checks by which an instance learns which run holds the lease of runs. The
+ * instance that took the lease records the start of its run within a moment.
  */
 const START_POLL_MS = 50;
 const START_POLLS = 40;
@@ -243,7 +243,7 @@ async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Pro
     const lease = await takeRunLease(context, runId, false);
     if (lease !== undefined) return lease;
     const running = await runningNow(context);
-    // The holder of the lease may be about to record its run, or may have just ended it.
+    // The lease's holder may be about to record its run, or its run may have ended already.
     if (running.run_id !== undefined || poll >= START_POLLS) return running;
     await context.sleep(START_POLL_MS, never);
   }

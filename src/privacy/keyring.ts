@@ -249,7 +249,10 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     key: key?.toHex(),
   });
 
-  /** Results by key, each held as long as its key is cached: all clicks of an address share one result. */
+  /**
+   * Encryption keys in the form that events are encrypted with, by the key from the key store. Each is held as long as
+   * its key is cached, so all clicks of an IP address share one object.
+   */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
     const known = made.get(found);

@@ -12,8 +12,8 @@ import { eraseClicks, findRevokedLinks, type ConsentContext } from "./record-con
 
 export interface ImportOptions {
   /**
-   * Rows appended at once. The encryption keys of their data are one transaction of the key file, which writes most of
-   * its pages each time. Too many rows delay other appends and block the thread.
+   * Number of rows that one append writes. For each append the key file writes most of its pages, so few rows make an
+   * import slow; many rows delay other appends and block the thread.
    */
   readonly chunkRows: number;
   /** Signal that ends the import between two chunks of rows. */

@@ -82,7 +82,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const change = async <Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result> => {
     for (;;) {
       const key = known;
-      // The lock shows a rotation by another process; then the change is repeated with the new data key.
+      // The transaction locks the vault. If another process has replaced the data key, the work runs again with the new
+      // one.
       const done = await database.transact(async (rows) => {
         holding.check(await rows.label());
         const isInForce = (await rows.dataKeys()).some(({ id }) => id === key.id);

@@ -16,8 +16,8 @@ const newLogPath = temporaryLogs();
 const KILLS = isWhole ? 200 : 40;
 const FLIPS = isWhole ? 500 : 100;
 /**
- * Longest time that the archiving program runs before it is killed; the time is random, and starts with the first
- * segment. Archiving takes some milliseconds.
+ * Maximum time in ms from a program's first archived segment until this test kills it. The actual time is random, so
+ * that the program dies at any step of archiving, which takes some milliseconds.
  */
 const LIFE_MS_MAX = 40;
 

@@ -113,8 +113,8 @@ function describeDecision(
 }
 
 /**
- * Counts how retried dispatches of one channel ended. Undefined if the events are no retries. `events`: all decisions,
- * as a retry that failed may have been given up since.
+ * Counts how the dispatches ended that an operator had repeated in one request, `group`; undefined if the request was
+ * no retry. `events`: all recent decisions of operators, who may have given up a retry that failed.
  */
 function countRetried({ state }: PageMoment<"deliveries">, group: readonly Recorded[], events: readonly Recorded[]) {
   const retries = group.flatMap(({ type, data }) => (type === "DispatchRetryRequested" ? [data] : []));

@@ -30,8 +30,8 @@ export function noCounts() {
     /** Messages that runs decided to send, in each world. Each uses one place of the day's quota. */
     messages: { was: 0, would: 0 },
     /**
-     * Number of the day's messages that the network accepted, in a what-if comparison: under the rules of that time,
-     * and under the other rules.
+     * Number of the day's messages that the network accepted (`was`), and of those that it would have accepted if runs
+     * had decided by the other rules (`would`).
      */
     sent: none(),
     skipped: new Map<SkipReason, ComparedCount>(),

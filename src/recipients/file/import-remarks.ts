@@ -3,9 +3,12 @@ import type { Some } from "./format.ts";
 
 /** Kinds of notes about a cell whose row was accepted. */
 export const CELL_NOTES = [
-  /** Note: the cell counts as empty, because it holds a program's word for that. */
+  /** Note: the cell counts as empty, because it holds a word such as `null` that programs write for an empty cell. */
   "read_as_blank",
-  /** Note: an apostrophe or `=""` was removed, by which a program keeps a spreadsheet from changing the cell. */
+  /**
+   * Note: the import removed an apostrophe or `=""` around the cell's value, which the program that wrote the file had
+   * added so that a spreadsheet does not change the value.
+   */
   "guard_removed",
   /** Note: the cell was kept, although a program probably damaged it. */
   "looks_damaged",
@@ -36,7 +39,7 @@ export interface CellNote extends CellRemark {
   readonly count: number;
 }
 
-/** Most notes that are kept of a file. Each is about one word of a column, and an operator reads no more. */
+/** Maximum number of notes kept of a file. Each note is about one word of a column, and an operator reads no more. */
 const NOTES_MAX = 100;
 
 /** Characters of a value that a note shows. */

@@ -74,8 +74,8 @@ interface Slot {
 interface Connection {
   readonly sql: Promise<DatabaseSql>;
   /**
-   * True once the connection is unusable: it was lost, or it was never made and the pause after the failed connect is
-   * over.
+   * True once the connection must be replaced by a new one: it was lost, or the attempt to connect failed and the pause
+   * before the next attempt is over.
    */
   isOver(): boolean;
   /** True if the connection could not be made. It then refuses all calls until the pause is over. */

@@ -82,7 +82,10 @@ export async function knownPostgresPlace({ url, schema }: PostgresLogPlace): Pro
   return { unknown: parts.filter(([, part]) => part === null).map(([name]) => name), owner: row!.owner };
 }
 
-/** Implements `EventStore.confirm` for a store in `epoch`. */
+/**
+ * Checks that the database still holds the log that the store opened: the same `epoch`, and the event with this hash at
+ * this position. Otherwise the log was replaced, or has lost events.
+ */
 export async function confirmPlace(
   reader: Reader,
   { url, schema, epoch }: PostgresLogPlace & { readonly epoch: string },

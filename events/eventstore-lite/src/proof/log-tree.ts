@@ -60,7 +60,10 @@ interface TileReader {
 interface GrowingTile {
   readonly hashes: Uint8Array;
   count: number;
-  /** Work of the caller that is adding hashes, for which all other callers wait; undefined if none is. */
+  /**
+   * Work of the caller that is now adding hashes to this tile of the Merkle tree. All other callers wait for it;
+   * undefined if no caller adds any.
+   */
   growing: Promise<void> | undefined;
 }
 

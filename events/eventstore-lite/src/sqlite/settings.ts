@@ -51,8 +51,8 @@ export function applyWriterSettings(db: DatabaseSync): void {
 }
 
 /**
- * SQLite settings for filling a log that has no name yet. A crash discards its file, so nothing in it has to survive
- * one.
+ * SQLite settings for filling a new log in a file that gets its final name only when complete. After a crash the file
+ * is discarded, so no write to it has to be durable.
  */
 const FILL_SETTINGS: readonly Setting[] = [
   ["journal_mode", "memory"],

@@ -45,8 +45,8 @@ export interface ServerOptions {
   readonly durable?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
   /**
-   * Folder of PostgreSQL programs to use instead of those from npm, which cannot copy a server; default: the folder
-   * that POSTGRES_PROGRAMS names.
+   * Folder of the PostgreSQL programs that run the test's server. Default: the folder in the environment variable
+   * POSTGRES_PROGRAMS, else the programs from npm, which cannot start a server as a copy of another.
    */
   readonly programs?: string;
   /** Server of which the new one starts as a copy; the copy follows that server until it is promoted. */
