@@ -45,7 +45,7 @@ const LATE_MS = 500;
 export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + LATE_MS;
 
 const CONNECT_S_MAX = 2;
-/** After the first of several servers has answered, the time that the others have to show that they are newer. */
+/** Time, after the first of several servers has answered, in which the other servers can show that they are newer. */
 const COMPARE_MS_MAX = 500;
 /**
  * Pause of the database driver before it reconnects, in seconds. By default it grows to 20 seconds, in which a listener
@@ -123,11 +123,12 @@ export function openDatabase(options: DatabaseOptions): Database {
       slot.running += 1;
       try {
         const sql = await used.sql;
-        // Work that begins after the end is never ended; a listener would keep the process alive.
+        // Work that begins after the database was closed would never be ended; a listener, for example, would keep the
+        // process alive.
         if (isClosed) throw new StoreClosed();
         return await work(sql);
       } catch (error) {
-        // A connection that was never made stays for its pause.
+        // A connection that could not be made stays in its slot until its pause is over, so that calls fail until then.
         if ((isLost(error) || isReadOnly(error)) && !used.hasFailed()) giveUp(slot, used);
         throw isClosed ? new StoreClosed() : error;
       } finally {

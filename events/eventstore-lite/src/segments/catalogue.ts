@@ -105,7 +105,7 @@ export function createCatalogue(table: SegmentList): Catalogue {
 
   async function extend(end: number): Promise<void> {
     if (end <= currentEnd()) return;
-    // Concurrent calls may read the same segments.
+    // Concurrent calls may read the same segments, so a segment that is already in the list is skipped.
     for (const entry of await table.segmentsAfter(currentEnd())) if (entry.first > currentEnd()) entries.push(entry);
   }
 

@@ -25,9 +25,9 @@ type Setting = readonly [name: string, value: string | number];
 
 const READER_SETTINGS: readonly Setting[] = [
   ["busy_timeout", BUSY_TIMEOUT_MS],
-  // Functions and tables with side effects cannot hide in an altered schema.
+  // An altered schema then cannot make SQLite call functions or tables with side effects.
   ["trusted_schema", 0],
-  // Notices some damaged pages before they are used.
+  // SQLite then notices some damaged pages before it uses them.
   ["cell_size_check", 1],
 ];
 

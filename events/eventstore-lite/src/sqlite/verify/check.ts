@@ -5,10 +5,10 @@ import { isDamage } from "../faults.ts";
 import type { Checked, Range } from "./range.ts";
 import { addTo, newSums, type Sums } from "./sums.ts";
 
-/** Rows read at once: fewer cost more per row, and this many of the largest events are 32 MiB. */
+/** Number of rows read at once. Fewer cost more per row, and this many of the largest events are 32 MiB. */
 const CHUNK_EVENTS = 128;
 
-/** Streams whose last version is cached; for others the previous event is looked up. */
+/** Maximum number of streams whose last version is cached. For other streams the previous event is looked up. */
 const STREAMS_REMEMBERED_MAX = 16_384;
 
 const SELECT_LINKS = `
