@@ -12,9 +12,9 @@ export const CELL_NOTES = [
   "guard_removed",
   /** Note: the cell was kept, although a program probably damaged it. */
   "looks_damaged",
-  /** Note: the row ends before this column. */
+  /** Note: the row ends before this column, so its cell counts as empty. */
   "cells_missing",
-  /** Note: the template field may be the recipient's name. */
+  /** Note: this column became a template field, but may be meant as the recipient's name. */
   "did_you_mean_name",
 ] as const;
 
@@ -33,7 +33,7 @@ export interface CellRemark {
   readonly value: string;
 }
 
-/** Note on `count` cells with the same remark, of which the first is on `line` and has `value`. */
+/** Note on `count` cells with the same remark. The first of them is on `line` and has `value`. */
 export interface CellNote extends CellRemark {
   readonly line: number;
   readonly count: number;
@@ -42,12 +42,12 @@ export interface CellNote extends CellRemark {
 /** Maximum number of notes kept of a file. Each note is about one word of a column, and an operator reads no more. */
 const NOTES_MAX = 100;
 
-/** Characters of a value that a note shows. */
+/** Maximum number of characters of a value in a note. */
 const VALUE_SHOWN_CHARS_MAX = 60;
 
 /**
- * Collects notes on the cells of a file. Cells of one column with the same kind of note become one note, and blank
- * words only if they are the same word.
+ * Collects notes on cells. One note stands for all cells of a column with the same kind of note; for words read as
+ * blank, only if the word is the same too.
  */
 export function createCellNotes() {
   const notes = new Map<string, CellNote>();
@@ -61,7 +61,7 @@ export function createCellNotes() {
       else if (notes.size < NOTES_MAX)
         notes.set(key, { note, column, value: shortened(value, VALUE_SHOWN_CHARS_MAX), line, count: 1 });
     },
-    /** Returns the notes. `count`: the number of cells, including those whose note was not kept. */
+    /** Returns the notes. `count`: the number of cells with a note, also of those beyond the maximum. */
     all: (): Some<CellNote> => ({ count: cells, first: [...notes.values()] }),
   };
 }
@@ -104,7 +104,7 @@ const BLANK_WORDS = new Set(
   ]),
 );
 
-/** Matches text in brackets: a blank word, or a word that means an empty cell only in brackets. */
+/** Matches text in brackets. It may be a word for an empty cell, also one that has another meaning without brackets. */
 const BRACKETED = /^[([{<](.*)[)\]}>]$/;
 const BRACKETED_WORDS = new Set(
   ["blank", "empty", "not set", "not provided", "no value", "unknown", "leer", "vide", "vacío", "vuoto"].concat([
@@ -112,7 +112,7 @@ const BRACKETED_WORDS = new Set(
   ]),
 );
 
-/** Errors such as `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
+/** Matches errors of formulas, such as `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
 const FORMULA_ERROR = /^#(?:[\p{Lu}¡¿][\p{Lu}¡¿\d/_]*[!?]|(?:N\/[A-Z]|NV|Н\/Д)!?)$/u;
 const CALC_ERROR = /^(?:Err|Fehler|Erreur):\d{3}$/;
 
@@ -120,15 +120,13 @@ function isFormulaError(text: string): boolean {
   return text.startsWith("#") ? FORMULA_ERROR.test(text) : CALC_ERROR.test(text);
 }
 
-/** Longest blank word or error of a formula, in characters. Longer texts need no check. */
+/** Maximum length of a word for an empty cell or of a formula's error, in characters. Longer texts need no check. */
 const WORD_CHARS_MAX = 24;
 
-/**
- * First names as people write them. In another letter case they are a program's words for an empty cell: NaN, NA, nil.
- */
+/** First names that, in another letter case, are programs' words for an empty cell: NaN, NA, nil. */
 const FIRST_NAMES = new Set(["Nan", "Na", "Nil"]);
 
-/** True for a text that a program writes into a cell that is empty or that it could not compute. */
+/** True for a text that a program writes into a cell that is empty, or whose formula failed. */
 export function isBlankWord(text: string, isName: boolean): boolean {
   if (isName && FIRST_NAMES.has(text)) return false;
   if (text.length > WORD_CHARS_MAX) return false;
