@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Maximum size of a request: more than any network accepts here. A thousand events for Meta are under 1 MiB. */
+/**
+ * Maximum size of a request: larger than any request that a network accepts here. A thousand events for Meta are under
+ * 1 MiB.
+ */
 const REQUEST_BYTES_MAX = 8 * 1024 * 1024;
 
 /**

@@ -25,7 +25,7 @@ const FIRST_ID = 1_710_000_000_000_000_000n;
 /** Share of recipients who granted tracking, in twentieths. */
 const TRACKED = 9;
 
-/** Makes all recipients, in the order of the list: those of the runs first. */
+/** Makes all recipients, in the order of the imported list: first those that runs write to. */
 export function makePeople(runs: readonly PlannedRun[]): readonly StoryPerson[] {
   const fates = runs.flatMap((run) => run.fates);
   return Array.from({ length: RECIPIENTS }, (_, at): StoryPerson => {

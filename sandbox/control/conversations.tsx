@@ -8,7 +8,7 @@ import type { ShownMessage } from "./shown-messages.ts";
 
 interface ConversationsProps {
   readonly x: XState;
-  /** Maximum of conversations to show. */
+  /** Maximum number of conversations to show. */
   readonly limit: number;
   readonly newest: number;
 }

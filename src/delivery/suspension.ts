@@ -33,7 +33,8 @@ export function createAnnounce(
 ): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) &&
-    // While it is unknown whether the channel is suspended, the announcement waits in the log for its dispatcher.
+    // While it is unknown whether the channel is suspended, it counts as working: the announcement is in the log and
+    // waits for the channel's dispatcher.
     (!projector.isFolded("deliveries") || findChannel(projector.state("deliveries"), name).suspended === null);
 
   return async (text, key, failed) => {

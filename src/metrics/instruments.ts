@@ -37,7 +37,7 @@ export function lookUpEach<Label extends string>(
     registers: [registry],
     async collect() {
       const figures = await Array.fromAsync(read()).catch(() => []);
-      // Reset only now, because another scrape may look it up meanwhile.
+      // The figure is reset only after its values were read, because another scrape may read it meanwhile.
       gauge.reset();
       for (const [labels, value] of figures) gauge.set(labels, value);
     },

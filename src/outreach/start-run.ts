@@ -68,10 +68,11 @@ export interface TriggerRequest {
 }
 
 /**
- * Interval in ms, and maximum number, of the checks by which an instance learns which run holds the lease of runs. The
- * instance that took the lease records the start of its run within a moment.
+ * Interval in ms at which an instance that found the lease of runs taken looks which run has it. The holder of the lease
+ * records the start of its run within a moment.
  */
 const START_POLL_MS = 50;
+/** Maximum number of these looks. */
 const START_POLLS = 40;
 
 export type Runner = ReturnType<typeof createRunner>;

@@ -148,7 +148,7 @@ export function createClickKeys(keys: KeyStore) {
     },
     /** Creates the key tree of the day, or fetches what is left of it. */
     async prepare(now: number): Promise<void> {
-      // All waiting callers get the same tree.
+      // Callers that wait at the same time get the same tree.
       preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
@@ -166,7 +166,7 @@ export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | und
   return (tree, leaf) => {
     const above = leaf.slice(0, -1);
     if (parent?.of !== tree || parent.place !== above) parent = { of: tree, place: above, key: keyAt(tree, above) };
-    // Next to a punctured leaf, some leaves are nodes with stored keys.
+    // Next to a leaf that was punctured out of the tree, some leaves are themselves nodes whose keys are stored.
     return parent.key === undefined ? keyAt(tree, leaf) : deriveChild(parent.key, leaf.slice(-1));
   };
 }

@@ -1,10 +1,10 @@
 import { hideCode, isPersonalCode } from "../template/short-link.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
-/** Most differences that a comparison of two states finds; more say nothing new. */
+/** Maximum number of differences that a comparison of two states lists. More would say nothing new. */
 export const DIFFERENCES_MAX = 20;
 
-/** Entries of a Map that are compared before other work may have a turn. */
+/** Number of entries of a Map that are compared before other work may have a turn. */
 const STEP_ENTRIES = 100;
 
 /**

@@ -31,7 +31,8 @@ export interface FoldToOptions extends Moment {
    */
   readonly keepSince?: number;
   /**
-   * Positions between two snapshots kept for past moments while a log is short; default {@link PAST_EVERY_POSITIONS}.
+   * Number of positions between two snapshots kept for past moments while a log is short; default
+   * {@link PAST_EVERY_POSITIONS}.
    */
   readonly pastEvery?: number;
   /** Signal that ends the fold early, between two batches of events; its states are then useless. */
@@ -69,7 +70,8 @@ export async function foldTo<Name extends ProjectionName>(
       rewindOf(name) === undefined ? loadBefore(store, name, position, voided) : Promise.resolve(undefined),
     ),
   );
-  // One after the other: each is opened in time slices, and several at once would be one long slice to a request.
+  // Opens the states one after the other. Each is opened in time slices; several at once would together block a request
+  // for long.
   for (const [index, name] of names.entries()) {
     const found = nearest[index];
     const opened =
@@ -177,8 +179,8 @@ async function keepPassed<Name extends ProjectionName>(
         !isDue(name, states.get(name), { position, last: last.get(name) ?? 0, every })
       )
         continue;
-      // If little changed, the snapshot before serves nearly as well, unless finding that out takes reading all events
-      // from there on.
+      // If few events were folded since the previous snapshot, that one serves nearly as well. This does not hold for
+      // projections whose events can only be found by reading all events.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));

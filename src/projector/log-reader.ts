@@ -33,7 +33,7 @@ export interface LogReader {
   at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]): Promise<StatesAt<Name>>;
 }
 
-/** Longest text for a moment. A day or a time with its offset is shorter. */
+/** Maximum length of a text for a moment. A day or a time with its offset is shorter. */
 export const MOMENT_CHARACTERS_MAX = 40;
 
 /** Input schema for operations that can answer for an earlier moment. */

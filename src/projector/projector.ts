@@ -129,7 +129,8 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     async [Symbol.asyncDispose]() {
       stop.abort();
       await Promise.allSettled(work);
-      // After a fault some states may hold half of an event; the next start rebuilds them.
+      // After a fault no snapshot is saved, because some states may hold half of an event; the next start rebuilds
+      // them.
       if (fault === undefined) await snapshotWriter.saveAll(position);
     },
   };
@@ -251,7 +252,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     }
     const { position } = event;
     let names: readonly ProjectionName[] = [];
-    // Late projections must neither hold nor store data that these keys opened.
+    // While the keys are deleted, late projections are halted, because they must neither hold nor store data that these
+    // keys opened.
     await beside.whileHalted(async () => {
       await erase(event);
       return (names = await refold(store, states, position - 1));
@@ -259,8 +261,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // The later events of the batch were opened while the keys existed. Reading the erasing event once more also drops
-    // data that was encrypted here with the keys meanwhile.
+    // The later events of the batch were decrypted while the keys existed, so they are read again. Reading the erasing
+    // event once more also drops data that was encrypted here with the keys meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));

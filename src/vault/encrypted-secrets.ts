@@ -96,7 +96,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const getAll = async (names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">> => {
     const rows = await database.secrets(names);
     const key = known;
-    // Rows with another data key are read together with that key.
+    // If some rows have another data key, that key was exchanged, and the rows are read again together with the new one.
     const isReadable = rows.every((row) => row.key === null || row.key === key.id);
     return isReadable ? opened(rows, key, database.name) : change((secrets) => secrets.getAll(names));
   };

@@ -42,7 +42,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
     return rows.map(({ name }) => name);
   };
   return {
-    // An array, not IN: without statistics the planner joins IN with a scan of all secrets.
+    // Passes the names as an array and not with IN: without statistics the planner joins IN with a scan of all secrets.
     secrets: (names) =>
       ask<SecretRow>(
         `SELECT name, version, key, ciphertext FROM reachlog_vault.secrets

@@ -69,7 +69,7 @@ async function prepare(database: DatabaseSync, file: string): Promise<void> {
   await whenFree(file, () => database.exec(SETTINGS));
   if (!isNew) return;
   await transact(database, file, async () => {
-    // Another process may have been first.
+    // Another process may have created the tables first.
     if (isEmpty(database, file)) database.exec(TABLES);
   });
 }
@@ -156,15 +156,16 @@ async function transact<Result>(database: DatabaseSync, file: string, work: () =
     await whenFree(file, () => database.exec("COMMIT"));
     return result;
   } catch (fault) {
-    // A full disk has already ended it.
+    // A full disk has already ended the transaction.
     if (database.isTransaction) database.exec("ROLLBACK");
     const isOfSqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
     throw isOfSqlite ? new ServiceError("full", `${file} cannot be written now`, { cause: fault }) : fault;
   }
 }
 
-/** How long to wait for another process that has locked the file of secrets, and how often to try. */
+/** Maximum time in ms to wait for another process that has locked the file of secrets. */
 const BUSY_MS_MAX = 5_000;
+/** Interval in ms between two attempts to get the lock. */
 const BUSY_POLL_MS = 5;
 
 /**
@@ -191,7 +192,7 @@ const SQLITE_BUSY = 5;
 function isBusy(fault: unknown): boolean {
   if (!(fault instanceof Error)) return false;
   const code = "errcode" in fault ? fault.errcode : undefined;
-  // Deno 2.9 gives no code if `exec` fails.
+  // Deno 2.9 gives no code if `exec` fails, so the message decides.
   return typeof code === "number" ? (code & 0xff) === SQLITE_BUSY : fault.message === "database is locked";
 }
 
