@@ -78,7 +78,7 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
   const openness = `every caller that reaches it may start runs and record clicks without a token${reads}`;
   if (!isLoopback(values.HOST)) return report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${openness}.`);
   // On loopback the default is `spec`, which opens routes to operators on this machine. Behind a proxy it would open
-  // them to everyone.
+  // them to all callers.
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
   if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
   report.warn(
