@@ -653,7 +653,9 @@ export const runEnd = Type.Union([
   Type.Literal("daily_limit_reached"),
   /** Reason of a run's end: the run has sent as many messages as its caller allowed. */
   Type.Literal("limit_reached"),
-  /** Reason of a run's end: the sending window is closed; the other recipients may be contacted later. */
+  /**
+   * Reason of a run's end: the sending window is closed; recipients who were not contacted yet may be contacted later.
+   */
   Type.Literal("window_closed"),
   /** Reason of a run's end: the share of failed messages is too high. */
   Type.Literal("too_many_failures"),

@@ -57,7 +57,7 @@ export function findMissingEvidence({
   ];
 }
 
-/** Consent that one row of an import, or one ConsentRecorded event, says. */
+/** Consent as one row of an import, or one ConsentRecorded event, states it. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**

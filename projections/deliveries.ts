@@ -39,7 +39,10 @@ import { msOf } from "./time.ts";
 export interface LaneState {
   /** Number of dispatches that are requested and have no final outcome. */
   pending: number;
-  /** Position below which every requested dispatch has its final outcome, or is in `retries`. */
+  /**
+   * Position below which every dispatch requested in the lane has its final outcome, or waits in `retries` for its next
+   * attempt.
+   */
   low_watermark: number;
   /**
    * Dispatches requested at or above `low_watermark` that already have their final outcome, in the order of these
@@ -308,8 +311,8 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
   const { lanes, letters } = openChannel(state, channel);
   const lane = lanes[data.lane];
   const { taken_up } = letters;
-  // Sources below this need no entry in `above`: the watermark of this event, which names each dispatch once, settles
-  // them.
+  // Dispatches requested below this position need no entry in `above`, because this event's watermark settles them. The
+  // event names each dispatch once.
   const below = Math.max(lane.low_watermark, low_watermark);
   let settled = 0;
   for (const { sources } of requests) {

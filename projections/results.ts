@@ -263,7 +263,8 @@ function react(state: Results, who: Recipient, reaction: "seen" | "replied" | "o
 function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
   if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
   let found: Message | undefined;
-  // Few recipients ever have the same handle. The newest intent counts, no matter when its outcome became known.
+  // Few recipients ever have the same handle, so all messages to a handle are searched. The newest intent counts, no
+  // matter when its outcome became known.
   for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
     if (found === undefined || message.at >= found.at) found = message;

@@ -56,7 +56,7 @@ const HUGE_CHUNKS = 4_096;
 
 /** Kind of fault -> writes an answer's body with this fault. The head is already written. */
 export const SPOILED = {
-  /** Sends the body a few bytes at a time. Sends the rest at once when the fault is switched off. */
+  /** Sends the body a few bytes at a time. If the fault is switched off, sends all remaining bytes at once. */
   slow_body(response: ServerResponse, body: Buffer, hold: (end: () => void) => void): void {
     const size = Math.max(1, Math.ceil(body.length / SLOW_CHUNKS));
     let sent = 0;

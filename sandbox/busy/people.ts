@@ -37,7 +37,7 @@ export function makePeople(runs: readonly PlannedRun[]): readonly StoryPerson[] 
       username,
       name,
       product: PRODUCTS[at % PRODUCTS.length] ?? "",
-      // Some of the recipients that no run has met never agreed to a message.
+      // Recipients without a planned fate have not been met by a run. Some of them never agreed to a message.
       fate: fates[at] ?? (at % 12 === 5 ? "no_consent" : "left"),
       isTracked: (at * 7) % 20 < TRACKED,
     };

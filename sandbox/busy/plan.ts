@@ -62,7 +62,7 @@ export function planRuns(): readonly PlannedRun[] {
   });
 }
 
-/** Inserts a fate among the others, at a place that depends on `nth`. */
+/** Inserts a recipient's outcome among those that a run plans, at a place that depends on `nth`. */
 function insert(fates: Fate[], nth: number, fate: Fate): void {
   fates.splice(2 + ((nth * 3) % Math.max(1, fates.length - 2)), 0, fate);
 }

@@ -24,7 +24,7 @@ export const ATTEMPT_TIMEOUT_MS = 5_000;
 /** Age in ms at which a request for a channel test expires after a restart, because its caller no longer waits. */
 const TEST_EXPIRES_MS = 60_000;
 
-/** A log, and the channel that one dispatcher sends to, with the lease for it. */
+/** Context of one dispatcher: a log, the channel that it sends to, and the lease that gives it this channel. */
 export interface ChannelContext extends StateContext, ChannelOptions {
   readonly channel: Channel;
   /** Lease that gives this instance alone the right to dispatch to the channel. */
@@ -135,8 +135,8 @@ function load(context: ChannelContext, pending: readonly PendingDispatch[], now:
 }
 
 /**
- * Keeps the dispatches that have something to send. The others get their outcome without a request: they have expired
- * or are screened.
+ * Keeps the dispatches that have something to send. Dispatches that have expired, or that the channel's filter
+ * excludes, get their outcome without a request.
  */
 function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {
   const items: PendingDispatch[] = [];

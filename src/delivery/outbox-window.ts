@@ -195,7 +195,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
     /**
-     * Returns the items that have an outcome without a request, once one of them has waited long enough for the others.
+     * Returns the items that the filter excludes, once one of them has waited long enough for others to share its
+     * event.
      */
     screened: items.screened,
     /** Postpones the item until `until`, ms since the epoch. */
@@ -364,7 +365,10 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     },
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
-    /** Returns all screened items, once one of them has waited long enough for the others. */
+    /**
+     * Returns all items that the filter excludes, once one of them has waited long enough for others to share its
+     * event.
+     */
     due: (now: number): readonly PendingDispatch[] =>
       earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],
     nextDue: (now: number): number => earliestDue(items, now),

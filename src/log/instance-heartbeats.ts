@@ -21,7 +21,9 @@ export interface Instance {
 }
 
 export interface Instances extends AsyncDisposable {
-  /** Living instances as of the last look: this instance first, then the others, the oldest first. */
+  /**
+   * Instances that lived when the heartbeats were last read: this instance first, then the others, the oldest first.
+   */
   readonly live: readonly Instance[];
   /**
    * True on the oldest instance, which does what only one should do. For a while it may be true on two instances or on

@@ -118,7 +118,7 @@ async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[
   if (restart) await store.snapshots.remove(names.map(partialName));
   await Promise.all([
     foldPart(store, { names: own, to }, options),
-    // If that thread fails, this one folds what it has not saved, and reports any error then.
+    // If that thread fails, this thread folds what the other has not saved, and reports any error then.
     foldInWorker({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;
@@ -146,7 +146,7 @@ async function begin(store: LogStore, names: readonly ProjectionName[], restart:
     positions.set(name, partial?.position ?? 0);
     comparisons.set(name, await createComparison(store, name, partial));
   }
-  // Read after the snapshots, because a running service may save newer ones meanwhile.
+  // The head is read after the snapshots, because a running service may save newer snapshots meanwhile.
   const { position: head } = await store.head();
   return { store, names, states: createStates(names, from), positions, comparisons, head };
 }

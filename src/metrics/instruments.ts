@@ -5,7 +5,7 @@ type About<Label extends string> = readonly [name: string, help: string, labelNa
 
 /**
  * Registers figures that are read at each scrape, and cost nothing otherwise. A figure that cannot be read, say because
- * the log is unreachable, has no value; the scrape still gives the others.
+ * the log is unreachable, is left out of the scrape.
  */
 export function lookUp(
   registry: Registry,

@@ -95,7 +95,8 @@ export interface AnswerRules {
 
 /**
  * Returns the result of a dispatch by the network's answer. Only a rate limit and a plain refusal prove that nothing
- * was delivered. The rest may be repeated only if the network recognises a repeat (`deduplicates`).
+ * was delivered. After any other answer the dispatch is repeated only if the network recognises a repeat
+ * (`deduplicates`).
  */
 export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, deduplicates = false): DispatchResult {
   const { status } = answer;

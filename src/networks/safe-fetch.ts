@@ -281,8 +281,8 @@ async function readText(response: Response, bytesMax: number): Promise<{ text: s
 }
 
 /**
- * Reads at most `bytesMax` bytes of an answer and hangs up on the rest. If the body breaks off, returns what came
- * before.
+ * Reads at most `bytesMax` bytes of an answer and hangs up if there are more. If the body breaks off, returns the bytes
+ * before that.
  */
 async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
   const reader = body?.getReader();
@@ -298,7 +298,7 @@ async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes:
   } catch {
     // The body broke off, so nothing more arrives.
   } finally {
-    // Also ends the download. A body that failed before rejects here, and there is nothing left to report.
+    // Also ends the download. This rejects if the body has failed before, and then there is nothing left to report.
     await reader?.cancel().catch(() => undefined);
   }
   return { bytes: Buffer.concat(chunks), truncated: true };
@@ -368,8 +368,8 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
 const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
 
 /**
- * Matches codes for failures of the TLS protocol itself, and alerts of the other side. Some (TLS 1.3) come after the
- * request.
+ * Matches codes for failures of the TLS protocol itself, and alerts of the server. In TLS 1.3 some of them come after
+ * the request was sent.
  */
 const TLS_CODE = /^ERR_SSL_/;
 

@@ -15,7 +15,10 @@ export type ErrorKind =
   | "not_found"
   /** The place or key that was asked for is already in use; nothing was done. Exit 1, HTTP 422. */
   | "conflict"
-  /** Another process holds what is needed, or the operator interrupted the work. Try again later. Exit 75, HTTP 503. */
+  /**
+   * Another process holds a lock or file that is needed, or the operator interrupted the work. Try again later. Exit
+   * 75, HTTP 503.
+   */
   | "busy"
   /** A queue of the service is full. Nothing was done; try again later. Exit 75, HTTP 503. */
   | "overloaded"

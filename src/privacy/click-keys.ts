@@ -15,7 +15,7 @@ const DIGITS = Array.from("0123456789abcdef");
  */
 export type Tree = ReadonlyMap<string, Uint8Array>;
 
-/** Returns the key at a place of the tree; undefined if no node at or above that place is left. */
+/** Returns the key at a place of the tree; undefined if neither that place nor a place above it has a node left. */
 export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   const above = nodeAbove(tree, place);
   let key = above === undefined ? undefined : tree.get(above);
@@ -25,7 +25,7 @@ export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
 }
 
 /**
- * Returns the tree without `leaf`, whose key can never be derived again; undefined if it was gone already. The siblings
+ * Returns the tree without `leaf`, whose key can never be derived again; undefined if the leaf was gone. The siblings
  * on the way down to the leaf replace the node above it (a punctured tree, after Goldreich, Goldwasser and Micali,
  * 1986).
  */

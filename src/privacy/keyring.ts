@@ -32,7 +32,7 @@ const STATES = "states";
 /** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
 const OPTED_OUT = "o";
 
-/** Digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
+/** Number of digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
 /** Digits of a ref that an erased recipient keeps as a mark, and that distinguish one from another. */

@@ -27,7 +27,7 @@ export interface FoldToOptions extends Moment {
   readonly onProgress?: (position: number) => void;
   /**
    * If set, a long fold keeps snapshots on its way, so that the next fold is short. All erasures up to this position
-   * must be applied already; a later one makes these snapshots void.
+   * must be applied already; a later erasure makes these snapshots void.
    */
   readonly keepSince?: number;
   /**
@@ -119,7 +119,8 @@ async function openPutBack({ store, name, position, voided, now }: PutBack) {
 /** Loads the nearest snapshot before `position`; undefined if there is none. */
 async function loadBefore(store: LogStore, name: ProjectionName, position: number, voided: Voided) {
   const candidates = (await listUsable(store, name, voided)).filter((entry) => entry.position <= position);
-  // A snapshot may be gone, replaced by a newer one, or encrypted with a deleted key; then the one before it is used.
+  // A snapshot may be gone, replaced by a newer one, or encrypted with a deleted key. Then the snapshot before it is
+  // used.
   for (const candidate of candidates.toReversed()) {
     const loaded = await loadText(store, name, candidate);
     if (loaded !== undefined) return loaded;

@@ -40,8 +40,8 @@ export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
 }
 
 /**
- * Starts the projector: loads the snapshots, folds the rest of the log, then follows it. Projections further behind
- * than `lateAfter` are folded in the background later. Throws a ServiceError (damaged).
+ * Starts the projector: loads the snapshots, folds the events after them, then follows the log. Projections further
+ * behind than `lateAfter` are folded in the background later. Throws a ServiceError (damaged).
  */
 export async function startProjector(store: LogStore, options: ProjectorOptions = {}): Promise<Projector> {
   return follow(store, await restoreStates(store, options), options);
@@ -158,7 +158,10 @@ function createReaders(beside: FoldBeside, states: Restored["states"]) {
   };
 }
 
-/** Folds the projections that the start left out, and then lets them follow the log with the others. */
+/**
+ * Folds in the background the projections that the start left out because they were far behind, and then lets them
+ * follow the log with the others.
+ */
 function foldLate(
   { states, snapshotWriter, late }: Restored,
   { logger, ...options }: Omit<FoldBesideOptions, "takeOver"> & { readonly logger: Logger | undefined },

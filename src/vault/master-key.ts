@@ -90,8 +90,9 @@ export async function rotateKey(
 }
 
 /**
- * Retires the former master key; once that is destroyed, data deleted before opens in no old copy, except those made
- * during the rotation. False if none is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds it.
+ * Retires the former master key; once that key is destroyed, no old copy opens data deleted before, except copies made
+ * during the rotation. False if no rotation is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds
+ * it.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);

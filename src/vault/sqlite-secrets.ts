@@ -22,7 +22,8 @@ import {
 const APPLICATION_ID = 0x726c_7363;
 const FORMAT_VERSION = 3;
 
-// No write-ahead log: it would keep what was deleted. With secure_delete the bytes are overwritten in the file itself.
+// SQLite keeps no write-ahead log, which would hold deleted secrets. With secure_delete their bytes are overwritten in
+// the file itself.
 const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON;
   PRAGMA trusted_schema=OFF`;
 

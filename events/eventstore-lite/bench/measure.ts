@@ -3,7 +3,10 @@
  * in each round counts.
  */
 
-/** One line of the table: ours against a limit (or a peer) measured in the same run. */
+/**
+ * One line of the table of results: our figure, and that of a limit or another event store (a peer) measured in the
+ * same run.
+ */
 export interface Row {
   readonly what: string;
   readonly unit: string;
@@ -11,8 +14,8 @@ export interface Row {
   readonly ours: number;
   readonly limit: number;
   /**
-   * Median of the ratios of `ours` to `limit` in each round, because a drift of the machine moves both sides of a
-   * round.
+   * Median of the ratios of `ours` to `limit` in each round, because a change of the machine's speed affects both
+   * figures of a round.
    */
   readonly ratio: number;
   /** Lowest and highest ratio of the rounds, which show how noisy the machine was. */

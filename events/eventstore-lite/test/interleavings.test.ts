@@ -45,7 +45,7 @@ test.each(engines())(
     let cases = 0;
     await fc.assert(
       fc.asyncProperty(plan, async (steps) => {
-        // All cases share one log, and each uses different names.
+        // All generated cases share one log, and each uses different names in it.
         const scope = `${(cases += 1)}`;
         const { position } = await store.head();
         const model = createModel(position, TTL_MS);

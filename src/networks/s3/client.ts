@@ -113,7 +113,7 @@ function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
 
 /**
  * Returns the code in the body of an object store's error, such as `SlowDown`; empty if there is no error or no code.
- * The rest of the body may repeat the request's headers.
+ * Other parts of the body may repeat the request's headers.
  */
 export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   if (status < 300) return "";

@@ -184,7 +184,7 @@ const READERS = Type.Optional(
   ),
 );
 
-/** Both forms that X sends of a receipt. Its documents show neither for this stream. */
+/** Both forms in which X reports that messages were read. X's documents show neither for this stream. */
 const READ = Type.Object({ direct_message_events: READERS, direct_message_mark_read_events: READERS });
 
 const CHAT = Type.Object({ id: ANY_ID, created_at_msec: MS, sender_id: ID, conversation_id: Type.String() });

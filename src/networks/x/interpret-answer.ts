@@ -167,7 +167,8 @@ function classifyProblem(problem: Problem): Meaning {
   // their code.
   if (codes.some((code) => code !== status)) return { kind: "recipient_closed" };
   // In production, "This operation is not permitted." concerned one recipient while others in the same run were
-  // reached. Unknown words may, too. A refusal without a word is not the API's, and continuing could cost the account.
+  // reached; unknown words may, too. A refusal without words does not come from the API, and continuing could cost the
+  // account.
   const isSilent = detail === "" && codes.length === 0;
   return isSilent ? { kind: "stopped", reason: "sender_restricted" } : { kind: "not_permitted" };
 }

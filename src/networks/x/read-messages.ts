@@ -67,7 +67,7 @@ export async function fetchConversation(read: XRead, recipientId: string, limit:
   for (let page = 1; page <= PAGES_MAX; page++) {
     const left = size - found.length;
     const { events, senders, next } = await readEvents(read, path, `${FIELDS},entities`, left, cursor);
-    // The expansion lists the senders. If there is only one, it is the sender of all.
+    // The answer lists the senders of its messages. If it lists only one, that user has sent them all.
     const onlySender = senders.length === 1 ? senders[0]?.id : undefined;
     found.push(...events.map((event) => toMessage(event, event.sender_id ?? onlySender)));
     if (found.length >= size || next === undefined) return found.slice(0, size);

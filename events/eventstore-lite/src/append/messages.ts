@@ -21,7 +21,7 @@ export type Fault =
 
 /**
  * A request to the writer thread, which answers each once, in order. Appends are sent in batches, each encoded as one
- * string: that reaches the other thread several times faster than objects do.
+ * string: a string reaches the other thread several times faster than objects do.
  */
 export type Request = string | Operation;
 

@@ -28,7 +28,7 @@ export interface PreparedAppend extends SentAppend {
   readonly events: readonly NewEvent[];
   /** UTF-16 units of the events' text. */
   readonly chars: number;
-  /** Sender of the rest of the append; undefined unless the append is already being sent in pieces. */
+  /** Sender of the pieces that are not sent yet; undefined unless the append is already being sent in pieces. */
   readonly pieces: PieceSender | undefined;
   readonly givesUpInDoubt: boolean;
 }

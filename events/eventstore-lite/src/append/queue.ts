@@ -88,7 +88,8 @@ export function createQueue(options: QueueOptions): Queue {
     waiting.add(job);
     if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
-    // Deferred, so that all callers that are ready to append now share the transaction.
+    // The sending is deferred to the end of this turn, so that all callers that are ready to append share the
+    // transaction.
     queueMicrotask(pump);
   }
 

@@ -7,7 +7,7 @@ import { isLost, isReadOnly, NoPrimary, NotConnected } from "./errors.ts";
 export type DatabaseSql = Sql<{ bigint: number }>;
 export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
 
-/** Some connections to one database, on that server of its URL that accepts writes. */
+/** A few connections to one database, on the server of its URL that accepts writes. */
 export interface Database {
   /**
    * Runs one query or transaction on one connection. A connection that was lost, or does not answer in time, is never
@@ -248,12 +248,13 @@ async function connectTo(
     },
     fetch_types: false,
     onnotice: () => {},
-    // Numbers of the log are far below 2^53.
+    // Reads bigints as numbers, because all numbers of the log are far below 2^53.
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     connection: {
       application_name: name,
       statement_timeout: statementMs,
-      // Another role that may create functions in this database could otherwise make these statements call them.
+      // Only the system's functions are found by name. Otherwise another role that may create functions in this
+      // database could make these statements call its own.
       search_path: "pg_catalog",
       // A transaction that waited for its turn must see what the previous one did, regardless of the database's
       // default.

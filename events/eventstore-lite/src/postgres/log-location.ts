@@ -40,7 +40,7 @@ export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace):
 
 /**
  * Makes a log continue in a new epoch, like a restored one; stores that have it open stop. `copy` has an effect only if
- * the log is elsewhere, so that one of several programs that notice it begins the epoch.
+ * the log is still that of another place, so that one of several programs that notice it begins the epoch.
  */
 export async function beginPostgresEpoch(
   { url, schema }: PostgresLogPlace,

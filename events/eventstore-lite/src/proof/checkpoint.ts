@@ -113,7 +113,8 @@ export async function contradictionOf<E extends NewEvent>(
 ): Promise<Contradiction | undefined> {
   const isOurs = checkpoint.origin === origin;
   const hash = await store.hashAt(checkpoint.position);
-  // The hash covers all events up to there. Without events, all logs are equal.
+  // The hash covers all events up to the checkpoint's position. A checkpoint of an empty log fits only the log that it
+  // names, because all logs are equal without events.
   if (hash === checkpoint.hash && (isOurs || checkpoint.position > 0)) return undefined;
   if (!isOurs) return { kind: "other-log", position: 0 };
   const { position } = await store.head();

@@ -70,7 +70,7 @@ function makeSigningKey(file: string): void {
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
   });
-  // Written durably: if a power cut lost the key, no checkpoint could be checked any more.
+  // The key is written durably: if a power cut lost it, no checkpoint could be checked any more.
   makePrivateFile(file, privateKey);
 }
 
@@ -88,7 +88,8 @@ export function parsePublicKey(text: string): KeyObject {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") }, format: "jwk" });
   } catch {
-    // Only Deno rejects bytes that are no point of the curve. They count as a key that has signed nothing there too.
+    // Bytes that are no point of the curve count as a key that has signed nothing, which is how Bun and Node treat
+    // them. Only Deno rejects them.
     return generateKeyPairSync("ed25519").publicKey;
   }
 }

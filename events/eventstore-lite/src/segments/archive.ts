@@ -14,7 +14,7 @@ import type { SegmentStorage } from "./storage.ts";
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
 /**
- * Maximum number of idempotency keys that one transaction records. Appends then wait no longer for it than for the
+ * Maximum number of idempotency keys that one transaction records, so that appends wait no longer for it than for the
  * removal of a segment's events.
  */
 const RECORDED_KEYS_MAX = 1_024;
@@ -78,7 +78,7 @@ export async function* archiveEvents(
     await store.record(await prove(store.id, storage, segment, after));
     await catalogue.refresh();
     if (catalogue.end === end) throw new ChainBroken(end + 1);
-    // Another process may have recorded its segment first, with more or fewer events.
+    // Another process may have recorded a segment of these events first, with more or fewer of them.
     const recorded = catalogue.entries()[catalogue.locate(end + 1)]!;
     await recordKeys(store, await open(recorded));
     yield recorded;

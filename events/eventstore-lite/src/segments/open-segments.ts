@@ -36,8 +36,9 @@ export interface OpenSegment {
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
 
 /**
- * Opens segments for readers, and keeps the few that were opened last. Reads a file only if its size and SHA-256 are
- * those in the database; `verify` proves the rest. Throws {@link SegmentDamaged}, which names the file.
+ * Opens segments for readers, and keeps the few that were opened last. Reads a file only if it has the size and SHA-256
+ * that the database records; only `verify` proves the events in it. Throws {@link SegmentDamaged}, which names the
+ * file.
  */
 export function createOpenSegments(storage: SegmentReader): OpenSegments {
   const opened = new Map<string, OpenSegment>();

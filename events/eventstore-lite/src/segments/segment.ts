@@ -5,7 +5,9 @@ import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { createTreeRange, hashLeaf, type TreeRange } from "../proof/tree.ts";
 import type { EventStore, ChainPoint, NewEvent, Recorded, StoredKey } from "../store.ts";
 
-/** The first line of a segment, which describes the rest. docs/segments.md of reachlog documents the format. */
+/**
+ * The first line of a segment, which describes the following lines. docs/segments.md of reachlog documents the format.
+ */
 export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** Id of the log whose events the segment holds. */

@@ -58,8 +58,8 @@ const FILL_SETTINGS: readonly Setting[] = [
   ["journal_mode", "memory"],
   ["synchronous", 0],
   ["foreign_keys", 0],
-  // KiB, because it is negative: the indexes grow in many places at once, and 2 MiB, SQLite's default, hold few of
-  // them.
+  // Size in KiB, because the number is negative. The indexes grow in many places at once, and 2 MiB, SQLite's default,
+  // hold few of these places.
   ["cache_size", -65_536],
 ];
 

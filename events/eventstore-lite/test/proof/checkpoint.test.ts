@@ -106,7 +106,7 @@ describe("a checkpoint", () => {
     const [text = "", own = ""] = note.split("\n\n");
     expect(refusal(`${text}\n\n${foreign}\n${own}`)).toBeUndefined();
     expect(refusal(`${text}\n\n${foreign}\n`)).toBe("signature");
-    // A signature of ours, but for another text.
+    // A signature by the log's own key, but over another text.
     const stale = signed(`${ORIGIN}\n41\n${HASH_LINE}\n`).split("\n\n")[1];
     expect(refusal(`${text}\n\n${stale}${own}`)).toBe("signature");
   });

@@ -98,7 +98,8 @@ function createEventCheck(db: DatabaseSync): EventCheck {
       sums = sumsOfRange;
       const rows = readBefore(first - 1, first - 1);
       const before = rows instanceof Unreadable ? undefined : (rows[0] as BeforeRow | undefined);
-      // Without a hash, the event at `first` cannot be proved; the check of the previous range names the fault.
+      // If the hash before `first` is missing, the event at `first` cannot be proved; the check of the previous range
+      // names the fault.
       [previousHash, previousTimeMs] = before?.[0].length === HASH_BYTES ? before : BEFORE_FIRST;
       versions.begin();
     },
@@ -172,7 +173,7 @@ function createReadRows(
   db: DatabaseSync,
   sql: string,
 ): (first: number, second: number) => readonly unknown[] | Unreadable {
-  // All runtimes have this method, but not every one declares it.
+  // All runtimes have `setReturnArrays`, but not every one declares it.
   const statement = db.prepare(sql) as StatementSync & { setReturnArrays(isOn: boolean): unknown };
   statement.setReturnArrays(true);
   return (first, second) => {
