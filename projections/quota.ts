@@ -113,8 +113,8 @@ export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMome
 }
 
 /**
- * Returns the time when fewer places of the last 24 hours count, or when days count again. Undefined if days count now,
- * or no place is taken.
+ * Returns the time at which the places of the last 24 hours become fewer, or from which calendar days count again.
+ * Undefined if calendar days count now, or no place is taken.
  */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;

@@ -17,7 +17,7 @@ export function canRewindContacts({ rewinds_to }: Contacts, position: number): b
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts | undefined, void> {
   if (!canRewindContacts(now, position)) return undefined;
   const past = yield* putBackAll(now, position);
-  // Events folded meanwhile may have dropped more.
+  // Events that were folded during the rewind may have dropped changes that it needs.
   return canRewindContacts(now, position) ? past : undefined;
 }
 
@@ -28,8 +28,8 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
     if (++looked % STEP_ENTRIES === 0) yield;
     if (at <= position) past.hashes.set(hash, at);
   }
-  // One copy a step, each a millisecond or two. The people are copied last: index entries of those who are new by then
-  // are removed again.
+  // Copies one part of the state in each step, which takes a millisecond or two. The people are copied last, so index
+  // entries of people who are new by then are removed again.
   past.ids = new Map(now.ids);
   yield;
   past.links = new Map(now.links);
@@ -43,7 +43,7 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
-      // Absorbed since the copy, so it is still among the entries.
+      // The entry was absorbed since the copy, so it is still among the entries.
       if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);

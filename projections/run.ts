@@ -14,8 +14,8 @@ export interface OpenAttempt {
   /** Account that sent the message; absent in older events. */
   account_id?: string;
   /**
-   * Time at which the message was found to be in doubt, ISO 8601. Its request left after the intent, and minutes later
-   * if a 429 was waited for.
+   * Time at which the message was found to be in doubt, ISO 8601. Its request may have left shortly before that time,
+   * long after the intent was recorded, because a run waits for minutes after a 429.
    */
   doubted_at?: string;
   /** True if a caller had requested the recipient. Absent otherwise. */
@@ -129,7 +129,7 @@ function evolveRun(state: Run, event: Folded): void {
     case "DirectMessageFailed":
       return fail(state, event.data);
     case "DirectMessageLeft":
-      // Nothing settles it any more, so its run counts it as in doubt for good.
+      // Nothing settles the message any more, so its run counts it as in doubt for good.
       state.open.delete(event.data.attempt_id);
       return;
     case "RunFinished":

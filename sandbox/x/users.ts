@@ -78,7 +78,8 @@ function audienceHandlers(state: XState) {
         const malformed = refuseId("id", id);
         if (malformed !== undefined) return malformed;
         if (findById(state, id) === undefined) return noResource(id, "user");
-        // `follows_you` concerns the asking account; the sandbox knows no followers of others.
+        // `follows_you` says that a person follows the account that asks. The sandbox knows the followers of no other
+        // account.
         const followers = id === userId ? others(state).filter((person) => person.follows_you === true) : [];
         return peoplePage(state, request, followers, FOLLOWERS_SIZE, "followers");
       }),

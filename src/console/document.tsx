@@ -223,7 +223,10 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
   );
 }
 
-/** The result of the newest verification of the log. It never claims more than that. */
+/**
+ * Shows the result of the newest verification of the log, with its time and position. Does not claim anything about
+ * later events.
+ */
 function Verified({ view }: { readonly view: View }): VNode {
   return (
     <section id="verified" aria-label="Verification">

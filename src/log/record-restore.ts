@@ -19,8 +19,8 @@ export async function noticeCopy(place: StorePlace, holder: string, logger: Logg
 }
 
 /**
- * Appends, once in each life of the log, that it continues a copy: the guards against sending twice depend on that
- * event. Only a service does so, before anything else; a command that appends to a backup, as in a drill, does not.
+ * Appends, once in each epoch of the log, that the log continues a copy: the guards against sending twice depend on
+ * that event. Only a service does so, as its first event; a command that appends to a backup in a drill does not.
  */
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;

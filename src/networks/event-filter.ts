@@ -2,14 +2,14 @@ import { compile, TreeInterpreter } from "@jmespath-community/jmespath";
 import type { Recorded } from "../../events/catalog.ts";
 
 /**
- * Most characters of a webhook's event filter, enough for a dozen comparisons. A filter is parsed once, and evaluated
- * for each event.
+ * Maximum number of characters of a webhook's event filter, enough for a dozen comparisons. A filter is parsed once,
+ * and evaluated for each event.
  */
 export const FILTER_CHARS_MAX = 1_000;
 
 /**
- * Most nodes that a filter may evaluate for one event. An outcome of a thousand requests takes some 8,000, in 10 ms;
- * lists within lists would take seconds of the thread that answers requests.
+ * Maximum number of nodes that a filter may evaluate for one event. An outcome of a thousand requests takes some 8,000,
+ * in 10 ms; lists within lists would block the thread that answers requests for seconds.
  */
 export const STEPS_MAX = 20_000;
 
@@ -94,7 +94,7 @@ function createInterpreter(): typeof TreeInterpreter {
 const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
 
 function parse(expression: string): Expression {
-  // The library accepts a text whose quote has no end.
+  // Checks this first, because the library accepts a text whose quote has no end.
   const open = expression.replace(QUOTED, (quoted) => " ".repeat(quoted.length)).search(/['"`]/);
   if (open >= 0) throw new FilterRefused(`not valid JMESPath from character ${open + 1} on: a quote has no end`);
   try {
@@ -107,8 +107,8 @@ function parse(expression: string): Expression {
 }
 
 /**
- * Returns the length of the longest beginning of a faulty filter that is an expression by itself. The error is behind
- * it; the library does not say where.
+ * Returns the length of the longest beginning of a faulty filter that is a valid expression by itself. The error
+ * follows it, and the library does not say where.
  */
 function understoodUpTo(expression: string): number {
   for (let length = expression.length - 1; length > 0; length--) {
@@ -169,7 +169,7 @@ function findRefused(node: unknown): string | undefined {
   const { type, ...parts } = node as Node;
   if (!NODES.has(type)) return `a filter cannot use ${type}`;
   if (type === "Literal") return undefined;
-  // This reads a field of true or false, which have none, so that no event would match.
+  // `!a.b` means `(!a).b`, which reads a member of true or false. These have none, so the filter would select no event.
   if (isNegation(parts.left ?? parts.child) && READING.has(type))
     return "! binds tighter than what follows: write !(…)";
   return (type === "Function" ? findWrongCall(parts) : undefined) ?? findRefused(Object.values(parts));

@@ -74,7 +74,7 @@ function storedIn(getSecrets: StoredSecrets["getAll"], names: StoredSecrets["nam
     getAll,
     /** Returns the keys of all refs with that prefix, as `getAll` does. */
     under: async (prefix: string) => getAll(await names(prefix)),
-    /** All refs of keys with that prefix, in order, including those of keys that are gone. */
+    /** Names of all keys that begin with a prefix, in order, including those of deleted keys. */
     refs: names,
   };
 }

@@ -24,7 +24,10 @@ const BATCH_EVENTS = 100;
 const BATCHES = 100;
 const STREAM_EVENTS = 100_000;
 
-/** Pinned, with all that emmett leaves to its user, because a figure of "the newest" would be worthless tomorrow. */
+/**
+ * Packages of emmett, and all that it leaves to its user to install. Versions are pinned, because a figure of "the
+ * newest" would be worthless tomorrow.
+ */
 const EMMETT = { "@event-driven-io/emmett": "0.42.0", uuid: "10.0.0", "async-retry": "1.3.3", commander: "12.1.0" };
 const EMMETT_SQLITE = { ...EMMETT, "@event-driven-io/emmett-sqlite": "0.42.4", sqlite3: "5.1.7" };
 const EMMETT_POSTGRES = {

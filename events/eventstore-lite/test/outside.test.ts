@@ -55,7 +55,7 @@ test("a subscriber receives another writer's events once and in order", async ()
   const service200 = appendEach(service, 200);
   const command200 = appendEach(command, 200);
   await Promise.all([service200, command200]);
-  // From here on, only the other writer wakes the subscriber.
+  // The subscriber's own store appends no more, so only the appends of the other writer wake the subscriber.
   await command.append("a", newEvents(200));
   expect((await seen).map((event) => event.position)).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
   expect(await take(service.read())).toStrictEqual(await seen);

@@ -158,7 +158,10 @@ function Case({ view, found }: FoundProps): VNode {
   );
 }
 
-/** A step of the answer that is one event, as a sentence. Renders nothing if there is no such event. */
+/**
+ * One step of the page's answer to "why was this recipient (not) contacted?": an event, as a sentence. Renders nothing
+ * if there is no such event.
+ */
 function EventReason({
   view,
   title,

@@ -67,7 +67,9 @@ export function optOutAnswer<const S extends Shown>(
   });
 }
 
-/** Characters of the header that are read. Real browsers send less than 200. */
+/**
+ * Maximum number of characters of a browser's Accept-Language header that are read. Real browsers send fewer than 200.
+ */
 const CHARACTERS_MAX = 200;
 
 /** Returns the first language that is both asked for and in the catalogue. Browsers send theirs in order. */

@@ -7,8 +7,8 @@ import type { AppendOptions, Appended, ExpectedVersion, NewEvent } from "../stor
 import type { SentAppend } from "./messages.ts";
 
 /**
- * Encoded size that is sent as a piece while the rest of the append is still encoded: some hundred events of an
- * ordinary service. The writer thread needs longer for them than this thread needs to encode the next hundred.
+ * Size in UTF-16 units of the piece of a large append that is sent while the rest is still encoded. The writer thread
+ * takes longer to insert a piece than this thread to encode the next one.
  */
 const PIECE_CHARS = 64 * 1024;
 
@@ -28,7 +28,7 @@ export interface PreparedAppend extends SentAppend {
   readonly events: readonly NewEvent[];
   /** UTF-16 units of the events' text. */
   readonly chars: number;
-  /** Sender of the rest of the append; undefined unless the append is already being sent in pieces. */
+  /** Sender of the pieces that are not sent yet; undefined unless the append is already being sent in pieces. */
   readonly pieces: PieceSender | undefined;
   readonly givesUpInDoubt: boolean;
 }

@@ -64,7 +64,7 @@ export async function createLog(
     await migrate(database, { schema: partial, component: COMPONENT, migrations: migrations() });
     await fill(database, partial, events, { ...DEFAULT_LIMITS, ...limits });
     await complete(database, partial);
-    // Uses the transaction that holds the lock: if its connection is lost, nothing is renamed.
+    // Uses the transaction that holds the lock, so that nothing is renamed if that transaction's connection is lost.
     await rename(transaction, partial, schema);
   };
   try {

@@ -26,7 +26,10 @@ export interface LogReader {
   readonly archive: ArchiveReader;
 }
 
-/** Events that one query returns: enough that the round trip does not count, and a few milliseconds to decode. */
+/**
+ * Number of events that one query returns: so many that the round trip hardly counts, and few enough to be decoded in
+ * some milliseconds.
+ */
 const CHUNK_EVENTS = 1_024;
 
 const WHOLE = `e.position, e.stream, e.version, e.type, e.id, e.time AS "timeMs", encode(e.hash, 'hex') AS hash, e.data, e.meta`;

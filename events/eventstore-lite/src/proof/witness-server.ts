@@ -30,7 +30,7 @@ export interface WitnessServerOptions {
 export interface WitnessListener {
   /** Called after each answer with its HTTP status, and with the submitted head as the line of its origin names it. */
   readonly answered: (one: { readonly status: number; readonly head: string }) => void;
-  /** Called if a request ended in a fault of the witness. */
+  /** Called with a sentence if the witness could not answer a request because of its own fault. */
   readonly failed: (sentence: string) => void;
 }
 
@@ -97,7 +97,7 @@ function createAnswerer(
   });
 }
 
-/** Undefined if the body is too large. */
+/** Reads the body of a request; undefined if it is too large. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -69,7 +69,10 @@ export interface StreamList {
 
 /** The part of an archive that is in the log's database, which each engine reads in its own way. */
 export interface ArchiveTable extends SegmentList, StreamList {
-  /** Throws {@link StoreUnusable} if this program may not remove events from the database. */
+  /**
+   * Throws {@link StoreUnusable} if this program's database user lacks the right to delete events, as archiving does
+   * once they are in segments.
+   */
   requireRight?(): Promise<void>;
   /** Yields the idempotency keys that the database still holds whole, of appends that ended in the range. */
   wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
@@ -102,7 +105,7 @@ export function createCatalogue(table: SegmentList): Catalogue {
 
   async function extend(end: number): Promise<void> {
     if (end <= currentEnd()) return;
-    // Concurrent calls may read the same segments.
+    // Concurrent calls may read the same segments, so a segment that is already in the list is skipped.
     for (const entry of await table.segmentsAfter(currentEnd())) if (entry.first > currentEnd()) entries.push(entry);
   }
 

@@ -7,12 +7,12 @@ import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./keys.
 import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
 import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
 
-/** Events of a segment that are examined without a pause: less than a millisecond. */
+/** Number of events of a segment that are examined without a pause: less than a millisecond. */
 const CHUNK_EVENTS = 128;
 
 /**
- * Up to this many types are searched for in the bytes of an event before it is parsed; a query for one rare type takes
- * a quarter less time. Searching for more types takes longer than parsing.
+ * Maximum number of types that are searched for in the bytes of an event before it is parsed. A query for one rare type
+ * takes a quarter less time so; searching for more types takes longer than parsing.
  */
 const SOUGHT_TYPES_MAX = 2;
 

@@ -5,7 +5,9 @@ import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { createTreeRange, hashLeaf, type TreeRange } from "../proof/tree.ts";
 import type { EventStore, ChainPoint, NewEvent, Recorded, StoredKey } from "../store.ts";
 
-/** The first line of a segment, which describes the rest. docs/segments.md of reachlog documents the format. */
+/**
+ * The first line of a segment, which describes the following lines. docs/segments.md of reachlog documents the format.
+ */
 export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** Id of the log whose events the segment holds. */
@@ -154,7 +156,7 @@ function timeOf(canonical: Uint8Array): string {
   return new Date(Number(Buffer.from(canonical).toString("utf8").split("\n", 6)[5])).toISOString();
 }
 
-/** Continues the hash chain from a hash, in hex. */
+/** Creates the computation of a hash chain that continues from the hash `before`, in hex. */
 export function createChain(before: string): {
   readonly add: (canonical: Uint8Array) => void;
   readonly hash: () => string;
@@ -303,7 +305,7 @@ function parseKey(line: Buffer): StoredKey {
   throw new SegmentDamaged("an idempotency key in it cannot be read");
 }
 
-/** Undefined if the line is not JSON. */
+/** Parses a line as JSON; undefined if it is not JSON. */
 function parseLine(line: Buffer): unknown {
   try {
     return JSON.parse(line.toString("utf8"));
@@ -312,7 +314,7 @@ function parseLine(line: Buffer): unknown {
   }
 }
 
-/** Throws {@link SegmentDamaged} if the event cannot be read. */
+/** Parses an event from its canonical bytes. Throws {@link SegmentDamaged} if it cannot be read. */
 export function readEvent(canonical: Buffer, hash: string): Recorded<NewEvent> {
   try {
     return toEvent(canonical, hash);

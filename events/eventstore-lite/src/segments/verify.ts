@@ -7,10 +7,12 @@ import { NOT_NEXT, type ProvedSegment } from "./validate-segment.ts";
 import { type Proof, proveApart } from "./validate-in-thread.ts";
 import type { SegmentReader } from "./storage.ts";
 
-/** Segments that a thread proves before it ends: some seconds of work, of which its start is a hundredth. */
+/**
+ * Number of segments that one thread proves before it ends: some seconds of work, of which its start is a hundredth.
+ */
 const PART_SEGMENTS = 32;
 
-/** Threads at the same time. More would wait for the disk and for each other. */
+/** Maximum number of threads at the same time. More would wait for the disk and for each other. */
 const PROVERS_MAX = 8;
 
 export interface VerifyArchiveOptions {

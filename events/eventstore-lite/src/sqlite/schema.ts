@@ -7,7 +7,10 @@ import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epoch
 import { pragma } from "./settings.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 
-/** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
+/**
+ * Number in the file's header, "evlt" in ASCII, that marks the file as a log of this package
+ * (https://sqlite.org/pragma.html#pragma_application_id).
+ */
 export const APPLICATION_ID = 0x65766c74;
 
 /**
@@ -149,7 +152,7 @@ function migrate(db: DatabaseSync): void {
     db.exec(ADD_BEGUN_AS);
     return;
   }
-  // A lease of an older format has no time left, because its holder is gone.
+  // A lease of an older format counts as expired, because its holder is gone.
   db.exec(`${EPOCHS}; ALTER TABLE leases ADD COLUMN ttl INTEGER NOT NULL DEFAULT 0`);
   beginFirstEpoch(db);
 }

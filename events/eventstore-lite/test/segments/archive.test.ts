@@ -492,7 +492,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 51 });
     if (engine === "SQLite") {
-      // On a server, roles protect this.
+      // Only on SQLite: on a server, the rights of roles protect these tables.
       for (const [first, last] of [
         [41, 51],
         [42, 45],
@@ -522,7 +522,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         "UPDATE segments SET types = replace(types, 'T1', 'T9')",
         "UPDATE segments SET types = replace(types, 'T9', 'T1')",
       ],
-      // This is not the newest place of any stream, so only its absence shows.
+      // This row is not about the newest event of any stream, so only its absence is a fault.
       ["DELETE FROM archived_streams WHERE position = 18", undefined],
     ] as const) {
       await place.withoutTriggers(change);

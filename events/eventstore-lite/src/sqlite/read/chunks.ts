@@ -4,8 +4,8 @@ import { versionsWithin } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
 /**
- * Events that one statement reads or examines. Decoding and handling that many blocks the thread for some milliseconds
- * at most.
+ * Number of events that one statement reads or examines. Decoding and handling that many blocks the thread for some
+ * milliseconds at most.
  */
 const CHUNK_EVENTS = 128;
 
