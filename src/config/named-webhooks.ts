@@ -12,8 +12,8 @@ const OWN_SETTINGS = [...settingNames].filter((name) => name.startsWith("WEBHOOK
 const NAMED = new RegExp(`^WEBHOOK_(.+)(?:${OWN_SETTINGS.map((name) => name.slice("WEBHOOK".length)).join("|")})$`);
 
 /**
- * Words of the webhook settings, such as URL, which a webhook's name may not hold. They would make it hard to tell
- * which webhook and which setting is meant.
+ * Words in names of webhook settings, such as URL, that a webhook's name may not contain: in a setting such as
+ * `WEBHOOK_A_URL_SECRET`, it would be hard to tell where the name ends.
  */
 const RESERVED: ReadonlySet<string> = new Set(OWN_SETTINGS.flatMap((name) => name.split("_").slice(1)));
 
