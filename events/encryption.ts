@@ -82,7 +82,7 @@ export interface Encryptor {
   revalidate(): void;
 }
 
-/** Shown in place of erased text. */
+/** Text shown in place of a person's text that was erased. */
 export const ERASED = "erased";
 
 const ERASED_PERSON = `${ERASED}:`;

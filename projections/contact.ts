@@ -185,7 +185,7 @@ export function later(one: string | undefined, other: string): string {
 }
 
 /**
- * Returns how many contacts were known at a position. Judged by what is known now: each contact counts from its first
+ * Returns how many contacts were known at a position, judged by what is known now: each contact counts from its first
  * event on.
  */
 export function countPeopleAt({ people, merged }: Contacts, position: number): number {

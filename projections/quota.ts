@@ -105,7 +105,10 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
   return used;
 }
 
-/** True if the places of the last 24 hours count at a moment, and not those of its day. */
+/**
+ * True for 24 hours after a change of the quota's time zone, and before the first message in a new one: then the
+ * messages of the last 24 hours count, and not those of the calendar day.
+ */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
   // The next intent will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;

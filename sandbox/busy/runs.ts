@@ -103,7 +103,7 @@ function createMessages({ log, timeline, mailbox, clicks, replies, templates }: 
   const known = new Set<string>();
   const outreach = (...events: readonly StoryEvent[]) => log.append(STORY_STREAMS.outreach, events, SCHEDULER);
 
-  /** Returns X's answer to a request, as an event of the attempt. */
+  /** Returns the event that records how X answered the attempt to send a message. */
   const answer = (fate: Fate, attempt: { recipient: { id: string } }, text: string, next: object): StoryEvent => {
     if (fate === "failed") {
       const detail = "X answered 403: You do not have permission to DM one or more participants.";

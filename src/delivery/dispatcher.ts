@@ -254,7 +254,9 @@ export async function startDispatchers(
     ),
   );
   return {
-    /** Holds clicks back on every dispatcher, as {@link Dispatcher.holdClicks} does. */
+    /**
+     * Stops sending clicks, and events of webhooks, on every dispatcher until the next start. Direct sends continue.
+     */
     holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();

@@ -223,7 +223,7 @@ export interface LagSources {
   readonly store: LogStore;
   readonly deliveries: () => Deliveries;
   readonly isConfigured: (channel: ChannelName) => boolean;
-  /** Limits of the reads; default: those of a rate only. */
+  /** Limits on how much of the log's end is read; default: the same as for one rate. */
   readonly tail?: Tail;
 }
 

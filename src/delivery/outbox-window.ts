@@ -70,7 +70,8 @@ export function createOutboxReader(store: LogStore) {
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
-      // The chunk was read for another lane, so it may begin earlier, and the log may have grown since.
+      // The chunk was read for another lane: it may begin before the position from which this lane reads, and the log
+      // may have grown since.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
       return { events: beyond, next: Math.max(from, next), isLast: false };
     },

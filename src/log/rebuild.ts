@@ -118,7 +118,7 @@ async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[
   if (restart) await store.snapshots.remove(names.map(partialName));
   await Promise.all([
     foldPart(store, { names: own, to }, options),
-    // If that thread fails, this thread folds what the other has not saved, and reports any error then.
+    // If the worker thread fails, this thread later folds what the worker has not saved, and reports any error then.
     foldInWorker({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;

@@ -27,7 +27,7 @@ export async function recordRestore({ store, append }: EventLog, logger: Logger)
   const { position, hash } = await store.head();
   const cause = store.begunAs === "backup" ? "restore" : store.begunAs;
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
-  // The key makes only one of several instances that start at once record it.
+  // The idempotency key lets only one of several instances that start at once record the restore.
   const options = { key: `restored/${store.epoch}` };
   await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA, options);
   logger.warn("this log was restored, imported or copied: it lacks the events since then", {

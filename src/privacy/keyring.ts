@@ -188,7 +188,7 @@ export const FRESH_MS = 50;
  */
 export async function trackFreshness(keys: { readonly revision: KeyStore["revision"] }, refresh: () => void) {
   let seen = await keys.revision();
-  /** Numbers of questions to the key store, and of invalidations of its answers. */
+  /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
   /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };

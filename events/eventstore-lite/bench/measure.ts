@@ -1,6 +1,6 @@
 /**
- * Shared by all benchmarks. Contenders, ours and the one compared with it, take turns, and the ratio of their results
- * in each round counts.
+ * Measures and reports for all benchmarks. Two contenders, ours and the one compared with it, take turns, and the ratio
+ * of their results in each round counts.
  */
 
 /**

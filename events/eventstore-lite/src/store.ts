@@ -335,8 +335,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
    */
   now(): Promise<number>;
   /**
-   * Checks if this is still the log that was opened, and holds that event. If so, and its server has changed (a
-   * failover), the log notes its new place, so that no later opening takes it for a copy.
+   * Checks if this is still the log that was opened, and still holds the event of `head`. If so, and a failover has
+   * changed its server, the log records its new place, so that no later opening takes the log for a copy.
    */
   confirm(head: ChainPoint): Promise<Presence>;
   /**

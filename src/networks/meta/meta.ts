@@ -17,8 +17,8 @@ const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
 const RECOGNISES_MS = 47 * 60 * 60_000;
 
 /**
- * Asks Meta to limit the use of an event where the visitor's state has such a law. Zeros let Meta find the state, since
- * its own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
+ * Asks Meta to limit its use of an event if the visitor's US state has such a law. Zeros let Meta find the state, since
+ * Meta's own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
  */
 const LIMITED_DATA_USE = {
   data_processing_options: ["LDU"],

@@ -94,7 +94,7 @@ function blameBearer(fault: unknown): unknown {
   return isRefused ? new SocialError("rejected", "X does not accept X_APP_BEARER_TOKEN") : fault;
 }
 
-/** Returns the types of event that are subscribed to for this user, with those that need no user. */
+/** Returns the types of event that the app is subscribed to on X for this user, and those that need no user. */
 async function listSubscriptions(options: ActivityOptions, userId: string): Promise<ReadonlySet<string>> {
   const read = createReads(options)(options.bearer.reveal());
   const found = new Set<string>();

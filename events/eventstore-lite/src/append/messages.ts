@@ -87,7 +87,7 @@ export interface FaultReply {
 
 export interface BatchReply {
   readonly kind: "batch";
-  /** Recorded time of every event of this batch. */
+  /** Time in ms since the epoch that is recorded for every event of this batch. */
   readonly timeMs: number;
   /** {@link VERDICT_FIELDS} numbers for each append, in order. */
   readonly verdicts: readonly number[];

@@ -58,7 +58,10 @@ const RECONNECT_S = 0.05;
  * server restarts.
  */
 const PAUSE_MS_MIN = 50;
-/** Longest pause after a failed connect, in ms: the delay until a server is noticed that accepts connections again. */
+/**
+ * Maximum pause after a failed connect, in ms: it is also the delay until a server is noticed that accepts connections
+ * again.
+ */
 const PAUSE_MS_MAX = 500;
 
 interface ConnectOptions extends DatabaseOptions {

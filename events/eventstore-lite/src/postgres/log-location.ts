@@ -102,7 +102,8 @@ export async function confirmPlace(
   );
   if (found?.epoch !== epoch) return "replaced";
   if (!found.holds && (await archive.hashAt(position)) !== hash) return "lost";
-  // Notes a failover that lost nothing; otherwise a later start would take it for a restore.
+  // The new server is recorded after a failover that lost no event; otherwise a later start would take the move for a
+  // restore.
   if (found.moved) {
     const { catalogue } = archive;
     const noted = found.holds ? { last: position, hash } : catalogue.entries()[catalogue.locate(position)]!;

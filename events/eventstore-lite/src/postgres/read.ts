@@ -70,7 +70,7 @@ export async function* readOnceBack<E extends NewEvent>(
   }
 }
 
-/** Pause between two checks for the database. */
+/** Pause in ms between two checks whether the database server is back. */
 const AWAY_PAUSE_MS = 100;
 
 export async function* readFolded<E extends NewEvent>(

@@ -16,7 +16,7 @@ const OPEN_MAX = 8;
 const OPENING_MAX = 4;
 
 /**
- * Largest decompressed size of a segment that is opened. A segment holds 4 MiB of events, one event more, and 32,768
+ * Maximum decompressed size of a segment that is opened. A segment holds 4 MiB of events, one event more, and 32,768
  * idempotency keys: some 10 MB, or 110 MB if each key is as long as allowed.
  */
 export const OPENED_BYTES_MAX: number = 128 * 1024 * 1024;

@@ -36,7 +36,7 @@ const FORMAT = "eventstore-lite segment 1";
 const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Largest decompressed size of a segment, with its idempotency keys: some 200 MB if each of many small events has one.
+ * Maximum decompressed size of a segment, with its idempotency keys: some 200 MB if each of many small events has one.
  * Without this limit, a few kilobytes could decompress to gigabytes.
  */
 const DECOMPRESSED_BYTES_MAX = 512 * 1024 * 1024;

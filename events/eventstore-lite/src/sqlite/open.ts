@@ -108,7 +108,8 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     onCommit: options.onCommit ?? (() => {}),
     findArchivedKey: archive.reader.findKey,
   });
-  // The last to close the file cleans up the write-ahead log, which a read-only connection cannot do.
+  // SQLite removes the write-ahead log when the last connection closes, but a read-only one cannot remove it. So the
+  // queue, whose thread writes, is closed after all readers.
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());

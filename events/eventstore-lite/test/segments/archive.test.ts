@@ -401,7 +401,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       const ways: readonly (readonly [string, () => Promise<unknown>])[] = [
         ["read", () => take(reader.read())],
         ["readStored", () => take(reader.readStored({ from: 4, limit: 1 }))],
-        // A fold parses no event's metadata.
+        // Malformed metadata does not fail a read for folds, which parses no event's metadata.
         ...(what === "metadata" ? [] : ([["readFolded", () => take(reader.readFolded())]] as const)),
         [
           "one by one",

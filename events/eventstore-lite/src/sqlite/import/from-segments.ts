@@ -31,7 +31,7 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes of sealed segments the copy that `backup` makes of a log, as of one of their events; returns its head and its
+ * Makes a log from sealed segments, the same as `backup` would copy as of one of their events; returns its head and its
  * Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
