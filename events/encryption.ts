@@ -104,11 +104,11 @@ export const ENCRYPTED = "ciphertext";
 
 /** A request to the writer thread to encrypt a text; the request thread only chooses the key. */
 interface EncryptionRequest {
-  /** The prefix of the ciphertext. */
+  /** The prefix with which the ciphertext begins. */
   readonly prefix: string;
   /** Encryption key, as in {@link EncryptionKey}. */
   readonly key: string;
-  /** The context that the ciphertext is bound to. */
+  /** The context that the ciphertext will be bound to. */
   readonly context: string;
   readonly text: string;
 }

@@ -409,7 +409,8 @@ export const RunPaused = defineEvent(
       run_id: Type.String(),
       reason: Type.Union([
         /**
-         * Reason of RunPaused: the run spreads its messages over time, and no `next_at` of a message says so already.
+         * Reason of RunPaused: the run spreads its messages over time. This event is appended only if no previous
+         * message's event already states the wait (`next_at`).
          */
         Type.Literal("pace"),
         /** Reason of RunPaused: the network asks the run to wait. */

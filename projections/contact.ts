@@ -73,7 +73,7 @@ export interface Contact extends Consent {
 
 /** Values of a contact that one event has replaced. */
 export interface Replaced {
-  /** Position of the event that replaced them. */
+  /** Position of the event that replaced these values. */
   readonly at: number;
   /** Former values of the members that the event changed; null if a member was absent. */
   readonly was: { readonly [Member in keyof Contact]?: Contact[Member] | null };

@@ -166,8 +166,8 @@ export function newestMs({ corrected }: Quota, time: string | undefined): number
 }
 
 /**
- * Drops the places of intents up to `ms`. They are in the order of the intents, so one with a later request keeps a few
- * after it for a while.
+ * Drops places whose messages were requested up to `ms`. Places are in the order of their intents, so a place with a
+ * late request keeps a few places after it for a while.
  */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {

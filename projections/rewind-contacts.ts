@@ -157,7 +157,8 @@ export function peopleAt(now: () => Contacts, position: number): People {
       const contacts = now();
       const contact = contacts.people.get(key);
       const entry = contact && putBack(contact, position);
-      // An erasure replaces the state; an older entry may be of the erased recipient.
+      // An erasure replaces the state that was listed. Entries of the former state are then not returned, because one
+      // may be that of the erased recipient.
       return entry ?? (contacts === listed ? absorbed.get(key) : undefined);
     },
   };

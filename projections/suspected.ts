@@ -33,7 +33,7 @@ export interface JudgedClick {
   name: string;
   /** Time of the click in ms since 1970. */
   at: number;
-  /** Member `visitor` of the click's event. */
+  /** The member `visitor` of the click's event. */
   visitor?: number;
 }
 

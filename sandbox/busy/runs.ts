@@ -110,7 +110,7 @@ function createMessages({ log, timeline, mailbox, clicks, replies, templates }: 
       const failure = { reason: "recipient_closed", detail, frees_quota: true, retry: false };
       return { type: "DirectMessageFailed", data: { ...attempt, ...failure } };
     }
-    // In doubt, X has accepted the message too: only its answer is lost.
+    // Even if the message is in doubt, X has accepted it: only X's answer is lost.
     const message_id = mailbox.deliver(STORY_ACCOUNT.id, attempt.recipient.id, text);
     return fate === "in_doubt"
       ? { type: "DirectMessageInDoubt", data: { ...attempt, detail: "X gave no answer within 10 s" } }

@@ -160,8 +160,8 @@ function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
 }
 
 /**
- * Creates what learns from the network's answers. The circuit breaker's state is in the log, so that the next holder of
- * the channel knows it; its events share the append of the outcome that changed it.
+ * Creates the part of a dispatcher that learns from the network's answers. The circuit breaker's state is in the log,
+ * so that the next holder of the channel knows it; its events share the append of the outcome that changed it.
  */
 export function createLearning(context: ChannelContext, { rateLimiter, suspension }: Lessons) {
   const { projector, clock } = context;

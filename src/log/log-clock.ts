@@ -118,7 +118,7 @@ export function machineClock({
       const skewMs = wallClock() - now();
       const wasHeld = isHeld;
       isHeld = isSkewed(skewMs);
-      // Small corrections of the clock are followed, so that they do not add up to a jump.
+      // The log's clock follows small corrections of the machine's clock, so that they do not add up to a jump.
       if (!isHeld) offset = wallClock() - elapsedMs();
       if (!isHeld && elapsedMs() - keptAt >= KEEP_EVERY_MS) {
         keptAt = elapsedMs();

@@ -22,11 +22,9 @@ import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
-/**
- * Refs of the two keys that belong to no recipient or day: the secret from which refs are computed, and the key of
- * snapshots.
- */
+/** Ref (name in the key store) of the secret from which the refs of recipients' keys are computed. */
 const PEPPER = "pepper";
+/** Ref of the key that encrypts snapshots. */
 const STATES = "states";
 
 /** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
@@ -35,7 +33,10 @@ const OPTED_OUT = "o";
 /** Number of digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Digits of a ref that an erased recipient keeps as a mark, and that distinguish one from another. */
+/**
+ * Number of digits of a ref that an erased recipient keeps as a mark. They distinguish one erased recipient from
+ * another.
+ */
 const MARK_DIGITS = 12;
 
 async function makeFixed(keys: KeyStore): Promise<void> {

@@ -28,7 +28,7 @@ export interface LogPlace {
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
-/** Settings that say where a log is. */
+/** The settings that say where a log is. */
 interface PlacedConfig {
   readonly log: Config["log"];
   readonly key: Config["key"];

@@ -135,7 +135,8 @@ async function install(options: BenchOptions, name: string, dependencies: object
   // The native module is downloaded by its install script, or built if that fails, which takes minutes.
   const manifest = { private: true, dependencies, trustedDependencies: ["sqlite3"] };
   writeFileSync(join(home, "package.json"), JSON.stringify(manifest));
-  // npm passes its settings to the build (say, the location of Node's headers); without npm, Bun does as well.
+  // Installs with npm, which passes its settings to the build, such as the location of Node's headers; where npm is
+  // missing, with Bun.
   const npm = ["npm", "install", "--legacy-peer-deps", "--no-audit", "--no-fund"];
   try {
     await outputOf(Bun.which("npm") === null ? [process.execPath, "install"] : npm, { cwd: home });

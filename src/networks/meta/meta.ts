@@ -174,7 +174,8 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
  */
 export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   const name = testEventCode === undefined ? "ReachlogTest" : "PageView";
-  // The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events without a visitor.
+  // Meta refuses events without a visitor, so this one has an address and an IP address that are reserved for examples
+  // (RFC 2606, RFC 5737).
   return serverEvent(name, test.id, Date.parse(test.time), "https://example.com/reachlog-test", {
     client_user_agent: "reachlog",
     client_ip_address: "192.0.2.1",

@@ -131,15 +131,18 @@ export const KEY_ARCHIVED = 6;
 /** Separates two fields; neither names nor JSON can contain it. */
 const SEPARATOR = "\n";
 
-/** id, type, data, meta, and the input of the writer's transform, which is mostly empty. */
+/**
+ * Number of fields of an event: id, type, data, meta, and the input of the writer's transform, which is mostly empty.
+ */
 export const EVENT_FIELDS = 5;
 
 /** One append as it is sent to the writer. */
 export interface SentAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
-  /** Idempotency key of the append. `key`, `digest` and `lease` are empty if the append has none. */
+  /** Idempotency key of the append; empty if it has none. */
   readonly key: string;
+  /** Digest of the request that the append stands for; empty if it has no idempotency key. */
   readonly digest: string;
   /**
    * Number of segments that were searched in vain for the append's idempotency key, because they hold a key with the

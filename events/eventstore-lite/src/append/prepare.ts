@@ -18,7 +18,9 @@ export interface PieceSender {
   send(): void;
   /** Sends the last piece, and resolves with the result of the whole append. */
   end(append: PreparedAppend): Promise<Appended>;
-  /** Ends a failed append instead of `end`: none of its events is stored. */
+  /**
+   * Ends an append that failed while it was prepared; call it instead of `end`. None of the append's events is stored.
+   */
   abandon(): void;
 }
 

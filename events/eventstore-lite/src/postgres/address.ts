@@ -3,7 +3,7 @@ import { checkServerIdentity } from "node:tls";
 import type { Options } from "postgres";
 import { StoreUnusable } from "../errors.ts";
 
-/** The driver's options for one server. */
+/** Options of the database driver for one server. */
 export interface Server {
   readonly host: string;
   readonly port: number;

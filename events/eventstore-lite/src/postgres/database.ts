@@ -118,7 +118,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
       if (slot.connection?.isOver() === true) giveUp(slot, slot.connection);
       const used = (slot.connection ??= connect());
-      // A network can lose a connection without notice, so an answer that is late counts as lost.
+      // A network can lose a connection without notice, so a connection whose answer is late counts as lost.
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
       try {

@@ -57,7 +57,7 @@ export function isUnanswered(error: unknown): boolean {
   const answer = answerIn(error);
   if (answer === undefined) return true;
   const { code, severity, severity_local } = answer;
-  // A pool sends its severity in the older field only.
+  // A connection pool sends an error's severity only in the older of the two fields.
   const isEnd = ["FATAL", "PANIC"].includes(severity ?? severity_local);
   return isEnd || code.startsWith(OPERATOR_INTERVENTION) || code.startsWith(CONNECTION_EXCEPTION);
 }

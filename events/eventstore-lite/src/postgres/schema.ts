@@ -21,7 +21,7 @@ const SERVER_VERSION_MIN = 140_000;
 
 export interface PreparedLog {
   readonly storeId: string;
-  /** Id of the last of `epochs`. */
+  /** Id of the log's current epoch, which is the last of `epochs`. */
   readonly epoch: string;
   readonly epochs: readonly Epoch[];
 }

@@ -23,11 +23,11 @@ export const OPENED_BYTES_MAX: number = 128 * 1024 * 1024;
 
 /** A segment whose events can be read in any order. */
 export interface OpenSegment {
-  /** The position of its last event. */
+  /** Position of the segment's last event. */
   readonly last: number;
-  /** The canonical bytes of the event at a position. */
+  /** Returns the canonical bytes of the event at a position. */
   canonical(position: number): Buffer;
-  /** The stored hash of the event at a position, in hex. */
+  /** Returns the stored hash of the event at a position, in hex. */
   hash(position: number): string;
   readonly keys: readonly StoredKey[];
 }

@@ -80,8 +80,9 @@ export interface ResolvedQuery {
   readonly stream?: string | undefined;
   readonly types?: readonly string[] | undefined;
   readonly alongLog?: boolean | undefined;
-  /** First position of the query; `from` and `to` are both inclusive. */
+  /** First position of the query, inclusive. */
   readonly from: number;
+  /** Last position of the query, inclusive. */
   readonly to: number;
   readonly backwards: boolean;
   readonly limit: number;

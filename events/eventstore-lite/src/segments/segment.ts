@@ -12,16 +12,19 @@ export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** Id of the log whose events the segment holds. */
   readonly log: string;
-  /** Position of the segment's first event; `last` is that of its last event. */
+  /** Position of the segment's first event. */
   readonly first: number;
+  /** Position of the segment's last event. */
   readonly last: number;
-  /** Time of the segment's first event, ISO 8601; `until` is that of its last event. */
+  /** Time of the segment's first event, ISO 8601. */
   readonly from: string;
+  /** Time of the segment's last event, ISO 8601. */
   readonly until: string;
   /** Number of idempotency keys that follow the events in the segment. */
   readonly keys: number;
-  /** Hash of the event before the segment's first one; `hash` is that of its last event. 64 hex digits each. */
+  /** Hash of the event before the segment's first one, 64 hex digits. */
   readonly before: string;
+  /** Hash of the segment's last event, 64 hex digits. */
   readonly hash: string;
   /** The roots of the largest full subtrees of the log's Merkle tree over these events, from left to right, in hex. */
   readonly tree: readonly string[];
@@ -38,7 +41,8 @@ const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
  */
 const DECOMPRESSED_BYTES_MAX = 512 * 1024 * 1024;
 
-/** Compresses in a thread of the runtime, so that other work continues; `decompressApart` decompresses there too. */
+/** Compresses a segment in a thread of the runtime, so that other work continues. */
+/** Decompresses a segment in a thread of the runtime, so that other work continues. */
 const compress = promisify(zstdCompress);
 const decompressApart = promisify(zstdDecompress);
 
@@ -174,9 +178,9 @@ export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly keys: readonly StoredKey[];
   /** Yields events like `readStored`. Throws {@link SegmentDamaged} for an event that is not JSON. */
   events(): Iterable<Recorded<NewEvent>>;
-  /** The events' canonical bytes. */
+  /** The canonical bytes of the segment's events. */
   readonly canonical: readonly Buffer[];
-  /** The events' leaves in the Merkle tree. */
+  /** The leaves of the segment's events in the Merkle tree. */
   readonly leaves: readonly Uint8Array[];
 }
 

@@ -55,7 +55,7 @@ export interface SqliteStoreOptions<E extends NewEvent> {
    * name of the owner that others see.
    */
   readonly owner?: boolean | { readonly holder: string };
-  /** Milliseconds since 1970, UTC; default `Date.now`. */
+  /** Clock that dates events, in ms since 1970; default: `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
   /** The storage of events that were moved out of the database; default: a folder next to the file. */

@@ -326,7 +326,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         () => take(reader.readCanonical({ from: 3, to: 4 })),
         () => take(reader.readKeys({ from: 1, to: 60 })),
         () => reader.hashAt(3),
-        // A repeated append waits for the file, as it would wait for a server.
+        // A repeated append waits until the file of the segment is read, as it would wait for a server.
         () => reader.append("s3", eventsOf(1), { key: "k3", digest: "d" }).catch(({ cause }) => Promise.reject(cause)),
       ]) {
         const refusal = await refusalOf(reading());

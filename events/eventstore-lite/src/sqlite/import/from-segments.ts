@@ -15,8 +15,9 @@ import { createAdd } from "./add.ts";
 export interface SegmentsOptions {
   /** Path of the copy, a new file. */
   readonly file: string;
-  /** Id of the log to which the segments belong; `epochs` is that log's `EventStore.history`. */
+  /** Id of the log to which the segments belong. */
   readonly id: string;
+  /** How that log began and continued, as its `EventStore.history` says. */
   readonly epochs: readonly Epoch[];
   /** All segments of the log from position 1 on, in order. Events after `to`, or later than `until`, are left out. */
   readonly segments: Iterable<OpenedSegment>;
