@@ -161,7 +161,7 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
-    // 1: made by a server without a cookie,
+    // The 1 tells Meta that a server made this value, and no cookie:
     // https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
     fbc: isCurrent ? fbc : `fb.1.${clickedAt}.${fbclid}`,
     fbp: keepCookie(ids.fbp, clickedAt),

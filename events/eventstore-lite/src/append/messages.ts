@@ -151,7 +151,7 @@ export interface SentAppend {
   readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
-  /** {@link EVENT_FIELDS} of each event, one after the other. */
+  /** Fields of the append's events: {@link EVENT_FIELDS} texts for each event, one event after the other. */
   readonly fields: readonly string[];
   /** Number of all events of the append. */
   readonly count: number;
