@@ -56,7 +56,8 @@ export function createMetaChannel(options: {
   return {
     name: "ads",
     network: "meta",
-    // Includes the pixel, because a wrong pixel suspends the channel as a wrong token does, until it is changed.
+    // The credential includes the pixel, because a wrong pixel suspends the channel, as a wrong token does, until the
+    // pixel is changed.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
