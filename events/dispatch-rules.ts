@@ -43,7 +43,7 @@ export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
 export interface Subscription {
   readonly from: number;
   readonly types: readonly string[];
-  /** Keyed hash of the webhook's address, as in {@link WebhookSubscribed}; absent if the webhook carries nothing. */
+  /** Keyed hash of the address of the webhook's receiver; absent if the webhook carries nothing. */
   readonly receiver?: string;
   readonly filter?: string;
 }

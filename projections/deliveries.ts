@@ -96,7 +96,7 @@ export interface ChannelState {
   letters: DeadLetters;
   /**
    * Counts of ended requests by quarter of an hour. Holds the newest {@link RECENT_QUARTERS} quarters in which a
-   * request of the channel ended, and none for the others.
+   * request of the channel ended, and no entry for quarters without any.
    */
   recent: Quarters<RecentCounts>;
   /**

@@ -313,7 +313,9 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 
   return {
-    /** Returns the keys for the data of these owners, as {@link Encryptor} describes. */
+    /**
+     * Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first.
+     */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
     /** Called when keys may have been deleted: drops the cached keys. */
     refresh(): void {
