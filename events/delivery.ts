@@ -183,6 +183,15 @@ export const DispatchSettled = defineEvent(
 );
 
 /**
+ * Event: the network reported that it lost a message which it had accepted. `source` is the position of an event that
+ * the message carried.
+ */
+export const DispatchLost = defineEvent(
+  "DispatchLost",
+  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, detail: Type.String() }, closed),
+);
+
+/**
  * Event before a request to a network that may not recognise a repeat, if instances share the log: tells the next
  * dispatcher what may have arrived. Any outcome ends the claim. `token`: fencing token of the channel's lease.
  */

@@ -23,13 +23,21 @@ export type Dispatches = ReadonlyMap<number, number>;
 /** Outcome event of dispatches, reduced to the dispatches that were asked about. */
 export type DispatchOutcome = Folded<OutcomeType>;
 
-/** An operator's decision about a dead letter, or about a dispatch in doubt. */
-export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled">;
+/** An operator's decision about a dead letter or a dispatch in doubt, or the network's report that it lost one. */
+export type LetterDecision = Folded<
+  "DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled" | "DispatchLost"
+>;
 
-const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];
+const DECISIONS: readonly EventType[] = [
+  "DispatchRetryRequested",
+  "DispatchDiscarded",
+  "DispatchSettled",
+  "DispatchLost",
+];
 
 /**
- * True if the event is an operator's decision. Its data refers by position to the event whose dispatch it decides on.
+ * True if the event is an operator's decision, or a network's late report. Its data refers by position to the event
+ * whose dispatch it is about.
  */
 export function isDecision<E extends { readonly type: EventType }>(event: E): event is E & LetterDecision {
   return DECISIONS.includes(event.type);
