@@ -49,7 +49,7 @@ interface Closed extends Omit<Part, "divided"> {
   readonly ciphertext: string;
 }
 
-/** Maximum number of ids in `fresh`: the events of a good part of a second of full load. */
+/** Maximum number of ids in `fresh`: about as many events as full load appends in a second. */
 const FRESH_MAX = 16_384;
 
 /** Event types that delete encryption keys. */

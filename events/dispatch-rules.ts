@@ -58,8 +58,8 @@ const BOOKKEEPING: readonly EventType[] = ["RequestAnswered", "ProjectionRebuilt
 export const DISPATCHED_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => !BOOKKEEPING.includes(type));
 
 /**
- * Event types that no webhook carries. A test is sent to a webhook as a test, and claims, which precede each request,
- * matter only to the next dispatcher.
+ * Event types that no webhook carries as events: changes of its own subscription; requests for a test, which reaches a
+ * webhook as a test message; and claims before requests, which only the channel's next dispatcher needs.
  */
 const UNCARRIED: readonly EventType[] = [...SUBSCRIBING, "ChannelTestRequested", "DispatchClaimed"];
 

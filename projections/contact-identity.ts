@@ -28,7 +28,7 @@ export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   return isOther ? [contact] : [contact, namesake];
 }
 
-/** True if the handle is this contact's, or was theirs and no other contact is known to have taken it since. */
+/** True if the handle is this contact's now, or was and no other contact is known to have taken it since. */
 export function isHeldBy(state: Contacts, handle: string, person: Contact | undefined): boolean {
   const key = state.handles.get(handle) ?? state.former.get(handle);
   return key !== undefined && state.people.get(key) === person;
@@ -101,7 +101,7 @@ function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefin
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   let key = id ?? `@${username.toLowerCase()}`;
-  // A former holder, who was met by this handle, has the key.
+  // A contact that was first met by this handle, and no longer has it, may keep it as its key.
   while (state.people.has(key)) key += "'";
   return key;
 }
@@ -122,8 +122,8 @@ function setNames(state: Contacts, key: string, contact: Contact, who: Recipient
 }
 
 /**
- * Removes a handle from its holder; otherwise the consent of the handle's next holder would count as theirs. Records of
- * the holder under that handle stay theirs.
+ * Removes a handle from its holder; otherwise the consent of the handle's next holder would count as the former
+ * holder's. Records that were made of the holder under that handle stay with the holder.
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined, change: Change): void {
   const key = state.handles.get(handle);
@@ -162,7 +162,8 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
 function united(one: Contact, other: Contact): Contact {
   return {
     ...other,
-    // A rewound entry holds undefined for a member that was absent.
+    // Members of `one` that are undefined must not hide those of `other`: an entry that was rewound to an earlier
+    // moment holds undefined where it had no member.
     ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Contact),
     ...unitedConsent(one, other),
     status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,

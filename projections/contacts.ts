@@ -62,8 +62,8 @@ export const contacts: Projection<Contacts> = {
 };
 
 /**
- * Notes that a recipient's data was read. A read creates no contact: the recipient is known already, or was erased
- * since.
+ * Records in the contact that a caller read the recipient's data. A read creates no contact: the recipient is known
+ * already, or was erased since.
  */
 function noteRead(state: Contacts, { data, position }: Folded<"PersonalDataRead">): void {
   const contact = data.recipient && findContact(state, data.recipient);
@@ -122,7 +122,7 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
     case "DirectMessageFailed":
       return fail(state, meet(state, event.data.recipient, change), event.data, change);
     case "AccountUnlinked":
-      // Refusals of one account say nothing about another.
+      // Refusals of the unlinked account say nothing about the account that is linked next.
       replaceRefused(state, [], change);
       return undefined;
     default:
@@ -165,7 +165,10 @@ function mark(state: Contacts, hashes: readonly string[], { position }: Change):
   for (const one of hashes) if (!state.hashes.has(one)) state.hashes.set(one, position);
 }
 
-/** Reasons of skips that a new import row may correct, or after which it is a reason to ask the network again. */
+/**
+ * Reasons of skips that a new import row may remove: it may correct the data, or justify another look-up at the
+ * network.
+ */
 const CORRECTABLE: readonly SkipReason[] = [
   "missing_field",
   "no_consent",
@@ -185,7 +188,7 @@ function add(state: Contacts, added: DataOf<"RecipientAdded">, change: Change): 
   contact.fields = fields;
   replaceText(contact, "name", added);
   replaceText(contact, "timezone", added);
-  // The new row may correct what was missing or wrong, so the contact is judged and recorded again.
+  // The new row may correct the data that led to these skips, so runs judge the contact again and record the result.
   contact.skipped = contact.skipped.filter((reason) => !CORRECTABLE.includes(reason));
   return contact;
 }
@@ -226,7 +229,7 @@ function replaceText(contact: Contact, member: "name" | "timezone", added: Impor
 
 function recordConsent(contact: Contact, record: ConsentRecord): Contact {
   agree(contact, record);
-  // The new record may hold what was missing.
+  // The new record may name the basis whose absence led to these skips.
   if (record.basis !== undefined) contact.skipped = contact.skipped.filter((reason) => reason !== "no_consent");
   return contact;
 }
@@ -297,12 +300,12 @@ function fail(
 ): Contact {
   contact.status = retry ? "open" : "failed";
   contact.again = retry;
-  // It was certainly not sent, so nothing that they write is a reply to it.
+  // The message was certainly not sent, so nothing that the recipient writes is a reply to it.
   if (frees_quota) delete contact.attempted_at;
   if (reason === "not_permitted") refuse(state, contact, change);
   if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
-  // This series of refusals has led to a decision, and a new one begins.
+  // This series of refusals has led to a decision, so the next refusal begins a new series.
   replaceRefused(state, [], change);
   contact.refused_after = state.taken.length;
   return contact;

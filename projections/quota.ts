@@ -105,7 +105,10 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
   return used;
 }
 
-/** True if the places of the last 24 hours count at a moment, and not those of its day. */
+/**
+ * True for 24 hours after a change of the quota's time zone, and before the first message in a new one: then the
+ * messages of the last 24 hours count, and not those of the calendar day.
+ */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
   // The next intent will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;
@@ -113,8 +116,8 @@ export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMome
 }
 
 /**
- * Returns the time when fewer places of the last 24 hours count, or when days count again. Undefined if days count now,
- * or no place is taken.
+ * Returns the time at which the places of the last 24 hours become fewer, or from which calendar days count again.
+ * Undefined if calendar days count now, or no place is taken.
  */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;
@@ -166,8 +169,8 @@ export function newestMs({ corrected }: Quota, time: string | undefined): number
 }
 
 /**
- * Drops the places of intents up to `ms`. They are in the order of the intents, so one with a later request keeps a few
- * after it for a while.
+ * Drops places whose messages were requested up to `ms`. Places are in the order of their intents, so a place with a
+ * late request keeps a few places after it for a while.
  */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {

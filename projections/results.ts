@@ -38,7 +38,7 @@ export interface Message {
   /** Numbers of the message's links in {@link Results.links}. */
   readonly links: readonly number[];
   outcome: "open" | "in_doubt" | "sent" | "failed";
-  /** True if the network signalled that the recipient has read it; false if that is unknown. */
+  /** True if the network signalled that the recipient has read the message; false if that is unknown. */
   seen: boolean;
   replied: boolean;
   opted_out: boolean;
@@ -63,12 +63,12 @@ interface TrackedClicks {
   first: number | null;
 }
 
-/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 /** Names that operators gave to templates. */
 export interface TemplateNames {
   /** Operator's last name for each template, by the template's id. */
   templates: Map<string, string>;
 }
+/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 
 export interface Results extends TemplateNames {
   /** Groups of messages in the order of their first use. */
@@ -190,7 +190,7 @@ function attempt(state: Results, data: Attempted, at: string): void {
 function groupNumber({ groups, templates }: Results, data: Attempted): number {
   const { template = "", template_name, variant, run_id, source = null, basis = null } = data;
   if (template_name !== undefined) templates.set(template, template_name);
-  // Messages of one run follow each other.
+  // Messages of one run follow each other, so the newest groups are searched first.
   const known = groups.findLastIndex(
     (group) =>
       group.run_id === run_id &&
@@ -238,8 +238,8 @@ function noteSent({ sent, handles, messages }: Results, { id, username }: Messag
 }
 
 /**
- * Sets the final outcome of a message, and returns the message; undefined if it is already settled, as another instance
- * recorded.
+ * Sets the final outcome of a message, and returns the message; undefined if it is already settled, because another
+ * instance recorded its outcome.
  */
 function settle({ messages, open }: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
   const message = messages.get(open.get(attemptId) ?? NONE);
@@ -263,7 +263,8 @@ function react(state: Results, who: Recipient, reaction: "seen" | "replied" | "o
 function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
   if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
   let found: Message | undefined;
-  // Few recipients ever have the same handle. The newest intent counts, no matter when its outcome became known.
+  // Few recipients ever have the same handle, so all messages to a handle are searched. The newest intent counts, no
+  // matter when its outcome became known.
   for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
     if (found === undefined || message.at >= found.at) found = message;

@@ -9,7 +9,10 @@ export interface FoundNews {
 
 /** State of the network's stream of signals, and whether it finds more than reading does. */
 export interface Signals {
-  /** Time at which the stream first opened, ISO 8601; null before that. News count from then on. */
+  /**
+   * Time at which the stream first opened, ISO 8601; null before that. Messages that the log had not known are counted
+   * from then on.
+   */
   since: string | null;
   open: boolean;
   /** Time at which `open` or `details` changed last, ISO 8601; null if never. */

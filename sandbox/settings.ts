@@ -100,7 +100,7 @@ const ADS = {
 };
 
 export interface Choice {
-  /** Ads networks besides Meta. */
+  /** Ads networks that the service uses in addition to Meta. */
   readonly ads?: readonly (keyof typeof ADS)[];
   readonly chat?: keyof typeof CHATS;
   readonly messaging?: keyof typeof MESSENGERS;

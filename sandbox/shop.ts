@@ -25,7 +25,7 @@ export async function startShop({ meta, call }: ShopOptions): Promise<Shop> {
   let orders = 0;
   const answer = async ({ url: path = "/", method }: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { pathname, searchParams } = new URL(path, "http://shop.example");
-    // Meta's own address for this is https://www.facebook.com/tr.
+    // Path of the pixel on this server; Meta's own address for it is https://www.facebook.com/tr.
     if (pathname === "/tr") return respond(response, countPixel(meta(), searchParams));
     const click_id = CLICK_ID.exec(searchParams.get("rl_click") ?? "")?.[0] ?? "";
     if (method !== "POST") {

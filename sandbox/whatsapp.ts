@@ -9,15 +9,15 @@ import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 import { postStatus } from "./whatsapp-statuses.ts";
 
 /**
- * Messages per second from a number:
+ * Number of messages that a business number may send per second:
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
  */
 const DEFAULT_LIMIT = 80;
 const PERIOD_MS = 1_000;
 
 /**
- * Maximum of messages to one person in a burst. On average WhatsApp allows one per 6 seconds, so a burst is followed by
- * a longer wait.
+ * Maximum number of messages to one person in a burst. On average WhatsApp allows one per 6 seconds, so a longer wait
+ * follows a burst.
  */
 const PAIR_BURST = 45;
 const PAIR_PERIOD_MS = PAIR_BURST * 6_000;
@@ -53,9 +53,9 @@ export function createWhatsappState(clock: SandboxClock) {
     messages: createRecorded<ShownText & { readonly to: string }>(),
     numberBucket: createBucket(),
     pairBucket: createBucket(),
-    /** Maximum of messages per second from the business number. */
+    /** Maximum number of messages per second from the business number. */
     limit: DEFAULT_LIMIT,
-    /** Maximum of messages to the person in 4.5 minutes, at once or spread. */
+    /** Maximum number of messages to the person in 4.5 minutes, at once or spread. */
     pairLimit: PAIR_BURST,
     /** Time of the person's last message to the number, ms since the epoch; text is accepted for 24 hours after it. */
     wroteAt: clock.now(),
@@ -82,7 +82,7 @@ function send(state: WhatsappState, request: unknown): Response {
   const { messaging_product, to, recipient, type = "text", text, biz_opaque_callback_data: data } = membersOf(request);
   const { body } = membersOf(text);
   if (messaging_product !== "whatsapp") return cloudError(400, 100, "messaging_product wants to be whatsapp");
-  // If both are given, the number counts.
+  // If the request gives both a phone number and a user id, the phone number counts.
   const input = to ?? recipient;
   if (typeof input !== "string" || input === "") return cloudError(400, 100, "to and recipient are missing");
   if (type !== "text") return cloudError(400, 100, "only texts are known here");

@@ -12,7 +12,7 @@ export interface PendingClick {
   readonly hasAgent: boolean;
 }
 
-/** Clicks of a channel without an outcome, by their positions, and the position after the newest. */
+/** Clicks of a channel that have no outcome yet, by their positions, and the position after the newest click. */
 interface StoryLane {
   readonly waiting: Map<number, PendingClick>;
   next: number;

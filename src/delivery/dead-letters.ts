@@ -43,8 +43,8 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
 ];
 
 /**
- * Reads complete lists of dead letters up to position `to`; the projection keeps only the newest. Skips events of
- * success, so a letter that another process records later for a delivered dispatch counts here.
+ * Reads complete lists of dead letters up to position `to`; the projection keeps only the newest. Does not read events
+ * of success, so a dispatch that one process delivered and another recorded as failed later is listed here.
  */
 export async function listAllLetters(store: LogStore, to: number): Promise<(channel: ChannelName) => DeadLetters> {
   const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
@@ -54,7 +54,8 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
       const { channel } = event.data;
       const { letters, ended } = all.get(channel) ?? { letters: noDeadLetters(), ended: new Set<number>() };
       all.set(channel, { letters, ended });
-      // An outcome that a second process records again does not restore a letter that was decided since.
+      // If a second process records an outcome again, a letter that an operator decided in between stays out of the
+      // list.
       const isNews = (requested_at: number): boolean => ended.size < ended.add(requested_at).size;
       if (event.type === "DispatchAbandoned" || event.type === "DispatchInDoubt")
         listEnded(letters, event, isNews, Infinity);
@@ -212,7 +213,8 @@ export function retryLetters(
       const about = { event_id, source, channel };
       if (status === "in_doubt")
         return { type: "DispatchRetryRequested", data: { ...about, may_double: true, in_doubt: true } };
-      // The next dispatch must know since when an attempt may have arrived, unless an operator accepts a double.
+      // The event tells the next dispatcher since when an attempt may have arrived, unless an operator accepts that the
+      // dispatch arrives twice.
       const isDoubtful = doubtful_since !== undefined;
       const before = isDoubtful && acceptsDoubles ? { may_double: true as const } : omitUndefined({ doubtful_since });
       return { type: "DispatchRetryRequested", data: { ...about, ...before } };
@@ -231,7 +233,7 @@ export function mayDouble(
   return doubtful_since !== undefined && now - Date.parse(doubtful_since) >= recognisesMs(channel);
 }
 
-/** Longest reason for a decision, in characters: a sentence or two for later readers of the log. */
+/** Maximum length of the reason for a decision, in characters: a sentence or two for later readers of the log. */
 export const WHY_CHARACTERS_MAX = 500;
 
 /** Gives dead letters up for good. `why`: the reason, 1 to {@link WHY_CHARACTERS_MAX} characters. */
@@ -274,8 +276,8 @@ interface Decision {
 }
 
 /**
- * Decisions on letters that are appended at the same time. Each append has its own idempotency key, and clicks must
- * still find room in the queue.
+ * Maximum number of decisions on letters that are appended at the same time. Each append has its own idempotency key,
+ * and clicks must still find room in the queue.
  */
 const APPENDS_AT_ONCE = 64;
 
@@ -345,7 +347,8 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   const letters = named.map(({ letter }) => letter);
   const byPosition = new Map(named.map(({ event_id, letter: { source } }) => [source, event_id]));
   if (filter.status === "dead") return { letters, left, ids: byPosition };
-  // An operator knows for one channel at a time whether the dispatch arrived.
+  // A dispatch in doubt on several channels is left out, because an operator knows for one channel at a time whether it
+  // arrived.
   const channelsOf = Map.groupBy(named, ({ event_id }) => event_id);
   const isAlone = ({ event_id }: (typeof named)[number]): boolean => channelsOf.get(event_id)?.length === 1;
   const several = named
@@ -355,7 +358,7 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   return { letters: alone, left: [...left, ...several], ids: byPosition };
 }
 
-/** Most events that are looked up one by one by their ids; for more, reading all ids is faster. */
+/** Maximum number of events that are looked up one by one by their ids. For more, reading all ids is faster. */
 const LOOKED_UP_MAX = 20;
 
 async function findNamed(store: LogStore, to: number, letters: readonly DeadLetter[], wanted: ReadonlySet<string>) {

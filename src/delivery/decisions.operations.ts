@@ -25,12 +25,12 @@ import type { StateContext } from "../log/event-log.ts";
 import type { Delivery } from "./settlement.ts";
 
 /**
- * Most events that one decision may name by id: a request's body hardly holds more, and a caller who wants more selects
- * all.
+ * Maximum number of events that one decision may name by id. A request's body hardly holds more, and a caller who wants
+ * more selects all.
  */
 const LETTERS_NAMED_MAX = 1_000;
 
-/** Most skipped letters that are listed in a response, with the reasons. */
+/** Maximum number of skipped letters that a response lists, with the reasons. */
 const LEFT_LISTED_MAX = 1_000;
 
 const letterName = Type.String({
@@ -170,7 +170,8 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
     holdTo<Input extends Selection>({ done: expected, until_position }: DecidedJson, input: Input): Input {
       return { ...input, expected, until_position };
     },
-    // A decision about all letters is complete even if another caller decided some of them.
+    // False if the only skipped letters were decided by another caller meanwhile and the decision was about all
+    // letters: it is then complete.
     isPartial: ({ left }: DecidedJson, { all }: Selection): boolean =>
       left.some(({ why: reason }) => reason !== "decided_meanwhile" || all !== true),
     text(answer: DecidedJson, input: Selection): string {
@@ -182,11 +183,11 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
   } as const;
 }
 
-/** Most sentences about skipped letters in one text; a response may list a thousand letters. */
+/** Maximum number of sentences about skipped letters in one text; a response may list a thousand letters. */
 const SENTENCES_MAX = 5;
 
 function describeLeft({ left, left_count }: Omit<DecidedJson, "done" | "until_position">): string {
-  // Letters without a channel come last.
+  // Ids that are the letter of no channel come last.
   const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
   const sentences = [...new Set(inOrder.map(describeSkipped))];
   if (left_count === 0) return "";

@@ -41,7 +41,7 @@ export async function findDispatchHistories(
     const requested = new Set([...dispatches].flatMap(([position, of]) => (of === source.position ? [position] : [])));
     const own = events.flatMap((event) => ofDispatch(event, source.position, requested));
     const names = channelsOfSource(source);
-    // Drops decisions on other channels' letters.
+    // Keeps the events that are about this channel.
     const eventsOn = (name: ChannelName) => own.filter(({ data }) => "channel" in data && data.channel === name);
     return { source, requested, channels: new Map(names.map((name) => [name, eventsOn(name)])) };
   });

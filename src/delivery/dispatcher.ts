@@ -23,7 +23,10 @@ import { systemTimer, type Timer } from "../platform/clock.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 import type { StateContext } from "../log/event-log.ts";
 
-/** Longest single timer of a dispatcher, in ms; also how soon it notices a changed clock. */
+/**
+ * Maximum time in ms that one timer of a dispatcher waits, and so the time within which the dispatcher notices a
+ * changed clock.
+ */
 const TIMER_MAX_MS = 30_000;
 
 /**
@@ -86,7 +89,7 @@ function startDispatcher(context: DispatcherContext) {
     cancelWake();
     const now = clock();
     const dues = sendable(lanes, holdsClicks || suspension.isSuspended()).flatMap((lane) => lane.nextDue(now) ?? []);
-    // Infinity if nothing becomes due.
+    // The time at which the next dispatch may start; Infinity if none becomes due.
     const due = Math.max(Math.min(...dues), rateLimiter.blockedUntil());
     if (due === Infinity || !inFlight.hasRoom(due)) return;
     if (intakePriority.share(now) < 1) return askLater();
@@ -110,7 +113,7 @@ function startDispatcher(context: DispatcherContext) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // A webhook may carry such an event too; it is then read again with the rest.
+    // If a webhook carries this event, reading the lanes again finds it too.
     if (outdatesLanes(event)) {
       context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -134,7 +137,8 @@ function startDispatcher(context: DispatcherContext) {
     },
     async [Symbol.asyncDispose]() {
       unlisten();
-      // Disposed first, so that a batch makes no further request while the current turn ends.
+      // The requests in flight are disposed first, so that a batch makes no further request while the current turn
+      // ends.
       const completed = inFlight[Symbol.asyncDispose]();
       await scheduler.stop();
       cancelWake();
@@ -154,7 +158,8 @@ function openLanes({
   return lanesOf(channel.name).map((name) => {
     const state = (): LaneState => findChannel(projector.state("deliveries"), channel.name).lanes[name];
     const read = (from: number): Promise<Chunk> => {
-      // Reads only up to the folded position: the types of later events are not known yet.
+      // The lane of a webhook's events is read only up to the folded position, because the webhook may subscribe to
+      // other types after it.
       const bound = name === "events" ? { to: projector.position } : {};
       return outboxReader.read({ types: requestingTypes(name, state()), from, ...bound });
     };
@@ -229,7 +234,8 @@ export async function startDispatchers(
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // The instance that had the channel before has recorded everything that it ever will.
+    // Waits until the log is folded to its end, because by now the channel's former dispatcher has recorded all that it
+    // ever will.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();
@@ -248,7 +254,9 @@ export async function startDispatchers(
     ),
   );
   return {
-    /** Holds clicks back on every dispatcher, as {@link Dispatcher.holdClicks} does. */
+    /**
+     * Stops sending clicks, and events of webhooks, on every dispatcher until the next start. Direct sends continue.
+     */
     holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();
@@ -273,7 +281,8 @@ export function startDue(context: StartContext, lanes: readonly OutboxWindow[]):
   for (const lane of lanes) inFlight.endUnsent(lane);
   const direct = lanes.filter(({ name }) => name === "direct");
   for (const lane of direct) {
-    // A test shows the current state, so neither the pace, the circuit nor waiting dispatches hold it back.
+    // A test is to show the channel's present state, so neither the pace, the circuit breaker nor waiting dispatches
+    // hold it back.
     for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, { items: [item], mode: "single" });
   }
   if (suspension.isSuspended()) {

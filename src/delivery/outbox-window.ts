@@ -4,13 +4,14 @@ import { uncertainSince, isRequested, isSettled, type LaneState } from "../../pr
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 
 /**
- * Most events that a lane reads from the log at once. A lane reads more when half of its {@link WINDOW_DISPATCHES_MAX}
- * places for pending dispatches are free, so one chunk usually fills them.
+ * Maximum number of events that a lane reads from the log at once. A lane reads when half of its
+ * {@link WINDOW_DISPATCHES_MAX} places for pending dispatches are free, so one chunk usually fills them.
  */
 const CHUNK_EVENTS = 500;
 
 /**
- * Most chunks kept for the lanes that need the same event types. Channels of about the same pace are no further apart.
+ * Maximum number of chunks kept for the lanes that need the same event types. Channels of about the same pace are no
+ * further apart.
  */
 const KEPT_CHUNKS = 4;
 
@@ -64,12 +65,13 @@ export function createOutboxReader(store: LogStore) {
     },
     async read(query: ChunkQuery): Promise<Chunk> {
       const { types, from, to } = query;
-      // A bounded read must not return events beyond its bound, which another lane may have read.
+      // A chunk read without a bound for another lane may hold events beyond this lane's bound.
       const key = `${to === undefined ? "all" : "up to an end"} ${types.join()}`;
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
-      // It was read for another lane, so the log may have grown since.
+      // The chunk was read for another lane: it may begin before the position from which this lane reads, and the log
+      // may have grown since.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
       return { events: beyond, next: Math.max(from, next), isLast: false };
     },
@@ -91,14 +93,12 @@ async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promi
   return { events, next: last === undefined ? from : last.position + 1, isLast: events.length < CHUNK_EVENTS };
 }
 
-/**
- * Most dispatches that a lane holds ready to send, however long the backlog: as many as one request or digest can take.
- */
+/** Maximum number of dispatches that a lane holds ready to send: as many as one request or digest can take. */
 export const WINDOW_DISPATCHES_MAX = 1_000;
 
 /**
- * Most dispatches that a lane holds in memory, including those that wait for their retry, which must not keep others
- * from being sent.
+ * Maximum number of dispatches that a lane holds in memory, including those that wait for their retry, which must not
+ * keep others from being sent.
  */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
@@ -145,8 +145,8 @@ interface OutboxWindowDeps {
 }
 
 /**
- * Wait of a screened item for other outcomes that share its event, in ms. Recorded one by one, they would double a log
- * whose events a filter skips.
+ * Maximum time in ms that an item which needs no request waits for other such items, to be recorded in one event with
+ * them. Recorded one by one, they would double a log whose events a filter skips.
  */
 const SCREENED_WAIT_MS = 1_000;
 
@@ -161,7 +161,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * Returns when the first attempt ended that may have arrived, in ms since the epoch; undefined if none may have.
+     * Returns when the first attempt that may have arrived ended, in ms since the epoch; undefined if none may have.
      * Includes attempts before an operator's retry.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
@@ -180,7 +180,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Refilled by halves, because a read for each settled item would cost as much as the dispatch.
+      // Reads on when half of the window is free, as a read for each settled item would cost as much as a dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
     /** Callback after an event was appended that may request a dispatch in this lane. */
@@ -196,7 +196,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
     /**
-     * Returns the items that have an outcome without a request, once one of them has waited long enough for the others.
+     * Returns the items that the filter excludes, once one of them has waited long enough for others to share its
+     * event.
      */
     screened: items.screened,
     /** Postpones the item until `until`, ms since the epoch. */
@@ -206,8 +207,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     /** Removes an item whose outcome is durably in the log. */
     remove: items.remove,
     /**
-     * Returns the position below which every dispatch is settled or waits for its retry, assuming that `some` are or
-     * do.
+     * Returns the position below which every dispatch is settled or waits for its retry, if the dispatches in `some`
+     * are counted as settled.
      */
     lowWatermark: (some: ReadonlySet<PendingDispatch>): number => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
@@ -270,15 +271,15 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
 function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
-   * Items that outlive an emptied window because the log does not describe them fully: they are in flight, or the log
-   * refused their outcome. Each returns to the window once the log is read up to it.
+   * Items that stay when the window is emptied, because the log does not describe them fully: they are in flight, or
+   * the log refused their outcome. Each returns to the window once the log is read up to it.
    */
   const carriedOver = new Map<number, PendingDispatch>();
   /** Items of the window that wait for the time of their next attempt. */
   const waiting = new Set<PendingDispatch>();
   const screened = createScreened(screen);
 
-  /** Returns the items that no earlier item holds back: all, or if the order counts the oldest of each stream. */
+  /** Returns the items that may be sent next: all or, with `isInOrder`, the oldest of each stream. */
   const heads = (): Iterable<PendingDispatch> => {
     const toSend = screened.without(items.values());
     return isInOrder ? oldestOfStreams(toSend) : toSend;
@@ -340,8 +341,8 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
       carriedOver.delete(position);
     },
     /**
-     * Returns the oldest item that is not one of these and does not wait for its retry. The items are in the order of
-     * the log.
+     * Returns the position of the oldest item that is neither in `some` nor waiting for its retry. The items are in the
+     * order of the log.
      */
     firstUnsettledBeside(some: ReadonlySet<PendingDispatch>): number | undefined {
       const { retries } = state();
@@ -365,7 +366,10 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     },
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
-    /** Returns all screened items, once one of them has waited long enough for the others. */
+    /**
+     * Returns all items that the filter excludes, once one of them has waited long enough for others to share its
+     * event.
+     */
     due: (now: number): readonly PendingDispatch[] =>
       earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],
     nextDue: (now: number): number => earliestDue(items, now),
@@ -378,7 +382,7 @@ function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
   for (const { inFlight, notBefore } of items) {
     if (inFlight || notBefore >= due) continue;
     due = notBefore;
-    // Nothing is due earlier than now.
+    // An item that is overdue is due now.
     if (due <= now) return due;
   }
   return due;

@@ -13,7 +13,7 @@ export type Severity =
   /** An outcome is unknown, or something is unusual. */
   | "warning";
 
-/** Severity of single events, by their kind. Kinds that are not named here have none. */
+/** Severity of single events by their kind; other kinds have none. */
 const SEVERITIES: Readonly<Record<string, Severity>> = {
   TokenRefreshFailed: "critical",
   "LogVerified:broken": "critical",
@@ -45,7 +45,10 @@ const DECISIONS: ReadonlySet<string> = new Set([
   "PersonalKeysLost",
 ]);
 
-/** Kinds whose events within an hour are one line. Events of other kinds are one line within a quarter of an hour. */
+/**
+ * Kinds of events that become one line for an hour or more. Events of other kinds become one line for each quarter of
+ * an hour.
+ */
 const HOURLY: ReadonlySet<string> = new Set([
   "DirectMessageReceived",
   "RecipientAdded",
@@ -61,7 +64,7 @@ export function severityOfKind(kind: string): Severity | undefined {
   return SEVERITIES[kind];
 }
 
-/** True if events of the kind are decisions of an operator, which the news never merge with others. */
+/** True if events of the kind are decisions of an operator. The news never merge lines about decisions. */
 export function isOperatorDecision(kind: string): boolean {
   return DECISIONS.has(kind) || DECISIONS.has(kind.split(":")[0]!);
 }
@@ -122,7 +125,7 @@ function people(count: number): string {
   return countInWords(count, "person", "people");
 }
 
-/** Says how many events of a kind there were; the first part is stressed. */
+/** Says how many events of a kind there were. `lead` is the part to stress. */
 export function sayKind(kind: string, count: number): { readonly lead: Sentence; readonly rest: Sentence } {
   const [type = "", more = ""] = kind.split(":");
   const words = WORDS[kind] ?? WORDS[type];
@@ -139,7 +142,7 @@ const CRITICAL_ENDS: readonly NewsRun["end"][] = [
   "app_not_enrolled",
 ];
 
-/** Returns how bad the end of a run is. A failed message alone is not bad. */
+/** Returns the severity of a run's end. A failed message alone is no reason for one. */
 export function severityOfEnd(end: NewsRun["end"]): Severity | undefined {
   if (CRITICAL_ENDS.includes(end)) return "critical";
   if (end === "abandoned" || end === "fault") return "error";

@@ -13,8 +13,8 @@ export interface MachineTime {
 }
 
 /**
- * Returns the time that the wall clock should show now, after an earlier reading of the clocks. Undefined after another
- * boot, or if the uptime is not that of the machine.
+ * Returns the time that the wall clock should show now, computed from an earlier reading and the uptime since.
+ * Undefined after another boot, or if the uptime is not that of the machine.
  */
 export function expectedWall(
   earlier: MachineTime,

@@ -26,7 +26,7 @@ interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "pr
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /**
- * Creates the service's figures for Prometheus. Those counted as things happen are few, so that a click costs little;
+ * Creates the service's figures for Prometheus. Few of them are counted as things happen, so that a click costs little;
  * all others are looked up at each scrape.
  */
 export function createMetrics(configured: readonly ChannelName[] = []) {
@@ -102,7 +102,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     "Runs that ended while this process ran, by reason; dry runs are not counted.",
     ["reason"],
   );
-  // From the start, because Prometheus sees no increase in a figure that begins at 1.
+  // Each reason begins at 0, because Prometheus sees no increase in a figure that begins at 1.
   for (const reason of [...runEnd.anyOf.map((end) => end.const), ABANDONED]) ended.inc({ reason }, 0);
   projector.listen(({ type, data }) => {
     if (type === "RunFinished") ended.inc({ reason: data.reason });
@@ -114,8 +114,8 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
 const DESCRIPTORS = "/proc/self/fd";
 
 /**
- * Registers figures of the process and of the log's disk, by the names that dashboards expect. Does not use the
- * library's own figures: they wake the process a hundred times a second to measure the event loop.
+ * Registers figures of the process and of the log's disk, by the names that dashboards expect. Does not use the figures
+ * of the library prom-client, which wake the process a hundred times a second to measure the event loop.
  */
 function observeProcess(registry: Registry, file: string | undefined): void {
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());

@@ -7,7 +7,7 @@ import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
-/** Rules of runs that a what-if question may change. */
+/** Rules of a run that a what-if question may replace by other ones. */
 export interface RulesInForce {
   readonly dailyLimit: OutreachRules["dailyLimit"];
   readonly requireConsent: OutreachRules["requireConsent"];
@@ -18,8 +18,8 @@ export interface RulesInForce {
 }
 
 /**
- * Changes of rules in a what-if question. An absent member keeps the rule of that time; undefined is a value, such as
- * no limit.
+ * Changes of rules in a what-if question. An absent member keeps the rule that the run had; an undefined one is a
+ * value, such as no limit.
  */
 export type RuleChanges = Partial<RulesInForce>;
 
@@ -41,7 +41,10 @@ export function toOutreachRules(
   return { template, ...limits, hashes: hashesOf, findLinkKeys, isForgotten };
 }
 
-/** Returns the rules as the start of a run records them. */
+/**
+ * Converts the rules that a run decides by (its limits, sending window and template) to the form that the `RunStarted`
+ * event records.
+ */
 export function toRunRules(
   { dailyLimit, requireConsent, stopAfterFailures, window, template }: OutreachRules,
   timezone: string,
@@ -57,7 +60,7 @@ export function toRunRules(
 }
 
 /**
- * Returns the rules that a `RunStarted` event recorded. The event holds only the template's id, so the text is today's.
+ * Returns the rules that a `RunStarted` event recorded. `template`: today's, as the event has only the template's id.
  */
 export function fromRunRules(recorded: RunRules, template: Template): RulesInForce {
   const { window } = recorded;

@@ -38,7 +38,7 @@ export function createKeyCache(keys: StoredKeys) {
       const asOf = cached;
       const missing = new Set(refs.filter((ref) => !isCached(ref)));
       const fetched = await fetchAll(keys, [...missing]);
-      // Keys were deleted meanwhile, so the fetched ones may be outdated.
+      // Keys were deleted while these were fetched, so the fetched keys may be outdated and are fetched again.
       if (asOf !== cached) continue;
       const found = refs.map((ref) => keyIn(fetched, ref) ?? keyIn(cached, ref));
       keep(cached.keys, fetched.keys, KEYS_MAX);

@@ -72,9 +72,9 @@ function storedIn(getSecrets: StoredSecrets["getAll"], names: StoredSecrets["nam
   return {
     /** Returns the keys of the given refs, without refs that never had a key. */
     getAll,
-    /** Returns the keys of all refs with that prefix, as `getAll` does. */
+    /** Returns the keys of all refs with that prefix. A ref that never had a key is left out. */
     under: async (prefix: string) => getAll(await names(prefix)),
-    /** All refs of keys with that prefix, in order, including those of keys that are gone. */
+    /** Names of all keys that begin with a prefix, in order, including those of deleted keys. */
     refs: names,
   };
 }

@@ -22,20 +22,21 @@ import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
-/**
- * Refs of the two keys that belong to no recipient or day: the secret from which refs are computed, and the key of
- * snapshots.
- */
+/** Ref (name in the key store) of the secret from which the refs of recipients' keys are computed. */
 const PEPPER = "pepper";
+/** Ref of the key that encrypts snapshots. */
 const STATES = "states";
 
 /** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
 const OPTED_OUT = "o";
 
-/** Digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
+/** Number of digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Digits of a ref that an erased recipient keeps as a mark, and that distinguish one from another. */
+/**
+ * Number of digits of a ref that an erased recipient keeps as a mark. They distinguish one erased recipient from
+ * another.
+ */
 const MARK_DIGITS = 12;
 
 async function makeFixed(keys: KeyStore): Promise<void> {
@@ -120,7 +121,8 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
       const destroyed = await keys.change((within) => destroyIn(within, refs, new Set(spared)));
-      // Immediately, before others have a turn: nothing may be encrypted with deleted keys.
+      // Drops the cached keys immediately, before other work has its turn, so that nothing is encrypted with deleted
+      // keys.
       refresh();
       await nextTurn();
       return destroyed;
@@ -132,10 +134,11 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
 /** Deletes keys, as `destroy` of the keyring, within a change of the key store. Returns how many keys existed. */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
-  // Includes refs without a key: nothing is ever encrypted for an erased recipient.
+  // Also buries refs that have no key, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // A day gets another key, under another ref. An entry that leads to an unlinkable key is removed without a trace.
+  // The key of a day is removed, since the day gets another one under another ref. An entry that leads to an unlinkable
+  // key is removed without a trace, and that key is buried.
   const bury = async (ref: string): Promise<void> => {
     const unlinkable = toUnlinkableRef(ref);
     if (unlinkable !== undefined) await keys.remove(ref);
@@ -185,7 +188,7 @@ export const FRESH_MS = 50;
  */
 export async function trackFreshness(keys: { readonly revision: KeyStore["revision"] }, refresh: () => void) {
   let seen = await keys.revision();
-  /** Numbers of questions to the key store, and of invalidations of its answers. */
+  /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
   /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
@@ -216,7 +219,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
       const now = performance.now();
       const left = freshUntil() - now;
       if (left <= 0) return askSince(now, questions);
-      // A caller that needs the answer asks again, and gets the fault.
+      // Asks the store early, without waiting. If this fails, a caller that needs the answer asks again, and gets the
+      // fault.
       if (left < FRESH_MS / 2) askOnce().catch(() => {});
       return undefined;
     },
@@ -249,7 +253,10 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     key: key?.toHex(),
   });
 
-  /** Results by key, each held as long as its key is cached: all clicks of an address share one result. */
+  /**
+   * Encryption keys in the form that events are encrypted with, by the key from the key store. Each is held as long as
+   * its key is cached, so all clicks of an IP address share one object.
+   */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
     const known = made.get(found);

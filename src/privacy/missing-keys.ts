@@ -15,7 +15,8 @@ export async function missingKeys(store: LogStore, keyring: Keyring, asOf: numbe
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);
     const [keys, , encrypted = ""] = ciphertext?.split(":") ?? [];
-    // The log itself records keys that were lost before, and the ciphertext of an erased recipient is empty.
+    // Skips keys of another key store, because the log itself records that it was lost, and empty ciphertexts, which
+    // belong to erased recipients.
     if (ciphertext === undefined || keys !== keyring.id || encrypted === "") continue;
     refs.add(keyring.refOf(ciphertext));
   }

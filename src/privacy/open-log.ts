@@ -101,7 +101,7 @@ export async function openLogAt(
       bind,
       owner,
       acceptLostKeys,
-      // A server uses its own clock for that.
+      // A log on a server uses the server's clock unless a test replaces it.
       clock: secrets.isShared ? clock : logClock.now,
       makeId,
       onCommit,

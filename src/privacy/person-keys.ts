@@ -124,12 +124,12 @@ export async function withHandles(keys: StoredKeys, refs: readonly string[], spa
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
   await nextTurn();
   const all = await keys.change(async (within) => {
-    // Another process may have made or erased some of them by now.
+    // Another process may have made or erased some of these keys by now.
     const names = missing.flatMap((one) => [one, toBaseRef(one), toBaseRef(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
     const isErased = (one: string): boolean =>
       found.get(toBaseRef(one)) === "gone" || found.get(toBaseRef(one) + ALONE) === "gone";
-    // In their order in the store, so that each of its pages is written once.
+    // Makes the keys in the order of their refs in the store, so that each page of the key file is written once.
     const unmade = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
     const made = unmade.map((one) => [one, newKey()] as const);
     await within.putAll(made);

@@ -36,8 +36,8 @@ export function formatShare(share: number): string {
 }
 
 /**
- * Distance in positions at which a late projection joins the others: they wait while it folds the rest, some
- * milliseconds.
+ * Number of positions behind the others at which a late projection joins them. The other projections then wait some
+ * milliseconds while the late one folds these events.
  */
 const JOIN_POSITIONS = 2_000;
 
@@ -113,7 +113,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
      * after a failure.
      */
     async run(): Promise<void> {
-      // Few events concern most of them: the states that runs and pages need are there long before the clicks are read.
+      // Folds first the projections that few events concern, so that the states that runs and pages need are there long
+      // before the clicks are read.
       const { along = [], byType = [] } = Object.groupBy(states.names, (name) =>
         isReadAlongLog(name) ? "along" : "byType",
       );

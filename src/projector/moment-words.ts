@@ -7,7 +7,7 @@ interface MomentReader {
   readonly now: number;
 }
 
-/** Characters of the longest text that is read. */
+/** Maximum number of characters of a text that is read as a moment. */
 const CHARACTERS_MAX = 80;
 
 const RUN = /^run #?(\d{1,9})$/;

@@ -11,7 +11,7 @@ import { readMomentWords } from "./moment-words.ts";
 import { findPlace, parseMoment, type Moment } from "./parse-moment.ts";
 import type { PastStates } from "./past-states.ts";
 
-/** The log and the projections as of one moment, as reads need them which also serve others than pages. */
+/** The log and the projections as of one moment, for reads that serve pages and also operations. */
 export interface ReadMoment<Reads extends ProjectionName = never> {
   readonly store: LogStore;
   /**
@@ -84,7 +84,8 @@ export type PageMoments = ReturnType<typeof createPageMoments>;
 
 /** Creates the function that finds the moment for a page. */
 export function createPageMoments({ store, projector, past, clock, timezone }: MomentSources) {
-  // A clock that was set back does not bring back yesterday's quota.
+  // Returns the moment of a page, which is not before the newest event: a clock that was set back does not bring back
+  // yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
   const stateNow: PageMoment["stateNow"] = (name) => projector.state(name);
   const hasNow = (name: ProjectionName, position: number): boolean =>

@@ -18,7 +18,7 @@ import { createActivityStream } from "../networks/x/activity-stream.ts";
 import { createX } from "../networks/x/x-api.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
-/** Social network of the recipients, and the way to link an account of it. */
+/** Client of the recipients' network, and the OAuth client that links an account of it. */
 export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 
 /** Creates the clients of all configured networks. Sends no request yet. */
@@ -66,12 +66,12 @@ function createMessagingChannel(config: MessagingConfig, safeFetch: SafeFetch): 
   }
 }
 
-/** Returns the only way to send requests out, which reaches the configured networks only. */
+/** Returns the function for all outgoing requests. It sends them to the configured networks only. */
 export function outbound(config: Config, clock: Clock = systemClock): SafeFetch {
   return createSafeFetch({ allowedOrigins: outboundUrls(config), clock });
 }
 
-/** Returns the URLs of the configured networks. Some are secrets; only their origins are called. */
+/** Returns the URLs of the configured networks, of which only the origins are used. Some URLs are secrets. */
 export function outboundUrls({
   x,
   meta,

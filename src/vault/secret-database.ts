@@ -35,7 +35,10 @@ export interface SecretDatabase extends SecretRows, NotesAndClaims, AsyncDisposa
 
 /** Names that a caller claims until a given time; meanwhile no other caller can claim them. */
 export interface Claims {
-  /** Claims a name until a time (ms since the epoch), durably; false if it is claimed at `now`. */
+  /**
+   * Claims a name until a time (ms since the epoch), durably. False if another claim of the name is still valid at
+   * `now`.
+   */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
 }

@@ -72,7 +72,7 @@ async function openOnSqlite(): Promise<Opened> {
   const isLong = job.kind === "fill" || job.kind === "fold";
   const fileName = join(home, isLong ? "long.sqlite" : `${randomUUID()}.sqlite`);
   const connection = emmett.sqliteConnection({ fileName });
-  // It requests WAL by itself, but does not wait for it.
+  // emmett requests WAL by itself, but does not wait until it is set.
   await connection.command("PRAGMA journal_mode = WAL");
   await connection.command("PRAGMA synchronous = FULL");
   const pragma = async (name: string): Promise<unknown> =>

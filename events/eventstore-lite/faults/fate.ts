@@ -48,7 +48,7 @@ export async function fateOf(file: string, history: History, others: readonly Hi
     if (!verification.ok) return { fate: "found", reason: verification.fault?.reason ?? "" };
     const events = await take(store.read());
     const truth = [history, ...others].find(({ id }) => id === store.id);
-    // Not even the id is left: SQLite found an empty file, and the store made a new log of it.
+    // The damaged log has lost even its id: SQLite found an empty file, and the store made a new log of it.
     if (!truth && events.length === 0) return { fate: "prefix", reason: "a new log" };
     const reason = truth ? await differenceFrom(truth, store, events) : "read by its id";
     if (reason !== undefined) return { fate: "altered", reason };

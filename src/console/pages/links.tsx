@@ -21,7 +21,7 @@ import { A } from "../parts/link.tsx";
 /** Number of rows on one page of a list. */
 const LINKS_SHOWN = 100;
 
-/** Page of every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
+/** Page that lists all clicked links, with clicks by people, suspected clicks of X itself, and clicks by bots. */
 export const linksPage = consolePage({
   reads: ["account", "clicks", "conversions", "suspected"],
   render: renderLinks,
@@ -80,7 +80,7 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
   );
 }
 
-/** Page of one link: its clicks over time, its visitors, and the recipients of its messages. */
+/** Page of one link: its clicks over time, its visitors, and the recipients of messages with it. */
 export const linkPage = consolePage({
   reads: ["account", "clicks", "contacts", "conversions", "referrers", "results", "runs", "suspected"],
   render: renderLink,
@@ -140,7 +140,7 @@ async function renderLink(
   );
 }
 
-/** Renders the recipients and messages with which a link was sent: its clicks may come from them. */
+/** Shows the messages that contain a link, and their recipients, from which its clicks may come. */
 async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "runs">, link: string): Promise<VNode> {
   const found = await readSentTo(view, link);
   return (
@@ -178,7 +178,7 @@ function Recipients({ found }: { readonly found: NonNullable<Awaited<ReturnType<
   );
 }
 
-/** Form that erases the clicks of one IP address, for a visitor who asks for that and gives their address. */
+/** Form that erases the clicks from one IP address, when a visitor asks for it and states the address. */
 function ForgetClicks({ view }: { readonly view: View }): VNode | null {
   return (
     <ConfirmedAction

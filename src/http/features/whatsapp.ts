@@ -9,7 +9,6 @@ import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.t
 import {
   isSameSecret,
   isSignedByMeta,
-  type LostMessage,
   readStatuses,
   whatsappNotice,
 } from "../../networks/messaging/whatsapp-statuses.ts";
@@ -86,8 +85,10 @@ export function whatsappEndpoints(context: HttpContext) {
     );
 }
 
+type Lost = NonNullable<ReturnType<typeof readStatuses>>["lost"][number];
+
 /** Records once that a message was lost. False if this log did not send it. */
-async function recordLoss(context: HttpContext, { messageId, dispatchId, detail }: LostMessage, call: RequestContext) {
+async function recordLoss(context: HttpContext, { messageId, dispatchId, detail }: Lost, call: RequestContext) {
   const carried = dispatchId !== undefined && EVENT_ID.test(dispatchId) ? await findCarried(context, dispatchId) : [];
   if (carried.length === 0) return false;
   // Only a keyed hash of the message's id goes into the log, because the id holds a telephone number.

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { HttpResponse, WithHeaders } from "./answer.ts";
 
-/** Fewest bytes of an answer that is compressed: below this, compression saves less than its headers cost. */
+/** Minimum size of a response that is compressed, in bytes: below it, compression saves less than its headers take. */
 const COMPRESSED_BYTES_MIN = 1_024;
 
 /**
@@ -35,8 +35,8 @@ async function pack(text: string, encoding: Encoding, quality: typeof BEST | typ
 }
 
 /**
- * Compresses an answer with an encoding that the caller accepts. The answer must not combine a secret with input that a
- * caller chose: its length would reveal how far the two agree (BREACH).
+ * Compresses a response with an encoding that the caller accepts. It must not contain both a secret and text that a
+ * caller chose: its length would tell how much the two have in common (BREACH).
  */
 export function compressed<Status extends number>(
   answer: HttpResponse<Status>,

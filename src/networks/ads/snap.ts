@@ -14,7 +14,7 @@ export function createSnapChannel(options: {
   readonly clock: Clock;
 }): Channel {
   const { pixelId, accessToken, baseUrl, safeFetch, clock } = options;
-  // Snap takes the token in the address only.
+  // Snap accepts the access token only in the address.
   const query = () => `access_token=${encodeURIComponent(accessToken.reveal())}`;
   const url = `${baseUrl}/v3/${encodeURIComponent(pixelId)}/events`;
   return createAdsChannel({
@@ -50,7 +50,7 @@ function toEvent({ id, at, url, ip, userAgent, ids, conversion }: AdVisit) {
     event_source_url: url,
     action_source: "WEB",
     user_data: { client_ip_address: ip, client_user_agent: userAgent, sc_click_id: ids.sc_click_id },
-    // JSON leaves out undefined members.
+    // JSON omits the member if it is undefined.
     custom_data: value === undefined ? undefined : { value: rawNumber(value), currency },
   };
 }

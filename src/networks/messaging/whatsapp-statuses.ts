@@ -5,15 +5,6 @@ import { parseAnswer } from "../classify-answer.ts";
 import { truncate } from "../plain-text.ts";
 import { CHANNEL_FAULTS } from "./whatsapp.ts";
 
-/** A message that WhatsApp accepted and then lost. */
-export interface LostMessage {
-  /** Id that WhatsApp gave to the message. It holds the recipient's telephone number. */
-  readonly messageId: string;
-  /** Id of the dispatch that was sent with the message; undefined if it was sent by another program. */
-  readonly dispatchId: string | undefined;
-  readonly detail: string;
-}
-
 /** Compares two secrets in a time that does not depend on where they differ. */
 export function isSameSecret(given: string, expected: Secret): boolean {
   const digest = (text: string) => createHmac("sha256", "length").update(text).digest();
@@ -50,8 +41,11 @@ export const whatsappNotice = Type.Object(
 /** Most characters of an error's title that are recorded. */
 const TITLE_MAX = 200;
 
-/** Reads the statuses that Meta posts. Undefined if the text has another form, such as that of another product. */
-export function readStatuses(text: string): { readonly lost: readonly LostMessage[]; passed: number } | undefined {
+/**
+ * Reads the statuses that Meta posts: the lost messages, without `dispatchId` if another program sent them, and the
+ * number of all other statuses. Undefined if the text has another form.
+ */
+export function readStatuses(text: string) {
   const notice = parseAnswer(whatsappNotice, text);
   const statuses = notice?.entry.flatMap(({ changes }) => changes.flatMap(({ value }) => value.statuses ?? []));
   const failed = statuses?.filter((one) => one.status === "failed");

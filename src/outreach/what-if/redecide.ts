@@ -11,18 +11,18 @@ import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import type { RulesInForce } from "../run-rules.ts";
 
-/** Functions that recognise suppressed and forgotten recipients. They are the same under all rules. */
+/** Functions that tell if a recipient is suppressed or erased. They do not depend on the rules. */
 export interface Identities {
   readonly hashes: OutreachRules["hashes"];
   readonly isForgotten: OutreachRules["isForgotten"];
 }
 
-/** Empty state of short links: what-if decisions do not depend on the existing links. */
+/** Empty state of short links, because what-if decisions do not depend on links. */
 const NO_LINKS = links.initial();
 
 export type World = ReturnType<typeof createWorld>;
 
-/** Creates a world of a what-if comparison: states folded under some rules, those of that time or the other ones. */
+/** Creates one world of a what-if comparison: states folded under the rules of that time, or under the other ones. */
 export function createWorld(rules: RulesInForce) {
   const states = createStates(["run", "quota", "contacts", "account"]);
   return {
@@ -39,8 +39,8 @@ export function toMoment({ rules }: World, ms: number): TurnMoment {
 }
 
 /**
- * A decision about a recipient, made again before the network is asked. `none`: no run was in progress that sends
- * anything.
+ * A decision about a recipient, made again without asking the network. `none`: no run was in progress that sends
+ * messages.
  */
 export type Redecided =
   | { readonly kind: "write"; readonly variant: string | undefined }
@@ -48,11 +48,11 @@ export type Redecided =
   | { readonly kind: "end"; readonly reason: RunEnd }
   | { readonly kind: "pass" | "left_out" | "closed" | "none" };
 
-/** A recipient whose turn it is in a hypothetical run. */
+/** A recipient who gets a turn in a hypothetical run. */
 export interface Met {
   readonly recipient: Recipient;
   readonly source?: RecipientSource | undefined;
-  /** Basis recorded with the intent to write; used if the recipient's data was erased since. */
+  /** Basis that the log recorded with the message; used if the recipient's data was erased since. */
   readonly basis?: Basis | undefined;
 }
 
@@ -63,8 +63,8 @@ export function toRules(world: World, identities: Identities): OutreachRules {
 interface Circumstances {
   readonly identities: Identities;
   /**
-   * Time as of which a run's decision about a recipient is made again, in ms since 1970. Quota day and sending window
-   * are judged at this time, not now.
+   * Time at which the run made its decision, in ms since 1970. Quota day and sending window are judged for this time,
+   * not for now.
    */
   readonly ms: number;
 }
@@ -97,7 +97,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** True if the run in progress may write to one more recipient, one that the log does not know. */
+/** True if the run in progress could write to one more recipient, who is unknown to the log. */
 export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
@@ -107,7 +107,7 @@ export function mayGoOn(world: World, { identities, ms }: Circumstances): boolea
 export function isSameDecision(one: Redecided, other: Redecided): boolean {
   if (one.kind === "skip" && other.kind === "skip")
     return one.reason === other.reason && one.isRecorded === other.isRecorded;
-  // Another text is the same decision, and so is the end of a run for another reason.
+  // A message with another text counts as the same decision, and so does an end for another reason.
   return one.kind === other.kind;
 }
 

@@ -14,8 +14,8 @@ export interface ComparedCount {
 }
 
 /**
- * A compared count, and the part that no log can know. `unknown`: for example messages that the network might not have
- * accepted.
+ * A compared count. `unknown`: the part that the log cannot tell, such as invented messages that the network might have
+ * refused.
  */
 interface ComparedInPart extends ComparedCount {
   unknown: number;
@@ -27,15 +27,15 @@ export type DayCounts = ReturnType<typeof noCounts>;
 export function noCounts() {
   const none = (): ComparedInPart => ({ was: 0, would: 0, unknown: 0 });
   return {
-    /** Messages that a run decided to send, in each world. Each uses a place of the day's quota. */
+    /** Messages that runs decided to send, in each world. Each uses one place of the day's quota. */
     messages: { was: 0, would: 0 },
     /**
-     * Number of the day's messages that the network accepted, in a what-if comparison: under the rules of that time,
-     * and under the other rules.
+     * Number of the day's messages that the network accepted (`was`), and of those that it would have accepted if runs
+     * had decided by the other rules (`would`).
      */
     sent: none(),
     skipped: new Map<SkipReason, ComparedCount>(),
-    /** Clicks without those of bots, but with those suspected to be the network's. */
+    /** Clicks that no bot made, including those suspected to come from the network itself. */
     clicks: none(),
   };
 }

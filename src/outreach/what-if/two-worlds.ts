@@ -10,7 +10,7 @@ import { contactIn, createWorld, toMoment, type Identities, type Met, type World
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
-  /** Rules of now, for runs of the log that recorded none. */
+  /** Today's rules, used for runs whose start recorded no rules. */
   readonly today: RulesInForce;
   /** Configured sources of recipients, in the order in which a run reads them. */
   readonly sources: readonly RecipientSource[];
@@ -26,14 +26,14 @@ export interface HypotheticalRun {
   /** Recipients of the hypothetical run's last page who had no turn yet. */
   open: Contact[];
   source: WalkTarget["source"];
-  /** Recipients who had their turn in the hypothetical run. Each gets one turn. */
+  /** Recipients who had their turn in the hypothetical run, so that none gets two. */
   readonly seen: Set<Contact>;
   /**
-   * Recipients found in the network that the log's run skipped, but that the other rules would not skip. Their turn
-   * comes after the page.
+   * Recipients that the log's run skipped and the other rules would not skip, if the run found them in the network.
+   * They get a turn after the page.
    */
   readonly deferred: Met[];
-  /** Time zones in which the sending window is closed for recipients whose turn comes later. */
+  /** Time zones in which the sending window is closed for postponed recipients. */
   readonly zones: Set<string>;
   /**
    * Time at which the hypothetical run resumes after a closed sending window, ms since 1970; undefined if it does not
@@ -43,7 +43,7 @@ export interface HypotheticalRun {
   /** True if only the other rules make the run wait for the sending window, not those of that time. */
   waitsByItself: boolean;
   ended: RunEnd | undefined;
-  /** True if the run of the log has ended, and only the hypothetical one continues, after its sending window opens. */
+  /** True once the run of the log has ended and the hypothetical one still waits for its sending window. */
   isAlone: boolean;
 }
 
@@ -57,13 +57,16 @@ export function createComparison(rules: ComparedRules) {
     would: createWorld({ ...rules.today, ...rules.changes }),
     /** Counts of both worlds for each day of the quota. */
     days: new Map<string, DayCounts>(),
-    /** Counts of facts that the log cannot tell about the other rules. */
+    /** Counts of what the log cannot tell about the other rules. */
     unknown: {
       /** Number of replies and opt-outs that answer messages which the other rules would not have sent. */
       reactions: 0,
-      /** Number of opt-outs that other stop words had recognised. They stay. */
+      /**
+       * Number of opt-outs that were recognised by stop words which the other rules do not have. They count as opt-outs
+       * still.
+       */
       opt_outs: 0,
-      /** Number of messages that recipients sent and whose texts are not kept, so other stop words may be in them. */
+      /** Number of messages from recipients. Their texts are not kept, so the other stop words may be in them. */
       messages_read: 0,
       /** Number of runs that would have continued with recipients that only the network knows. */
       unread_sources: 0,
@@ -74,12 +77,12 @@ export function createComparison(rules: ComparedRules) {
     lostLinks: new Set<string>(),
     /** The run in progress under the other rules; undefined if there is none. */
     run: undefined as HypotheticalRun | undefined,
-    /** Number of messages in the log that the rules of that time do not explain. */
+    /** Number of recorded messages that the decision, made again by the rules of that time, would not send. */
     unexplained: 0,
     /** Position of the log's event that is decided again now. */
     position: 0,
     /**
-     * Moment of the decision that is made again, ms since 1970: the time of the current event, or when a waiting run
+     * Moment of the decision that is made again, ms since 1970: that of the current event, or when a waiting run
      * resumes.
      */
     ms: 0,
@@ -91,14 +94,13 @@ export function countsOn({ days }: Comparison, day: string): DayCounts {
 }
 
 /**
- * A quarter of an hour, in ms. Every time zone begins its days at a full quarter, so all moments of a quarter have the
- * same day.
+ * A quarter of an hour, in ms. A day begins at a full quarter of an hour in every time zone, so all moments of one
+ * quarter are on the same day.
  */
 const QUARTER_MS = 15 * 60_000;
 
 /**
- * Cache of the last computed day. Neighbouring events of the log are mostly from the same quarter of an hour, and the
- * calendar is slow.
+ * The last computed day. Neighbouring events are mostly of the same quarter of an hour, and computing a day is slow.
  */
 const last = { timezone: "", quarter: Number.NaN, day: "" };
 
@@ -126,8 +128,8 @@ export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient:
 }
 
 /**
- * Adds a message that only the other rules would send; its outcome is unknown. It uses a place of the quota, and its
- * recipient gets no other message.
+ * Adds a message that only the other rules would send. It uses a place of the quota, and its recipient gets no other
+ * one; if the network would have accepted it is unknown.
  */
 export function write(
   comparison: Comparison,
@@ -138,7 +140,7 @@ export function write(
   const { messages, sent } = countsOn(comparison, day);
   messages.would++;
   sent.unknown++;
-  // A recipient who is known by handle alone has no id before the network is asked.
+  // Without a look-up, a recipient known by handle alone has no id.
   const data = attempt as Omit<DataOf<"DirectMessageInDoubt">, "detail">;
   invent(comparison, "DirectMessageAttempted", { ...data, text: "", variant, links: [], day, timezone });
   invent(comparison, "DirectMessageSent", { ...data, message_id: "", settled_by: "answer" });

@@ -20,7 +20,7 @@ export interface PostgresRestoreOptions {
   readonly onProgress?: (copied: number) => void;
 }
 
-/** Rows that one query reads from the copy, and one query inserts. */
+/** Number of rows that one query reads from the copy, and that one query inserts. */
 const CHUNK_ROWS = 1_000;
 
 /**

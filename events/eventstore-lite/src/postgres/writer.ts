@@ -8,11 +8,11 @@ import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
 import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts";
 
-/** Executes requests; each is answered once its changes are durable. */
+/** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {
   /**
-   * Begins a request with what needs no database, for example while the database works on the previous one. The
-   * returned function does the rest; call it once the previous request is answered.
+   * Begins a request with the work that needs no database, for example while the database works on the previous one.
+   * The returned function does the work that needs it; call that once the previous request is answered.
    */
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }

@@ -36,7 +36,8 @@ export type Post = (
 const ATTEMPTS_MAX = 3;
 
 /**
- * Asks a witness to cosign a signed head of the log. `old` is the size of the log that the witness is believed to know.
+ * Asks a witness to cosign a signed head of the log. `old`: number of the log's events that the witness is believed to
+ * have seen.
  */
 export async function requestCosignature(
   store: EventStore,

@@ -71,7 +71,7 @@ function findMissing(db: DatabaseSync, { finds, missing }: Index, last: number):
   const first = db
     .prepare(`SELECT min(e.position) AS first FROM events e NOT INDEXED WHERE e.position <= ? AND NOT (${finds})`)
     .get(last)?.["first"];
-  // If no event is missing, the index has more entries than there are events.
+  // All events are found, so the sums differ because the index has more entries than there are events.
   return { position: Number(first ?? 1), reason: missing };
 }
 

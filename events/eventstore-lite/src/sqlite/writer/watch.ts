@@ -1,7 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isBusy } from "../faults.ts";
 
-/** How late an append by another process may be seen: SQLite cannot notify across processes. */
+/**
+ * Interval at which the database is asked for appends by other processes, because SQLite cannot notify across
+ * processes.
+ */
 const POLL_MS = 100;
 
 /**
@@ -29,7 +32,7 @@ export function watchOthers(db: DatabaseSync, onAppended: (position: number) => 
     try {
       look();
     } catch (error) {
-      // Another process is recovering the log; the next look reads the position.
+      // Another process is recovering the log; the next poll reads the position.
       if (!isBusy(error)) throw error;
     }
   }, POLL_MS);
