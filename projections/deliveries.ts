@@ -116,7 +116,7 @@ export interface RecentCounts {
   failed: number;
 }
 
-/** Quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
+/** Number of quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
 const RECENT_QUARTERS = 97;
 
 export interface OpenCircuit {

@@ -7,8 +7,8 @@ import { msOf } from "./time.ts";
  */
 export interface Quota {
   /**
-   * Places taken on each calendar day (YYYY-MM-DD in the quota's time zone). No day is dropped: ten years are some
-   * 3,650 entries, and a clock that jumps back must find the places used.
+   * Number of places of the quota that messages took on each calendar day (YYYY-MM-DD in the quota's time zone). No day
+   * is dropped: ten years are some 3,650 entries, and a clock that jumps back must find the places used.
    */
   days: Map<string, number>;
   /** Days of the intents without a final outcome, by the intent's id. */

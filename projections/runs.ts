@@ -33,8 +33,9 @@ export interface RunOutcome {
   failed: number;
   /** Messages that are still in doubt. A message that is looked up later counts as sent or failed instead. */
   in_doubt: number;
-  /** Time and position of the event that ended the run. */
+  /** Time of the event that ended the run, ISO 8601. */
   readonly at: string;
+  /** Position of the event that ended the run. */
   readonly position: number;
   /** Maximum cost of the run in US dollars; null if no event says it. */
   readonly usd: number | null;

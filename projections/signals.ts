@@ -21,7 +21,7 @@ export interface Signals {
   details: string[];
   by_stream: FoundNews;
   by_reading: FoundNews;
-  /** Messages in X Chat, which only the stream shows. */
+  /** Number of messages in X Chat, which only the stream of signals shows. */
   chats: number;
   /** Maximum cost of all signals and of the readings that closed gaps, in US dollars. */
   usd: number;

@@ -11,7 +11,7 @@ const NO_ANSWER = { detail: "no answer in time" };
 
 /** Maximum number of requests that one outcome event of the product has. */
 const REQUESTS_MAX = 64;
-/** Number of attempts that the product makes. */
+/** Number of attempts that the product makes at a dispatch before it gives up. */
 const ATTEMPTS = 8;
 const DIGEST_CLICKS = 40;
 

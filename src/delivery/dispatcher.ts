@@ -49,7 +49,7 @@ export interface DispatchOptions extends ChannelOptions {
 }
 
 interface DispatcherContext extends ChannelContext, DispatchOptions {
-  /** Reader of the log that all dispatchers share, as they do `batchOutcomes`. */
+  /** Reader of the log that all dispatchers share. */
   readonly outboxReader: OutboxReader;
   readonly batchOutcomes: OutcomeBatching;
 }

@@ -165,8 +165,9 @@ export function countBars(
 
 /** The time range of a chart, as the address of a page gives it. */
 export interface ChartRange {
-  /** First and last day of the chart. Undefined or no day: not chosen. */
+  /** First day of the chart. Undefined or no day: not chosen. */
   readonly from: string | undefined;
+  /** Last day of the chart. Undefined or no day: not chosen. */
   readonly to: string | undefined;
   readonly range: keyof typeof RANGES | undefined;
   /** The moment of the page, in ms since 1970. */

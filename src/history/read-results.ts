@@ -37,8 +37,9 @@ interface ResultsQuery {
   readonly by: string | undefined;
   /** Number of last days to show. Undefined: the days `from` to `to`. */
   readonly days: number | undefined;
-  /** First and last UTC day of the results. Undefined or no day: no limit. */
+  /** First UTC day of the results. Undefined or no day: no limit. */
   readonly from: string | undefined;
+  /** Last UTC day of the results. Undefined or no day: no limit. */
   readonly to: string | undefined;
 }
 

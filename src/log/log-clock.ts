@@ -175,8 +175,12 @@ export function serverClock({
   elapsedMs = () => performance.now(),
   logger,
 }: LogClockDeps = {}): LogClock {
-  /** Difference between the log's time and `elapsedMs`, in ms; `known` holds its bounds. */
+  /** Difference between the log's time and `elapsedMs`, in ms; undefined before the first look at the server. */
   let offset: number | undefined;
+  /**
+   * Bounds of the difference between the log's time and `elapsedMs`, in ms, as narrow as the looks at the server have
+   * shown.
+   */
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
 

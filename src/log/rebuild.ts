@@ -183,8 +183,8 @@ async function keep(work: Work): Promise<void> {
 }
 
 /**
- * Data of the event on a rebuild. `events`: number of folded events, including those before an interruption;
- * `differences`: where snapshot and log disagree, null without a snapshot.
+ * Returns the data of the event that records a rebuild. `events`: number of folded events, including those before an
+ * interruption; `differences`: where snapshot and log disagree, null without a snapshot.
  */
 function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
   const { foldedBefore, found } = comparisons.get(projection)!;

@@ -62,7 +62,8 @@ async function findDayKey(keys: StoredKeys, purpose: Purpose, day: string): Prom
 
 function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<NamedKey> {
   return keys.change(async (within) => {
-    // Another process may have made the day's key since the cache was filled.
+    // The day's key is looked for again within the change, because another process may have made it since the cache was
+    // filled.
     const found = await findDayKey(within, purpose, day);
     if (found !== undefined) return found;
     const made = { ref: newDayRef(purpose, day), key: newKey() };

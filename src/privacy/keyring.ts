@@ -131,7 +131,10 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
   };
 }
 
-/** Deletes keys, as `destroy` of the keyring, within a change of the key store. Returns how many keys existed. */
+/**
+ * Deletes the keys of these refs within one change of the key store; for the ref of a handle, all keys that the handle
+ * ever had except `spared`. Returns how many keys existed.
+ */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
   // Also buries refs that have no key, so that nothing is ever encrypted for an erased recipient.

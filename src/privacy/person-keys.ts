@@ -124,7 +124,7 @@ export async function withHandles(keys: StoredKeys, refs: readonly string[], spa
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
   await nextTurn();
   const all = await keys.change(async (within) => {
-    // Another process may have made or erased some of these keys by now.
+    // The keys are read again within the change, because another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, toBaseRef(one), toBaseRef(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
     const isErased = (one: string): boolean =>

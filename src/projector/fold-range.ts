@@ -5,8 +5,9 @@ import type { Folding, FoldedStates } from "../../projections/states.ts";
 import type { TimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldRange {
-  /** First and last position to fold, both inclusive. */
+  /** First position to fold, inclusive. */
   readonly from: number;
+  /** Last position to fold, inclusive. */
   readonly to: number;
   readonly onProgress?: ((position: number) => void) | undefined;
   /** Signal that ends the folding early, between two batches of events. */

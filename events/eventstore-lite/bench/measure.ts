@@ -10,8 +10,9 @@
 export interface Row {
   readonly what: string;
   readonly unit: string;
-  /** Median of this package's results, one per round; `limit` is the median of the results of the limit. */
+  /** Median of this package's results, one per round. */
   readonly ours: number;
+  /** Median of the results of the limit, one per round. */
   readonly limit: number;
   /**
    * Median of the ratios of `ours` to `limit` in each round, because a change of the machine's speed affects both

@@ -327,7 +327,7 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
    * `signal` aborts.
    */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
-  /** Like `subscribe`, with all available events at a time; never an empty batch. */
+  /** Yields the events that `subscribe` yields, but all that are available at a time; never an empty batch. */
   subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   /**
    * The clock that dates events and expires leases, in ms since 1970: the server's, or this machine's for a log in a

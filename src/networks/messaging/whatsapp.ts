@@ -28,8 +28,8 @@ export function createWhatsappChannel(options: {
   return {
     name: "messaging",
     network: "whatsapp",
-    // Includes number and recipient, because a wrong one suspends the channel as a wrong token does, until it is
-    // changed.
+    // The credential includes the number and the recipient, because a wrong one suspends the channel, as a wrong token
+    // does, until it is changed.
     credential: secret(`${phoneNumberId}\n${to}\n${accessToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
       const text = { preview_url: false, body: whatsappText(wordDispatch(dispatch)) };

@@ -56,7 +56,8 @@ export function createMetaChannel(options: {
   return {
     name: "ads",
     network: "meta",
-    // Includes the pixel, because a wrong pixel suspends the channel as a wrong token does, until it is changed.
+    // The credential includes the pixel, because a wrong pixel suspends the channel, as a wrong token does, until the
+    // pixel is changed.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
@@ -161,7 +162,7 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
-    // 1: made by a server without a cookie,
+    // The 1 tells Meta that a server made this value, and no cookie:
     // https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
     fbc: isCurrent ? fbc : `fb.1.${clickedAt}.${fbclid}`,
     fbp: keepCookie(ids.fbp, clickedAt),

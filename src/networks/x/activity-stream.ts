@@ -205,7 +205,7 @@ async function* toSignals(lines: AsyncIterable<string>, userId: string, clock: (
 /** Function that turns a payload into signals. */
 type Parser = (payload: unknown, userId: string, now: number) => readonly Signal[];
 
-/** Says that a signal could not be read, so that reading has to find what it meant. */
+/** Stands for a signal that could not be read: the messages must be read from X to find what it meant. */
 const UNCLEAR: readonly Signal[] = [{ kind: "unclear" }];
 
 const PARSERS: Readonly<Record<string, Parser>> = {

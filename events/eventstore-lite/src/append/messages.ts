@@ -89,7 +89,7 @@ export interface BatchReply {
   readonly kind: "batch";
   /** Time in ms since the epoch that is recorded for every event of this batch. */
   readonly timeMs: number;
-  /** {@link VERDICT_FIELDS} numbers for each append, in order. */
+  /** Verdicts on the appends, in the order of the appends: {@link VERDICT_FIELDS} numbers for each. */
   readonly verdicts: readonly number[];
   /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
   readonly hashes: string;
@@ -151,7 +151,7 @@ export interface SentAppend {
   readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
-  /** {@link EVENT_FIELDS} of each event, one after the other. */
+  /** Fields of the append's events: {@link EVENT_FIELDS} texts for each event, one event after the other. */
   readonly fields: readonly string[];
   /** Number of all events of the append. */
   readonly count: number;

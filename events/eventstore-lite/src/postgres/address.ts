@@ -56,7 +56,8 @@ export function addressOf(url: string): Address {
 export function urlsOf(url: string): readonly URL[] | undefined {
   const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(url) ?? [];
   const names = hosts.split(",");
-  // An empty name would mean this machine; a stray comma does not.
+  // A URL with an empty name among several is refused: the driver would take that name for this machine, but a stray
+  // comma does not mean that.
   if (names.length > 1 && names.includes("")) return undefined;
   const urls = names.map((name) => URL.parse(before + name + after)).filter((each) => each !== null);
   return urls.length === names.length ? urls : undefined;

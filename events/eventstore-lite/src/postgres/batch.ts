@@ -16,7 +16,7 @@ export interface BatchAnswer {
   readonly time_ms: number;
   /** Last position of the log before the batch. */
   readonly base: number;
-  /** Hash of the event at that position. */
+  /** Hash of the log's last event before the batch. */
   readonly base_hash: Uint8Array;
   readonly verdicts: string;
   /** Hash of the log's last event after the batch. */

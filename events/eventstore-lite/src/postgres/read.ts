@@ -160,8 +160,9 @@ interface Placed {
 }
 
 interface Range {
-  /** Range of index keys; `first` and `last` are inclusive. */
+  /** First key of the range in the index, inclusive. */
   readonly first: number;
+  /** Last key of the range in the index, inclusive. */
   readonly last: number;
 }
 

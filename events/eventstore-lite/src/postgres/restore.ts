@@ -16,7 +16,7 @@ export interface PostgresRestoreOptions {
   /** A copy made by `backup`. It is only read, and no process may write to it meanwhile. */
   readonly file: string;
   readonly limits?: Partial<Limits>;
-  /** Gets the number of events copied so far. */
+  /** Called with the number of events copied so far. */
   readonly onProgress?: (copied: number) => void;
 }
 

@@ -94,7 +94,10 @@ export function parsePublicKey(text: string): KeyObject {
   }
 }
 
-/** Throws {@link SigningKeyRefused} unless {@link formatVerifierKey} could have made `text`. */
+/**
+ * Parses the text of a public key that {@link formatVerifierKey} made. Throws {@link SigningKeyRefused} for any other
+ * text.
+ */
 export function parseVerifierKey(text: string): Cosigner {
   const [, name = "", key = ""] = /^([^+\s]+)\+[0-9a-f]{8}\+(.+)$/u.exec(text) ?? [];
   const typed = decodeBase64(key);

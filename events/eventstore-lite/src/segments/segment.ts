@@ -42,8 +42,8 @@ const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 const DECOMPRESSED_BYTES_MAX = 512 * 1024 * 1024;
 
 /** Compresses a segment in a thread of the runtime, so that other work continues. */
-/** Decompresses a segment in a thread of the runtime, so that other work continues. */
 const compress = promisify(zstdCompress);
+/** Decompresses a segment in a thread of the runtime, so that other work continues. */
 const decompressApart = promisify(zstdDecompress);
 
 /**
@@ -176,7 +176,10 @@ export function createChain(before: string): {
 export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly tree: TreeRange;
   readonly keys: readonly StoredKey[];
-  /** Yields events like `readStored`. Throws {@link SegmentDamaged} for an event that is not JSON. */
+  /**
+   * Yields the segment's events as they were stored, neither upcast nor checked. Throws {@link SegmentDamaged} for an
+   * event that is not JSON.
+   */
   events(): Iterable<Recorded<NewEvent>>;
   /** The canonical bytes of the segment's events. */
   readonly canonical: readonly Buffer[];

@@ -17,7 +17,10 @@ export interface SegmentsOptions {
   readonly file: string;
   /** Id of the log to which the segments belong. */
   readonly id: string;
-  /** How that log began and continued, as its `EventStore.history` says. */
+  /**
+   * Epochs of the log to which the segments belong, as `EventStore.history` of that log returns them: how the log began
+   * and continued.
+   */
   readonly epochs: readonly Epoch[];
   /** All segments of the log from position 1 on, in order. Events after `to`, or later than `until`, are left out. */
   readonly segments: Iterable<OpenedSegment>;
