@@ -186,6 +186,15 @@ export const DispatchSettled = defineEvent(
 );
 
 /**
+ * Event: the network reported that it lost a message which it had accepted. `source` is the position of an event that
+ * the message carried.
+ */
+export const DispatchLost = defineEvent(
+  "DispatchLost",
+  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, detail: Type.String() }, closed),
+);
+
+/**
  * Event, if instances share the log: a dispatcher is about to make a request whose repeat the network may not
  * recognise, so the next dispatcher learns what may have arrived. Any outcome ends the claim. `token`: fencing token of
  * the lease.

@@ -106,10 +106,13 @@ const COUNTED = [
   "MessagesLookedUp",
   "RunRefused",
   "LinkAdded",
+  "ConversionRecorded",
+  "ConversionReversed",
   "ChannelTestRequested",
   "DispatchRetryRequested",
   "DispatchDiscarded",
   "DispatchSettled",
+  "DispatchLost",
   "ChannelResumed",
   "WebhookSubscribed",
   "WebhookUnsubscribed",
@@ -131,7 +134,7 @@ const COUNTED = [
 
 export const news: Projection<News> = {
   name: "news",
-  version: 3,
+  version: 4,
   types: [
     ...COUNTED,
     "RunStarted",

@@ -51,6 +51,7 @@ import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
+import { whatsappEndpoints } from "./features/whatsapp.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";
@@ -66,6 +67,7 @@ export function features(context: HttpContext) {
     .use(readingOperations(context))
     .use(writingOperations(context))
     .use(directSendEndpoints(context))
+    .use(whatsappEndpoints(context))
     .use(trackingEndpoints(context))
     .use(conversionEndpoints(context))
     .use(redirectEndpoints(context))

@@ -100,5 +100,4 @@ test.each(["SQLite", "PostgreSQL"])(
       `${engine}: ${COUNT} conversions from ${CALLERS} callers under ${KILLS} kills, of which 0 lost and 0 doubled; Meta received ${meta.accepted} events and counts ${purchases.length} purchases`,
     );
   },
-  1_800_000,
 );

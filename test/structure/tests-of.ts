@@ -114,6 +114,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "http/server/form-routes.ts": "console/forms",
   "http/server/node-server.ts": "http/access/admission",
   "links/attribution.ts": "http/features/conversions",
+  "networks/messaging/whatsapp-statuses.ts": "http/features/whatsapp",
   "links/own-links.ts": "http/features/redirect",
   "links/visitor-ids.ts": "http/features/clicks",
   "networks/ads/": "networks/ads/bodies",

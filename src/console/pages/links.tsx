@@ -1,6 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { LINK_LIST_COLUMNS, readLinkList, readLinkPage, readSentTo } from "../../history/link-clicks.ts";
+import {
+  LINK_LIST_COLUMNS,
+  readConversions,
+  readLinkList,
+  readLinkPage,
+  readSentTo,
+} from "../../history/link-clicks.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
@@ -9,7 +15,7 @@ import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readListPage, readSort } from "../sorted-page.ts";
 import { consolePage, type View } from "../page-context.ts";
-import { breakable, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
+import { breakable, createSortedHeads, ListPages, numbers, Table } from "../parts/table.tsx";
 import { A } from "../parts/link.tsx";
 
 /** Number of rows on one page of a list. */
@@ -17,13 +23,14 @@ const LINKS_SHOWN = 100;
 
 /** Page that lists all clicked links, with clicks by people, suspected clicks of X itself, and clicks by bots. */
 export const linksPage = consolePage({
-  reads: ["account", "clicks", "suspected"],
+  reads: ["account", "clicks", "conversions", "suspected"],
   render: renderLinks,
 });
 
-function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
+function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspected">): VNode {
   const sort = readSort(view, LINK_LIST_COLUMNS, { by: "last", order: "descending" });
   const { links, next, all, others, countedMax, quarters } = readLinkList(view, readListPage(view, sort, LINKS_SHOWN));
+  const conversions = readConversions(view);
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
     head("link", "link", "ascending", "breakable"),
@@ -31,6 +38,7 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
     head("suspected", "suspected", "descending", "number"),
     head("bots", "bots", "descending", "number"),
     head("last click", "last", "descending"),
+    ...(conversions.size === 0 ? [] : [...numbers("conversions"), "value"]),
   ];
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>
@@ -55,6 +63,7 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
             suspected,
             bots,
             <Time at={last} />,
+            ...(conversions.size === 0 ? [] : [conversions.get(link)?.total ?? 0, conversions.get(link)?.value]),
           ])}
           isTall
         />
@@ -73,15 +82,16 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
 
 /** Page of one link: its clicks over time, its visitors, and the recipients of messages with it. */
 export const linkPage = consolePage({
-  reads: ["account", "clicks", "contacts", "referrers", "results", "runs", "suspected"],
+  reads: ["account", "clicks", "contacts", "conversions", "referrers", "results", "runs", "suspected"],
   render: renderLink,
 });
 
 async function renderLink(
-  view: View<"account" | "clicks" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
+  view: View<"account" | "clicks" | "contacts" | "conversions" | "referrers" | "results" | "runs" | "suspected">,
 ): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
   const { link, streams, counts, newest, readMax, visitors, quarters } = await readLinkPage(view, domain, short_code);
+  const converted = readConversions(view).get(link);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
@@ -93,6 +103,12 @@ async function renderLink(
         <p>
           {countInWords(counts.people, "click")} by people, {grouped(counts.suspected)} suspected,{" "}
           {grouped(counts.bots)} by bots; first <Time at={counts.first} />, last <Time at={counts.last} />.
+        </p>
+      )}
+      {converted === undefined ? null : (
+        <p>
+          {countInWords(converted.total, "conversion")}, {grouped(converted.reversed)} reversed; value {converted.value}
+          .
         </p>
       )}
       {newest.length === 0 ? null : (

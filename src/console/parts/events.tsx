@@ -188,6 +188,7 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   DispatchRetryRequested: ["rotate-cw", "accent"],
   DispatchDiscarded: ["trash", "neutral"],
   DispatchSettled: ["check", "neutral"],
+  DispatchLost: ["triangle-alert", "bad"],
   CircuitOpened: ["pause", "warn"],
   CircuitClosed: ["check", "good"],
   ChannelSuspended: ["pause", "bad"],

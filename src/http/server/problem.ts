@@ -105,6 +105,7 @@ export const problems = {
       nextStep: AUTHORIZE_AGAIN,
     }),
   foreignSite: () => new Problem(403, "foreign-site", "A page of another site may not do this."),
+  wrongSignature: () => new Problem(403, "wrong-signature", "The request does not show the secret that is set."),
   notFound: () => new Problem(404, "not-found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
     new Problem(405, "method-not-allowed", `This path answers ${allow}.`, { headers: { allow } }),

@@ -42,6 +42,8 @@ export function createWhatsappChannel(options: {
           ...recipient,
           type: "text",
           text,
+          // Statuses of the message carry it back.
+          biz_opaque_callback_data: dispatch.id,
         }),
         timeoutMs,
       });
@@ -81,7 +83,7 @@ const PAUSES_MS: ReadonlyMap<number, number> = new Map([
  * them, as it has one recipient.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
-const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
+export const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
   [0, "the access token is refused"],
   [33, "the phone number is gone"],
   [130_497, "the account may not write to the recipient's country"],

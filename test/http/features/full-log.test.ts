@@ -141,6 +141,7 @@ const WITHOUT_LOG = [
   "POST /social/settle",
   "POST /social/account/unlink",
   "POST /api/deliveries/resume",
+  "POST /api/messaging/whatsapp",
   "POST /social/recipients/preview",
 ];
 
