@@ -24,7 +24,7 @@ const PAGE_SIZES = [10, 25, 100];
  */
 const LATE_MS = 10 * 60_000;
 
-/** Largest assumed difference between the network's clock and the log's, in ms. */
+/** A run assumes that the network's clock differs from the log's by at most this time, in ms. */
 const CLOCK_SKEW_MS = 60 * 60_000;
 
 /**

@@ -3,13 +3,16 @@ import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContext } from "playwright-core";
 import { temporaryFolder } from "./temporary.ts";
 
-/** Debian's Chromium without windows, which needs half the processor time; then the one with windows. */
+/** Paths of Debian's Chromium: first the one without windows, which takes half the processor time. */
 const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
 /** Path of the browser: the one that CHROMIUM names, or the first installed one. */
 const EXECUTABLE = process.env["CHROMIUM"] ?? INSTALLED.find((path) => existsSync(path)) ?? "";
 
-/** Arguments of the browser: its language, which differs without windows, and no traffic that leaves the machine. */
+/**
+ * Arguments of the browser. They set its language, which differs without windows, and keep all its traffic on this
+ * machine.
+ */
 const ARGS = [
   "--accept-lang=en-US,en",
   "--no-sandbox",

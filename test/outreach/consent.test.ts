@@ -133,7 +133,7 @@ describe("a reply that asks to stop tracking", () => {
       replied: true,
       tracking: { status: "denied" },
     });
-    // Their words are nowhere in the log, and the message is read only once.
+    // The log does not contain the recipient's words, and no later run reads the message again.
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("tracking me");
     world.time.jump(MINUTE_MS);
     await instance.run();

@@ -134,7 +134,7 @@ function count(fault: unknown, tally: Tally): void {
 }
 
 /**
- * Reads the newest backup as a restore does, and expects its number to be at least `least`, that of a backup completed
+ * Reads the newest backup as a restore does. Its number must be at least `least`, that of a backup that was completed
  * before.
  */
 async function readOnce(store: ModelStore, least: number, tally: Tally): Promise<void> {

@@ -81,7 +81,7 @@ describe.each(LOG_ENGINES)("the page to opt out, in a log %s", (engine) => {
       },
     ]);
     expect(suppressed(world)).toEqual([1]);
-    // Outlasts the log.
+    // The opt-out is also kept with the keys, so it outlasts a loss of the log.
     expect(await world.deps.keyring.keptOptOuts()).toEqual([...world.deps.hashesOf({ id: idOf(1) })]);
   });
 

@@ -66,7 +66,7 @@ test("a refused token of the app is no reason to refresh the user's", async () =
   expect(await refused(client.check())).toMatchObject(refusal);
   expect(await refused(client.subscribe(access_token, own()))).toMatchObject(refusal);
   expect(await refused(client.open(own(), new AbortController().signal))).toMatchObject(refusal);
-  // The user's token cannot open the stream either.
+  // A user's access token cannot open the stream either: X expects the app's token.
   const asUser = openClient(access_token).open(own(), new AbortController().signal);
   expect(await refused(asUser)).toMatchObject({ kind: "stopped", stop: "missing_scope" });
 });

@@ -146,8 +146,8 @@ function stop({ openRun, stopped }: Books, id: string): void {
 }
 
 /**
- * Number of people who refuse messages from which the account may count as restricted. Fewer refusals only concern
- * those people.
+ * Number of people who must refuse messages before the account may count as restricted. With fewer, only those people
+ * are concerned.
  */
 const REFUSED_MIN = 3;
 
