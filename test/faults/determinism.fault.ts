@@ -98,7 +98,7 @@ async function liveThrough(world: Installation): Promise<void> {
   service = await world.serve();
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
-  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   // Wait first: a click that is due for a retry would stay pending once the channel is suspended.
   await settled(service);
 

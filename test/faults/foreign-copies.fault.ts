@@ -36,7 +36,7 @@ async function openPrepared(server: PostgresServer): Promise<Installation> {
 /** Starts a service, which runs the outreach agent once and then stops. */
 async function run(world: Installation): Promise<unknown> {
   const service = await world.serve();
-  const answer = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const answer = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   const { reason, sent } = (await answer.json()) as Record<string, unknown>;
   expect(await stop(service)).toBe(0);
   return { reason, sent };

@@ -105,7 +105,7 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
   await disk.free();
   // The run closes itself once there is space; the next run contacts all others.
   await settled(service);
-  expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+  expect((await service.post("/social/run", undefined, { prefer: "wait=300" })).status).toBe(200);
   await settled(service);
 
   const intents = new Map<string, string>();

@@ -109,7 +109,7 @@ test("a run of a hanging instance is abandoned by another, and no recipient gets
   first.process.kill("SIGSTOP");
   // Refused while the lease lasts, and until the abandoned run is closed.
   const started = await until(
-    () => second.post("/social/run", undefined, { prefer: "wait=60" }),
+    () => second.post("/social/run", undefined, { prefer: "wait=300" }),
     ({ status }) => status !== 409,
   );
   expect([started.status, await started.json()]).toMatchObject([200, { reason: "completed", sent: people - 1 }]);

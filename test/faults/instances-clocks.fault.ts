@@ -62,7 +62,7 @@ async function openTwoClocks(aheadMs: number, settings: Record<string, string> =
  * Requests a run, and returns the status and the problem type of the answer. If a run starts, waits until it has ended.
  */
 async function run(service: Running): Promise<{ status: number; type: string | undefined }> {
-  const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  const answer = await service.post("/social/run", undefined, { prefer: "wait=300" });
   const { type } = (await answer.json()) as { type?: string };
   await idle(service);
   return { status: answer.status, type };

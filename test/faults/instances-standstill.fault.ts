@@ -66,7 +66,7 @@ describe.concurrent("an instance frozen for a minute while another takes over it
     const [took] = await Promise.all([
       untilHandedOver(second.service, first.id, held),
       until(
-        () => second.service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" }),
+        () => second.service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" }),
         ({ status }) => status !== 409,
       ),
       Bun.sleep(STOPPED_MS),

@@ -187,7 +187,7 @@ async function killInStart(world: Installation, ms: number): Promise<void> {
 /** Starts runs until the daily limit is reached or no recipient is left. */
 async function finish(service: Running): Promise<void> {
   for (;;) {
-    const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+    const answer = await service.post("/social/run", undefined, { prefer: "wait=300" });
     if (answer.status === 429) return;
     const run = (await answer.json()) as { reason?: string };
     if (run.reason === "completed") return;

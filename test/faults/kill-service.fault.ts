@@ -58,7 +58,7 @@ test("after kill -9 during runs no recipient gets two messages, and every arrive
   await kill(service);
   service = await world.serve();
   await settled(world, service);
-  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   await settled(world, service);
 
   const { accepted } = world.sandbox.x;

@@ -53,7 +53,7 @@ test.skipIf(libfaketime === undefined)(
       passTo(midnight + Math.random() * 1_000);
       service = await world.serve();
       await idle(service);
-      const after = await service.post("/social/run", undefined, { prefer: "wait=60" });
+      const after = await service.post("/social/run", undefined, { prefer: "wait=300" });
       expect([200, 429]).toContain(after.status);
       await idle(service);
     }

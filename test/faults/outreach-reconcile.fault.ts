@@ -80,7 +80,7 @@ async function dieInDoubt({ sandbox }: Installation, service: Running, kind: Fau
   faults.add({ network: "x", kind: "500", path: `/with/${newest}/dm_events` });
   // A command killed after it had settled everything still holds the run lease until it expires.
   const run = await until(
-    async () => (await service.post("/social/run", undefined, { prefer: "wait=60" })).json(),
+    async () => (await service.post("/social/run", undefined, { prefer: "wait=300" })).json(),
     (answer) => (answer as { readonly status?: number }).status !== 409,
     LEASE_MS_MAX,
   );

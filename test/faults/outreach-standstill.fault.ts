@@ -67,7 +67,7 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
   await idle(service);
   // The run that lost its lease contacts no further recipient.
   expect(arrivals(world).people).toBe(before);
-  expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+  expect((await service.post("/social/run", undefined, { prefer: "wait=300" })).status).toBe(200);
   await idle(service);
 
   const attempts = await attemptsOf(world);

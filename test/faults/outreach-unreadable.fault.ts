@@ -33,7 +33,7 @@ test("a message stays in doubt through kills and runs while X's conversation is 
     service = await world.serve({ DAILY_LIMIT: String(index + 2) });
     await untilDoubted(service);
     await idle(service);
-    const run = (await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json()) as object;
+    const run = (await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json()) as object;
     expect(run).toMatchObject({ reason: "daily_limit_reached", sent: 1, failed: 0 });
     expect(await attemptsOf(world)).toMatchObject({ open: 1, foundSent: 0, notDelivered: [] });
   }

@@ -30,7 +30,7 @@ test("a service frozen in a run that a command then closes sends nothing more in
   // Stop between two messages.
   expect(await standStillInRun(world, service)).toMatch(/^[01] in doubt: /);
 
-  const last = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  const last = await service.post("/social/run", undefined, { prefer: "wait=300" });
   expect(await last.json()).toMatchObject({ reason: "completed" });
   const stats = (await (await service.get("/social/stats")).json()) as { sent: number };
   const { people, mostToOne } = arrivals(world);

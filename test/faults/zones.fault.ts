@@ -36,13 +36,13 @@ test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
     const service = await world.serve();
     await authorize(service, world.sandbox);
     expect(await quotaOf(service)).toEqual({ limit: LIMIT, used: 0, remaining: LIMIT, resets_at: midnight });
-    await service.post("/social/run", undefined, { prefer: "wait=30" });
+    await service.post("/social/run", undefined, { prefer: "wait=300" });
     // Every request between here and midnight gets the same answer.
     clock.set(midnightMs - 5_000);
     expect((await service.post("/social/run")).status).toBe(429);
     clock.set(midnightMs);
     expect(await quotaOf(service)).toMatchObject({ used: 0, remaining: LIMIT });
-    await service.post("/social/run", undefined, { prefer: "wait=30" });
+    await service.post("/social/run", undefined, { prefer: "wait=300" });
 
     const perDay = await expectDaysKept(world, LIMIT);
     console.log(`${zone}: limit ${LIMIT}, sent ${JSON.stringify(perDay)} around ${midnight}`);

@@ -117,7 +117,7 @@ async function runToday(service: Running, { world, readers }: Scene, books: Book
     const reader = readers.find(({ id }) => id === message.recipient_id)!;
     fetches.push(fetchAsX(service, books, reader));
   };
-  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await run.json()).toMatchObject({ sent: 100, failed: 0, in_doubt: 0 });
   await Promise.all(fetches);
 }

@@ -10,7 +10,7 @@ test("with one message left of the quota, 16 triggers in two waves send one", as
   await addPeople(world, 99);
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const first = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  const first = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(first).toMatchObject({ reason: "completed", sent: 99 });
   await addPeople(world, 110);
   const statuses: number[] = [];
@@ -31,7 +31,7 @@ test("a run attempts no message to a recipient after their suppression is record
   // Slow enough for the commands to run between its messages.
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
-  const run = service.post("/social/run", undefined, { prefer: "wait=60" });
+  const run = service.post("/social/run", undefined, { prefer: "wait=300" });
   await until(
     () => Promise.resolve(world.sandbox.x.accepted.size),
     (size) => size > 0,

@@ -47,7 +47,7 @@ test("a backup made under load restores all earlier clicks, and no second messag
   await world.command("recipients", "import", world.file("p.csv", people));
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const run = (of: Running) => of.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = (of: Running) => of.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await (await run(service)).json()).toMatchObject({ sent: 2 });
   expect(await world.command("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
   const post = async (): Promise<string> => {

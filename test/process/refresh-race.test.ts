@@ -129,7 +129,7 @@ test("the service and commands with expired tokens use each refresh token once",
     const [person] = [...world.sandbox.x.people.values()].filter(({ username }) => username === `person_${round}`);
     faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
     faults.add({ network: "x", kind: "500", path: `/${person?.id}/dm_events` });
-    const run = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+    const run = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
     expect(run).toMatchObject({ sent: 0, in_doubt: 1 });
     faults.clear();
     const commands = Promise.all([

@@ -20,7 +20,7 @@ test("commands on the log of a running service show recipients and quota as of a
   const service = await world.serve();
   await authorize(service, world.sandbox);
   const key = { ...BEARER, "idempotency-key": "one" };
-  const run = (await (await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=30" })).json()) as {
+  const run = (await (await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" })).json()) as {
     run_id: string;
   };
   const { id } = (await (await service.post("/api/tracking/event", CLICK, key)).json()) as { id: string };

@@ -61,7 +61,7 @@ export async function runInAllWays(callers: Callers, service: Running): Promise<
   const { world, token } = callers;
   const { faults, x } = world.sandbox;
   const run = async (body: object): Promise<void> => {
-    const headers = { authorization: `Bearer ${token}`, prefer: "wait=60" };
+    const headers = { authorization: `Bearer ${token}`, prefer: "wait=300" };
     await world.keepAnswer("/social/run", await service.post("/social/run", body, headers));
   };
   await run({ dry_run: true });
