@@ -227,7 +227,7 @@ function sayLead({ measure, rated: [best, next] }: Comparison): string {
 }
 
 /**
- * Greatest ratio of two rates that a verdict puts into words, such as `5 times as many`. Also the maximum error of such
+ * Maximum ratio of two rates that a verdict puts into words, such as `5 times as many`. Also the maximum error of such
  * words, as a share.
  */
 const TIMES_MAX = 5;

@@ -121,7 +121,7 @@ async function signIn(opened: Browser, running: Demo, options: Parameters<Browse
   return page;
 }
 
-/** Takes the picture of a dry run. It has to happen before the real run, which leaves no recipient to list. */
+/** Takes the picture of a dry run. This comes before the real run, after which no recipient is left to list. */
 async function takeDryRun(opened: Browser, running: Demo): Promise<void> {
   for (const colorScheme of SCHEMES) {
     const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });

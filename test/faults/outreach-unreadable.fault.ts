@@ -49,7 +49,7 @@ test("a message stays in doubt through kills and runs while X's conversation is 
   expect(out).toBe("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
   expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
   expect([Object.values(attempts.places), attempts.open]).toEqual([[LIMIT], 0]);
-  // The service learns of it from the log.
+  // The service reads from the log what the other process recorded.
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number },
     ({ sent }) => sent === LIMIT,

@@ -8,8 +8,8 @@ import { libfaketime } from "./tools.ts";
 const LIMIT = 3;
 
 /**
- * Ends of unusual calendar days: the reason, the zone, midnight in UTC by the zone's published rules, and the days
- * before and after it.
+ * Days that end unusually: why, in which zone, at which UTC time by the zone's published rules, and the days before and
+ * after midnight.
  */
 const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: string, before: string, after: string])[] =
   [
@@ -37,7 +37,7 @@ test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
     await authorize(service, world.sandbox);
     expect(await quotaOf(service)).toEqual({ limit: LIMIT, used: 0, remaining: LIMIT, resets_at: midnight });
     await service.post("/social/run", undefined, { prefer: "wait=300" });
-    // Every request between here and midnight gets the same answer.
+    // All requests until midnight get the same answer.
     clock.set(midnightMs - 5_000);
     expect((await service.post("/social/run")).status).toBe(429);
     clock.set(midnightMs);
@@ -73,7 +73,7 @@ test.skipIf(libfaketime === undefined).each([
   let started = 0;
   const answers = await until(
     async () => {
-      // Several at once, like impatient callers.
+      // Several triggers at the same time, as from impatient callers, start only one run.
       const posts = await Promise.all(Array.from({ length: 4 }, () => service.post("/social/run")));
       const statuses = posts.map(({ status }) => status);
       started += statuses.filter((status) => status === 202).length;

@@ -61,7 +61,7 @@ const PEOPLE: readonly (readonly [Kind, number])[] = [
   ["person", countCases(3_200)],
 ];
 
-/** Largest accepted error of the visitor estimate in standard errors; one in 15,000 runs exceeds it. */
+/** Maximum error of the visitor estimate, in standard errors; by chance one in 15,000 runs exceeds it. */
 const ERRORS_MAX = 4;
 
 interface Scene extends AsyncDisposable {

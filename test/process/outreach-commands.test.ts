@@ -112,7 +112,7 @@ test("outreach stop ends another process's run during a wait of an hour", async 
     code: 1,
     err: "No run is in progress, or not the one named.\n",
   });
-  // The key of an interrupted run starts another one.
+  // A request with the idempotency key of a run that was stopped starts another run.
   expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
 });
 
@@ -149,7 +149,7 @@ test("outreach reconcile settles messages in doubt of a running service, and lis
     closed_run: null,
   });
   expect(world.sandbox.x.accepted).toEqual(new Map([[ADA.id, 1]]));
-  // The service learns of it from the log.
+  // The service reads the command's outcomes from the log.
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
     ({ sent, failed }) => sent === 1 && failed === 1,

@@ -30,7 +30,7 @@ export interface HypotheticalRun {
   readonly seen: Set<Contact>;
   /**
    * Recipients that the log's run skipped and the other rules would not skip, if the run found them in the network.
-   * They get a turn after the page.
+   * They get a turn after the page on which the run found them.
    */
   readonly deferred: Met[];
   /** Time zones in which the sending window is closed for postponed recipients. */
