@@ -145,7 +145,7 @@ describe("remote backups of a log in a file", () => {
     await add(env, "102", "bob");
   });
 
-  test("complete once if two run at the same time, and the other is busy", async () => {
+  test("complete one of two that run at the same time, and refuse the other as busy", async () => {
     const start = () => Promise.allSettled([1, 2].map(() => run(env, backup, address, "--incremental", "--json")));
     // On a busy machine one backup may end before the other one lists the objects; then both succeed, and the test
     // tries again.
@@ -465,7 +465,7 @@ describe("concurrent backups", () => {
     expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining("1 backups") });
   });
 
-  test("let a reader continue with the next backup if it removed the reader's files", async () => {
+  test("let a reader continue with the next backup if that backup removed the files being read", async () => {
     const place = await inFiles();
     s3.pause = async (request, at) => {
       if (at !== "arrived" || !/^GET .*secrets/.test(request)) return;

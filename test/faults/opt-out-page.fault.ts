@@ -31,7 +31,7 @@ const KILL_MS_MAX = 25;
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) => [place, round] as const)))(
-  "who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
+  "a recipient who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
   async (place) => {
     console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
     const pick = createPick(SEED);

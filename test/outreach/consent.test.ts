@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 describe("with REQUIRE_CONSENT=evidence", () => {
   const rules = { ...RULES, requireConsent: "evidence" } as const;
 
-  test("a run records one skip per gap in the evidence, and sends once complete", async () => {
+  test("a run records one skip per gap in the evidence, and sends once the evidence is complete", async () => {
     await using world = await openOutreach("10");
     const { run } = await world.start({ rules });
     const details = async () => (await world.events("DirectMessageSkipped")).map(({ data }) => data.detail);

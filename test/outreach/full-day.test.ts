@@ -13,7 +13,7 @@ function expectFull({ sandbox }: Day): void {
   expect([sandbox.x.accepted.size, Math.max(...sandbox.x.accepted.values())]).toEqual([100, 1]);
 }
 
-test("a day of 100 messages follows the rate headers, with no 429 but two forced ones", async () => {
+test("a day of 100 messages follows the rate headers, and gets no 429 but the two that the test forces", async () => {
   await using day = await openDay({ dmLimit: 15 });
   const { sandbox, time } = day;
   // X answers with 429 twice in the middle of a rate-limit window: once without a retry time, and once with one.

@@ -148,7 +148,7 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
   });
 });
 
-describe("who goes to no ads network", () => {
+describe("no ads network is told of a conversion by", () => {
   test.each([
     ["a member", { anonymous: true }, {}],
     ["Sec-GPC", {}, { "sec-gpc": "1" }],
@@ -186,7 +186,7 @@ describe("who goes to no ads network", () => {
 });
 
 describe("attribution", () => {
-  test("takes the last click of the days before, or the first, and no bot's", async () => {
+  test("takes the last or the first click of the days before, as configured, but no bot's", async () => {
     for (const [model, at] of [
       ["last", 2],
       ["first", 1],

@@ -335,7 +335,7 @@ describe("the stored response", () => {
     expect(await world.events("NotificationRequested")).toHaveLength(1);
   });
 
-  test("is not a run in progress: the same key may start a run later", async () => {
+  test("is never the refusal because a run is in progress: the same key may start a run later", async () => {
     await using world = await openApp();
     await world.authorize();
     const { triggered } = world;

@@ -141,7 +141,7 @@ test("a second instance follows the stream once the first is dead, and closes th
   expect(await countOf(world, "SignalStreamChanged")).toBe(1);
 });
 
-test("a stream that X refuses is said in the log, and tried again after a minute", async () => {
+test("a stream that X refuses is recorded as not open, and opened again after a minute", async () => {
   for (let one = 0; one < 2; one++) sandbox.x.activity.connections.add({ write() {}, end() {} });
   await using world = await openSignals(sandbox, "ada_builds");
   await world.follow();
