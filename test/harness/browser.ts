@@ -29,12 +29,18 @@ export const hasBrowser = existsSync(EXECUTABLE);
 
 const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS };
 
+/** Longest wait for a page, field or text, in ms. It only stops tests that hang: pages take long on a slow machine. */
+const WAIT_MS_MAX = 300_000;
+
 /** Starts a separate browser with an empty profile. */
-export function openBrowser(): Promise<BrowserContext> {
-  return chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
+export async function openBrowser(): Promise<BrowserContext> {
+  const context = await chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
+  context.setDefaultTimeout(WAIT_MS_MAX);
+  return context;
 }
 
 /** Starts a browser for several people at once, each with separate cookies and settings. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch(LAUNCH);
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({ ...LAUNCH, timeout: WAIT_MS_MAX });
+  return browser.on("context", (context) => context.setDefaultTimeout(WAIT_MS_MAX));
 }
