@@ -173,8 +173,8 @@ export function decideReceived(
       const data = { recipient, message_id, received_at: isoTime(createdAt), ...found };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    // Recorded even if the sender is suppressed by the hash of a name, because their handle may have changed by the
-    // next message.
+    // The wish is recorded even if the sender is suppressed by the hash of a name, because their handle may have
+    // changed by the next message.
     const wish = readWish(text);
     if (wish === "stop")
       newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id, ...found }]));

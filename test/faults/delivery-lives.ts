@@ -71,7 +71,7 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
     kills,
     async start(more = {}) {
       Object.assign(env, more);
-      // The fake clock of a process begins at the process's start.
+      // A process's fake clock begins when the process starts, so it is set to the sandbox's time just before.
       clock.set(sandbox.clock.now());
       living.resolve(await world.serve());
     },

@@ -140,8 +140,8 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
   const ids = log.map(({ id }) => id);
   const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
   const deliveries = ROWS.map((row, index) => {
-    // The end of a run because of a wrong clock is announced in the chat too, so only clicks are counted there, which
-    // have names.
+    // Only clicks are counted, because each has a name. The chat also gets announcements without one, of runs that
+    // ended because of a wrong clock.
     const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] }).filter(({ isClick }) => isClick);
     return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
   });

@@ -120,7 +120,7 @@ test.each([
     }
   };
   await Promise.all(Array.from({ length: PROCESSES }, backUp));
-  // Requests of the killed process may still arrive at the store.
+  // One more backup proves that requests of a killed process, which may still arrive at the store, do no harm.
   const { out } = await capture(backup, [address, "--incremental", "--json"], { env });
   made.push(JSON.parse(out) as Made);
   s3.pause = async () => {};

@@ -37,7 +37,7 @@ test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
     await authorize(service, world.sandbox);
     expect(await quotaOf(service)).toEqual({ limit: LIMIT, used: 0, remaining: LIMIT, resets_at: midnight });
     await service.post("/social/run", undefined, { prefer: "wait=300" });
-    // All requests until midnight get the same answer.
+    // Until midnight the service refuses every run, because the day's quota is used up.
     clock.set(midnightMs - 5_000);
     expect((await service.post("/social/run")).status).toBe(429);
     clock.set(midnightMs);

@@ -56,7 +56,7 @@ const OWN_LIMIT = /^\s*\},? \d[\d_]*\);$/gm;
 const STARTS_PROJECTIONS = /(?<!function )\bstartProjector\(/;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 
-/** All other files that people write, and those generated from them. */
+/** Patterns of all files that people write, except documents, and of files generated from these. */
 const WRITTEN = [
   "{clients,deploy,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js,css,sql,yml,yaml}",
   "*.json",

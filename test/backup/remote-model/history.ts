@@ -63,7 +63,7 @@ function createModelLog(random: () => number) {
   let position = 1;
   let made = 0;
   const segment = (first: number, last: number) => {
-    // Another version of the program may compress differently.
+    // The same events may give other bytes, as another version of the program may compress a segment differently.
     const bytes = Buffer.from(`${first}-${last} by ${random() < 0.5 ? "one" : "another"}`);
     return { entry: { first, last, hash: "", bytes: bytes.length, sha256: hash("sha256", bytes) }, bytes };
   };

@@ -137,7 +137,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
       async trigger(request) {
         const wasClockWrong = isClockWrong();
         const triggered = await runner.trigger(request);
-        // A clock may be moved during the trigger's decision.
+        // If a clock was moved during the trigger's decision, the start may have been right. So only a clock that was
+        // wrong before and after it counts.
         if (triggered.kind === "started" && wasClockWrong && isClockWrong()) house.wrongStarts.push(triggered.run_id);
         return triggered;
       },

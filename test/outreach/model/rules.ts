@@ -171,7 +171,8 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
     violated("a requested recipient without an outcome", { id, recipientId });
   }
   for (const { runId, state } of books.attempts.values()) {
-    // A log that refuses the outcome may accept the end; the next run or start settles the open attempt.
+    // The log may refuse an attempt's outcome and yet accept the run's end with a fault. The next run or start then
+    // settles the open attempt.
     if (runId === id && state === "open" && !isFault) violated("a run ended that left an attempt unexplained", { id });
   }
   books.openRun = undefined;
