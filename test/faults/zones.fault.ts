@@ -64,7 +64,7 @@ test.skipIf(libfaketime === undefined).each([
 ])(`each recipient gets at most one message while %s runs ${SPEED} times as fast`, async (_what, timersToo) => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   fakeClock(world, { speed: SPEED, timersToo });
-  // A run that lasts several leases by this clock.
+  // With this spacing the run lasts several leases by the fast clock.
   const spacing = timersToo ? 5 : 1;
   Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
   await addPeople(world, SLOW_RUN_MESSAGES + 5);

@@ -13,7 +13,7 @@ import { advance, beginRun, completeRun, finishRun, postpone } from "./hypotheti
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
 /**
- * Ends of runs that a rule of that time causes. Under other rules such a run may continue with the remaining
+ * Reasons for the end of a run that its rules cause. Under other rules such a run may continue with the remaining
  * recipients.
  */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
