@@ -39,7 +39,7 @@ export interface Operator {
 }
 
 /** Maximum time in ms until a text appears. */
-const SEEN_MS_MAX = 30_000;
+const SEEN_MS_MAX = 300_000;
 
 export async function operatorOf(browser: Browser, way: Way, options: BrowserContextOptions = {}): Promise<Operator> {
   const javaScriptEnabled = way !== "by mouse, without script";
