@@ -44,3 +44,38 @@ test("a person who clicks and buys is one PageView and one Purchase at Meta, and
     { link: expect.stringMatching(/shop$/), conversions: { total: 1, reversed: 0, values } },
   ]);
 });
+
+test("a click of a browser that has been on a page with the pixel carries the pixel's cookie to Meta", async () => {
+  await using world = await openInstallation();
+  const service = await world.serve({ LINK_BASE: "https://go.example", REDIRECTS: "on", CLICK_PARAM: "rl_click" });
+  const { meta } = world.sandbox;
+  await using shop = await startShop({ meta: () => meta, call: createCaller(service.url, TOKEN) });
+  await service.post("/api/links/add", { code: "shop", target: `${shop.url}/` }, BEARER);
+  const [VISITORS, VISITS] = [10, 12];
+  /** Cookies of the pixel that the browsers hold. */
+  const cookies = new Set<string>();
+  await Promise.all(
+    Array.from({ length: VISITORS }, async () => {
+      const headers: Record<string, string> = { "user-agent": BROWSER };
+      for (let visit = 0; visit < VISITS; visit++) {
+        const clicked = await service.get("/l/shop", { headers });
+        const page = await fetch(clicked.headers.get("location")!, { headers });
+        const [cookie] = page.headers.get("set-cookie")?.split(";") ?? [];
+        if (cookie === undefined) continue;
+        cookies.add(cookie);
+        headers["cookie"] = cookie;
+      }
+    }),
+  );
+  await until(
+    async () => (await (await service.get("/api/health")).json()) as { channels: Record<string, { pending: number }> },
+    ({ channels }) => Object.values(channels).every(({ pending }) => pending === 0),
+  );
+  const sent = [...meta.events.kept].map(({ user_data }) => (user_data as { fbp?: string }).fbp);
+  expect(sent).toHaveLength(VISITORS * VISITS);
+  // A browser gets the cookie at its first visit, whose click comes before it.
+  const carried = sent.filter((fbp) => fbp !== undefined);
+  expect(carried.length).toBe(VISITORS * (VISITS - 1));
+  expect(carried.length / sent.length).toBeGreaterThanOrEqual(0.9);
+  expect(new Set(carried.map((fbp) => `_fbp=${fbp}`))).toEqual(cookies);
+});
