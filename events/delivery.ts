@@ -87,8 +87,8 @@ const outcomeOf = <const Properties extends TProperties>(properties: Properties)
       channel: channelName,
       lane,
       /**
-       * Position below which every requested dispatch of the lane has a final outcome, or waits for the next attempt
-       * that a `DispatchFailed` names. A dispatcher reads the log from here after a restart.
+       * Position below which every requested dispatch of the lane (queue of a channel) has a final outcome, or waits
+       * for the next attempt that a `DispatchFailed` names. A dispatcher reads the log from here after a restart.
        */
       low_watermark: Type.Integer(),
       /**

@@ -106,7 +106,7 @@ export const ENCRYPTED = "ciphertext";
 interface EncryptionRequest {
   /** The prefix with which the ciphertext begins. */
   readonly prefix: string;
-  /** Encryption key, as in {@link EncryptionKey}. */
+  /** Encryption key, 32 bytes in hex. */
   readonly key: string;
   /** The context that the ciphertext will be bound to. */
   readonly context: string;

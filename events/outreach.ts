@@ -482,7 +482,7 @@ export const DirectMessageAttempted = withPersonal(
         account_id: Type.Optional(Type.String()),
         /** Calendar day whose quota the message counts against, in `timezone`. */
         day: Type.String(),
-        /** Time zone of `day`; absent if it is the same as in the previous intent. */
+        /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
         decided_at: Type.Optional(Type.String()),
       },

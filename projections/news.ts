@@ -47,7 +47,7 @@ export interface NewsRun {
 export interface NewsTrouble extends NewsCount {
   readonly kind: "dead" | "in_doubt" | "late";
   readonly channel: ChannelName;
-  /** Lane of the first dispatch; null for a channel that is late. */
+  /** Lane (queue of a channel) of the first dispatch; null for a channel that is late. */
   readonly lane: Lane | null;
   /** The network's words about the first dispatch; for a channel that is late, why it sent nothing. */
   cause: string;

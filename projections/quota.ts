@@ -11,16 +11,16 @@ export interface Quota {
    * is dropped: ten years are some 3,650 entries, and a clock that jumps back must find the places used.
    */
   days: Map<string, number>;
-  /** Days of the intents without a final outcome, by the intent's id. */
+  /** Calendar day of each intent to send a message that has no final outcome yet, by the intent's id. */
   open: Map<string, string>;
   /**
-   * Latest time at which the message of an intent was requested, by the id of the intent that took a place. Covers 24
-   * hours, so two days at most.
+   * Latest time at which a message that took a place was requested, by the id of the intent to send the message. Covers
+   * 24 hours, so two days at most.
    */
   recent: Map<string, number>;
-  /** Time zone of the newest intent's day; null if no intent has named one yet. */
+  /** Time zone of the day of the newest intent to send a message; null if no intent has named one yet. */
   timezone: string | null;
-  /** Time of the first intent in the present time zone; null if there was no other zone before. */
+  /** Time of the first intent to send a message in the present time zone; null if there was no other zone before. */
   changed_at: number | null;
   /**
    * Correction of event times that were ahead of the clock: those up to `recorded`, when the clock showed `real`. Null
@@ -110,7 +110,7 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
  * messages of the last 24 hours count, and not those of the calendar day.
  */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
-  // The next intent will be the first one of the new zone.
+  // The next intent to send a message will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;
   return changed_at !== null && moment.ms < changed_at + QUOTA_WINDOW_MS;
 }

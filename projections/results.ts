@@ -29,7 +29,10 @@ export interface Message {
    * contacted.
    */
   readonly group: number;
-  /** Time at which the intent was recorded, ISO 8601. A message that the recipient wrote before it is no reply. */
+  /**
+   * Time at which the intent to send the message was recorded, ISO 8601. A message that the recipient wrote before it
+   * is no reply.
+   */
   readonly at: string;
   /** The recipient's network id. */
   readonly id: string;
@@ -77,7 +80,7 @@ export interface Results extends TemplateNames {
   links: Map<string, number>;
   /** Messages by their numbers, in the order in which they were attempted. */
   messages: Map<number, Message>;
-  /** Numbers of the messages that are neither sent nor failed, by the id of their intent. */
+  /** Numbers of the messages that are neither sent nor failed, by the id of the intent to send the message. */
   open: Map<string, number>;
   /** Number of the last message sent to each recipient, by the recipient's network id. */
   sent: Map<string, number>;

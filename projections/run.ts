@@ -8,7 +8,7 @@ export interface OpenAttempt {
   run_id: string;
   recipient: KnownRecipient;
   text: string;
-  /** Time at which the intent was recorded, ISO 8601. */
+  /** Time at which the intent to send the message was recorded, ISO 8601. */
   attempted_at: string;
   in_doubt: boolean;
   /** Account that sent the message; absent in older events. */

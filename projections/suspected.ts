@@ -60,7 +60,7 @@ interface SentLink {
 
 /** Messages and requests that the rule about suspected clicks looks back at. */
 export interface Fetches {
-  /** Messages that clicks may be due to, by the id of their intent. */
+  /** Messages that clicks may be due to, by the id of the intent to send the message. */
   sends: Map<string, Send>;
   /**
    * Links of the messages in `sends`, so that a click need not look at each message; most clicked links are in none.

@@ -142,7 +142,7 @@ const CRITICAL_ENDS: readonly NewsRun["end"][] = [
   "app_not_enrolled",
 ];
 
-/** Returns the severity of a run's end. A failed message alone is no reason for one. */
+/** Returns the severity of a run's end in the news. A failed message alone does not raise it. */
 export function severityOfEnd(end: NewsRun["end"]): Severity | undefined {
   if (CRITICAL_ENDS.includes(end)) return "critical";
   if (end === "abandoned" || end === "fault") return "error";

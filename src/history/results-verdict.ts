@@ -227,8 +227,8 @@ function sayLead({ measure, rated: [best, next] }: Comparison): string {
 }
 
 /**
- * Largest ratio of two rates that is put into words, such as `5 times as many`, and the maximum error of such words, as
- * a share.
+ * Maximum ratio of two rates that a verdict puts into words, such as `5 times as many`. Also the maximum error of such
+ * words, as a share.
  */
 const TIMES_MAX = 5;
 const TIMES_ERROR = 0.1;

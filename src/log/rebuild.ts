@@ -59,7 +59,7 @@ export interface RebuildOptions extends FoldOptions {
   readonly restart: boolean;
   /** Function that runs {@link foldPart} in another thread; absent if there is none. */
   readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Minimum number of positions for which the other thread is used; default: a million. */
+  /** Minimum number of positions for which a rebuild uses a second thread; default: a million. */
   readonly workerPositionsMin?: number;
 }
 

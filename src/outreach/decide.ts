@@ -94,7 +94,7 @@ export function judgeKnown(
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
-  // The network once said that we cannot write to them. No run pays for a second look-up until a new import.
+  // The network once said that we cannot write to this recipient. No run pays for a second look-up until a new import.
   const closed = user === undefined ? contact?.skipped.find((reason) => CLOSED.includes(reason)) : undefined;
   return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }

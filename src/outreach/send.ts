@@ -90,7 +90,7 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
   let rate: RateWindow | undefined;
   for (;;) {
     let why: GiveUp | undefined;
-    // Checked inside the call, because refreshing the token may have taken a minute.
+    // The check is made inside the call, because refreshing the token before it may have taken a minute.
     const result = await context.credentials.send(async (token) => {
       why = await reasonToGiveUp(context, intent);
       return why === undefined ? context.network.sendDm(token, attempt.recipient.id, text) : NOT_ASKED;

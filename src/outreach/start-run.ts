@@ -72,7 +72,7 @@ export interface TriggerRequest {
  * records the start of its run within a moment.
  */
 const START_POLL_MS = 50;
-/** Maximum number of these looks. */
+/** Maximum number of times that a trigger looks for the run of the process that holds the lease. */
 const START_POLLS = 40;
 
 export type Runner = ReturnType<typeof createRunner>;

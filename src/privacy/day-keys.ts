@@ -24,8 +24,8 @@ export function newDayRef(purpose: Purpose, day: string): string {
 const DAY_REF = /^[cmav](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /**
- * True for the ref of a day's salt, with which visitors of links are hashed. Once the salt is deleted, the visitors of
- * that day cannot be compared with those of another day.
+ * True for the ref (name) of a day's salt, with which visitors of links are hashed. Once the salt is deleted, the
+ * visitors of that day cannot be compared with those of another day.
  */
 export function isVisitorRef(ref: string): boolean {
   return ref.startsWith(PURPOSES.visitor) && DAY_REF.test(ref);

@@ -27,15 +27,18 @@ const PEPPER = "pepper";
 /** Ref of the key that encrypts snapshots. */
 const STATES = "states";
 
-/** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
+/**
+ * Beginning of the refs (names in the key store) that keep the hashes of recipients who opted out. No key has such a
+ * ref.
+ */
 const OPTED_OUT = "o";
 
 /** Number of digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
 /**
- * Number of digits of a ref that an erased recipient keeps as a mark. They distinguish one erased recipient from
- * another.
+ * Number of digits of a key's ref (name) that an erased recipient keeps as a mark. The digits distinguish one erased
+ * recipient from another.
  */
 const MARK_DIGITS = 12;
 
@@ -97,7 +100,7 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     id,
     /** Called after this process deleted keys: drops all cached keys. */
     refresh,
-    /** Returns the ref of the key that made a ciphertext. */
+    /** Returns the ref (name) of the key that made a ciphertext. */
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
@@ -112,11 +115,11 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     },
     /** Returns the hashes of all recipients who opted out, even if the log no longer says so. */
     keptOptOuts: async () => (await keys.gone(OPTED_OUT)).map((ref) => ref.slice(OPTED_OUT.length)),
-    /** Returns the refs whose key still opens some data, or may encrypt more. */
+    /** Returns those of the refs (names of keys) whose key still opens some data, or may encrypt more. */
     findUsable: (refs: readonly string[]) => findUsable(keys, refs),
     /**
-     * Deletes the keys of these refs, so that nothing encrypted with them opens again; for the ref of a handle, all
-     * keys that the handle ever had except `spared`. Returns how many keys existed.
+     * Deletes the keys of these refs (names of keys), so that nothing encrypted with them opens again; for the ref of a
+     * handle, all keys that the handle ever had except `spared`. Returns how many keys existed.
      */
     async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
@@ -132,12 +135,12 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
 }
 
 /**
- * Deletes the keys of these refs within one change of the key store; for the ref of a handle, all keys that the handle
- * ever had except `spared`. Returns how many keys existed.
+ * Deletes the keys of these refs (names of keys) within one change of the key store; for the ref of a handle, all keys
+ * that the handle ever had except `spared`. Returns how many keys existed.
  */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
-  // Also buries refs that have no key, so that nothing is ever encrypted for an erased recipient.
+  // Refs (names of keys) that have no key are buried too, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
   // The key of a day is removed, since the day gets another one under another ref. An entry that leads to an unlinkable
@@ -313,7 +316,9 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 
   return {
-    /** Returns the keys for the data of these owners, as {@link Encryptor} describes. */
+    /**
+     * Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first.
+     */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
     /** Called when keys may have been deleted: drops the cached keys. */
     refresh(): void {

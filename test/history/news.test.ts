@@ -178,7 +178,7 @@ test("a channel's failures of one cause are one line from the first to the recov
   ]);
 });
 
-test("a webhook that was unsubscribed while it paused does not pause for ever, and does not work again", () => {
+test("a webhook that was unsubscribed while it paused is shown neither as paused for ever nor as working again", () => {
   const lines = linesOf([
     [DAY, "CircuitOpened", { channel: "webhook-crm", failures: 5, until: "" }],
     [DAY + HOUR_MS, "WebhookUnsubscribed", { channel: "webhook-crm" }],

@@ -21,7 +21,7 @@ test("a text that WhatsApp accepts and loses becomes an event, and one that it d
   const statuses = () => Promise.resolve(whatsapp.statuses.kept);
   await until(statuses, ({ length }) => length === 2);
   expect(whatsapp.statuses.kept.map(({ status }) => status)).toEqual([200, 200]);
-  // Meta repeats a notice for days.
+  // Posts each notice again, because Meta repeats notices for days.
   for (const { body } of whatsapp.statuses.kept.slice()) expect(await post(whatsapp, body)).toBe(200);
   const events = (await exported(world)) as unknown as { type: string; id: string; data: Record<string, unknown> }[];
   const beyond = events.find(({ data }) => data["text"] === "beyond")!;

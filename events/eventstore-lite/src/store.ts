@@ -287,7 +287,7 @@ export interface LogHistory {
 /** Reads what a log holds. */
 export interface LogReading<E extends NewEvent = NewEvent> {
   read(query?: Query): AsyncIterable<Recorded<E>>;
-  /** Like `read`, in batches, with only the fields that a fold needs. */
+  /** Yields the events that `read` yields, in batches, with only the fields that a fold needs. */
   readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
   /** Reads events as they were stored, neither upcast nor checked. The hashes cover this form. */
   readStored(query?: Query): AsyncIterable<Recorded<NewEvent>>;

@@ -135,8 +135,8 @@ interface AnswersProps {
 }
 
 /**
- * The two answers about dispatches or messages in doubt: the outcome stays unknown, or they arrived. Each answer needs
- * a reason.
+ * The two answers that an operator can give about dispatches or messages in doubt: their outcome stays unknown, or they
+ * did arrive. Each answer needs a reason.
  */
 function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
   const [leave, arrived] = count === 1 ? ["Leave it", "It arrived"] : ["Leave all", "All arrived"];

@@ -151,7 +151,7 @@ function Span({ line: { from, to } }: { readonly line: Line }): VNode {
   );
 }
 
-/** Clicks by link. */
+/** Lists the clicks of a line of the news by link. */
 function Links({ links }: { readonly links: Line["links"] }): VNode {
   const isFetched = links.some(({ suspected }) => suspected > 0);
   return (

@@ -171,7 +171,8 @@ async function linkedBefore(
   { states }: LinkingAccount,
   given: URLSearchParams,
 ): Promise<Linked | undefined> {
-  // Another instance may just have linked the account by this redirect.
+  // Another instance may just have linked the account by this redirect, so the projections first read the log to its
+  // end.
   await projector.until((await eventLog.store.head()).position);
   const { user: linked, scopes, authorized } = projector.state("account");
   const isFinished = authorized && linked !== null && (await states.isFinished(given, linked.id));

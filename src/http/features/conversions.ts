@@ -26,7 +26,7 @@ import { reply, route, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems, repeatable } from "../server/problem.ts";
 
-/** Greatest age of a conversion, in days: networks accept none that are older. */
+/** Maximum age of a conversion, in days: networks accept none that are older. */
 const AGE_DAYS_MAX = 7;
 
 const TIME = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$`;
@@ -109,7 +109,8 @@ export function conversionEndpoints(context: HttpContext) {
       const { first, ids } = await appending.catch((fault: unknown) => {
         throw external_id !== undefined && isStoreError(fault, "key_reused") ? problems.externalIdReused() : fault;
       });
-      // For a repeat, the event of the first request counts: by now another click may be found.
+      // For a repeated request, the answer tells from the first request's event if a click was found. A click that was
+      // recorded since must not change the answer.
       const { data } = key === undefined ? newEvents[0]! : await eventAt(context.eventLog.store, first);
       return status(202, { id: ids[0]!, event_id: external_id ?? ids[0]!, attributed: "click" in data });
     },
@@ -161,7 +162,8 @@ async function toConversion(
   const address = link === undefined ? named : toAddress(link);
   const isAllowed = links?.some((domain) => normalizeDomain(domain) === address?.domain) ?? true;
   if (!isAllowed) throw problems.otherDomain(links ?? []);
-  // If the recipient's click is not found, nothing shows that they permit tracking.
+  // If no click of the named recipient is found, nothing shows that they permit tracking, so the conversion is
+  // anonymous.
   const isUnknown = recipient !== undefined && click === undefined;
   const isAnonymous =
     body.anonymous === true || refusesTracking(request.headers) || named?.isAnonymous === true || isUnknown;
@@ -181,7 +183,10 @@ async function toConversion(
   };
 }
 
-/** True for an ads network that is told of such a conversion. Snap's API has a name for purchases only. */
+/**
+ * True if the channel is an ads network that accepts a conversion with this name. Snap's API has a name for purchases
+ * only.
+ */
 function takesConversion(channel: string, name: string): boolean {
   return channel === "ads-snap" ? name === "Purchase" : channel.startsWith("ads");
 }

@@ -16,8 +16,8 @@ import { choiceIn } from "../server/query.ts";
 import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
 /**
- * Number of rows of an uploaded list in one append, which delays other requests for a few milliseconds, including the
- * time for keys and folding.
+ * Number of rows of an uploaded list that one append writes. It delays other requests for a few milliseconds, including
+ * the time for keys and folding.
  */
 const SENT_CHUNK_ROWS = 64;
 

@@ -19,7 +19,7 @@ import { readBytes, UNCHECKED, type RequestBody } from "../server/body.ts";
 import { reply, route, textReply, type RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";
 
-/** Most bytes of what Meta posts at once, as it documents. */
+/** Maximum number of bytes that Meta posts at once, by its documentation. */
 const NOTICE_BYTES_MAX = 3 * 1024 * 1024;
 
 /** Creates the webhook by which Meta reports what became of messages that WhatsApp accepted. */
@@ -87,7 +87,10 @@ export function whatsappEndpoints(context: HttpContext) {
 
 type Lost = NonNullable<ReturnType<typeof readStatuses>>["lost"][number];
 
-/** Records once that a message was lost. False if this log did not send it. */
+/**
+ * Records that WhatsApp lost a message, only once if Meta reports it repeatedly. Returns false if this log did not send
+ * the message.
+ */
 async function recordLoss(context: HttpContext, { messageId, dispatchId, detail }: Lost, call: RequestContext) {
   const carried = dispatchId !== undefined && EVENT_ID.test(dispatchId) ? await findCarried(context, dispatchId) : [];
   if (carried.length === 0) return false;
@@ -101,7 +104,7 @@ async function recordLoss(context: HttpContext, { messageId, dispatchId, detail 
   return true;
 }
 
-/** Most events that are read to find a digest by its id. */
+/** Maximum number of outcome events read to find a digest by its id. */
 const DIGESTS_READ_MAX = 1_000;
 
 /** Finds the events that a message carried: the one with this id, or those of the digest with this id. */

@@ -33,8 +33,8 @@ async function pack(text: string, encoding: Encoding, quality: typeof BEST | typ
 }
 
 /**
- * Compresses a response with an encoding that the caller accepts. It must not contain both a secret and text that a
- * caller chose: its length would tell how much the two have in common (BREACH).
+ * Compresses a response with an encoding that the caller accepts. The response must not contain both a secret and text
+ * that a caller chose: its length would tell how much the two have in common (BREACH).
  */
 export function compressed<Status extends number>(
   answer: HttpResponse<Status>,

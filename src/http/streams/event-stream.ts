@@ -130,7 +130,7 @@ function createStream(
           if (text !== BEAT) next = undefined;
           controller.enqueue(encoder.encode(text));
         } catch (fault) {
-          // If the stream fails, the reader does not cancel it, so it is ended here.
+          // A stream that fails is never cancelled by its reader, so it is ended here.
           await end();
           throw fault;
         } finally {

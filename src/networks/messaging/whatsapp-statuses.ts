@@ -38,7 +38,7 @@ export const whatsappNotice = Type.Object(
   { examples: [{ object: "whatsapp_business_account", entry: [] }] },
 );
 
-/** Most characters of an error's title that are recorded. */
+/** Maximum number of characters of an error's title that an event holds. */
 const TITLE_MAX = 200;
 
 /**

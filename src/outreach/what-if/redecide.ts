@@ -22,7 +22,9 @@ const NO_LINKS = links.initial();
 
 export type World = ReturnType<typeof createWorld>;
 
-/** Creates one world of a what-if comparison: states folded under the rules of that time, or under the other ones. */
+/**
+ * Creates one world of a what-if comparison: states folded under the rules of the log's runs, or under the other rules.
+ */
 export function createWorld(rules: RulesInForce) {
   const states = createStates(["run", "quota", "contacts", "account"]);
   return {

@@ -7,7 +7,7 @@ import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./redecide.ts";
 
-/** A count under the rules of that time, and under the other rules. */
+/** A count under the rules of the log's runs, and under the other rules of the what-if question. */
 export interface ComparedCount {
   was: number;
   would: number;

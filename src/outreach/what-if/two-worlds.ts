@@ -30,7 +30,7 @@ export interface HypotheticalRun {
   readonly seen: Set<Contact>;
   /**
    * Recipients that the log's run skipped and the other rules would not skip, if the run found them in the network.
-   * They get a turn after the page.
+   * They get a turn after the page on which the run found them.
    */
   readonly deferred: Met[];
   /** Time zones in which the sending window is closed for postponed recipients. */
@@ -40,7 +40,7 @@ export interface HypotheticalRun {
    * wait.
    */
   resumeAt: number | undefined;
-  /** True if only the other rules make the run wait for the sending window, not those of that time. */
+  /** True if the other rules make the run wait for the sending window, and the rules of the log's run do not. */
   waitsByItself: boolean;
   ended: RunEnd | undefined;
   /** True once the run of the log has ended and the hypothetical one still waits for its sending window. */
@@ -77,7 +77,9 @@ export function createComparison(rules: ComparedRules) {
     lostLinks: new Set<string>(),
     /** The run in progress under the other rules; undefined if there is none. */
     run: undefined as HypotheticalRun | undefined,
-    /** Number of recorded messages that the decision, made again by the rules of that time, would not send. */
+    /**
+     * Number of recorded messages that the decision would not send if it were made again by the rules of the log's run.
+     */
     unexplained: 0,
     /** Position of the log's event that is decided again now. */
     position: 0,

@@ -26,7 +26,7 @@ async function open(engine: LogEngine = "in a file", env: Readonly<Record<string
   const makeId = () => Bun.randomUUIDv7("hex", now);
   const world = await openApp({ engine, env, makeId, logClock: () => now, channels: ["messaging"] });
   world.now = now;
-  // A message is found by the time in its id, which the service makes.
+  // The service finds a message by the time in its id, so the ids here are made with the time of the log.
   const sent = await post(world.app, "/api/messaging", { text: "hi" }, { token: TOKEN });
   expect(sent.status).toBe(200);
   return world;
@@ -130,7 +130,7 @@ test("other statuses, and those of messages that the log did not send, are count
     statusOf(world.deps.makeId()),
   );
   expect(await send(world, notice)).toEqual({ status: 200, lost: 0, passed: 2, unknown: 3 });
-  // Messages that people write come to the same webhook.
+  // Meta posts messages that people write to the same webhook.
   const written = noticeOf().entry.map((entry) => ({ ...entry, changes: [{ value: { messages: [{ text: "\0" }] } }] }));
   expect(await send(world, { ...noticeOf(), entry: written })).toMatchObject({ lost: 0, passed: 0, unknown: 0 });
   expect(await send(world, { object: "page", entry: [] })).toMatchObject({ status: 200, unknown: 1 });

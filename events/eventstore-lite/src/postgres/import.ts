@@ -12,7 +12,9 @@ import { openReader, quoted } from "./reader.ts";
 import { COMPONENT, migrations } from "./schema.ts";
 
 export interface PostgresImportOptions {
-  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
+  /**
+   * URL of the database, in the form that `openPostgresStore` takes; its role must have the right to create schemas.
+   */
   readonly url: string;
   /** The place of the new log: it must be unused, or hold a log without events. */
   readonly schema: string;

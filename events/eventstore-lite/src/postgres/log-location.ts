@@ -6,7 +6,7 @@ import type { Reader } from "./reader.ts";
 
 /** The place of a log on a server. */
 export interface PostgresLogPlace {
-  /** URL of the database, as for `openPostgresStore`. */
+  /** URL of the database, in the form that `openPostgresStore` takes. */
   readonly url: string;
   readonly schema: string;
 }

@@ -9,7 +9,9 @@ import type { Database } from "./database.ts";
 import { createLog } from "./import.ts";
 
 export interface PostgresRestoreOptions {
-  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
+  /**
+   * URL of the database, in the form that `openPostgresStore` takes; its role must have the right to create schemas.
+   */
   readonly url: string;
   /** The place of the log: it must be unused, or hold a log without events. */
   readonly schema: string;

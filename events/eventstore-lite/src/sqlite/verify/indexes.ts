@@ -7,7 +7,7 @@ interface Index {
   readonly name: string;
   /** SQL that sums the entries of the index. */
   readonly sums: string;
-  /** Formats the sums of checked events as that SQL formats those of the index, for comparison. */
+  /** Formats the sums of checked events as the SQL `sums` formats those of the index, so that both can be compared. */
   readonly sumsOf: (events: Sums) => string;
   /** SQL condition that the index finds the event e. */
   readonly finds: string;
