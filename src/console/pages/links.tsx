@@ -37,8 +37,8 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
     head("people", "people", "descending", "number"),
     head("suspected", "suspected", "descending", "number"),
     head("bots", "bots", "descending", "number"),
-    head("last click", "last", "descending"),
     ...(conversions.size === 0 ? [] : [...numbers("conversions"), "value"]),
+    head("last click", "last", "descending"),
   ];
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>
@@ -62,8 +62,8 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
             people,
             suspected,
             bots,
-            <Time at={last} />,
             ...(conversions.size === 0 ? [] : [conversions.get(link)?.total ?? 0, conversions.get(link)?.value]),
+            <Time at={last} />,
           ])}
           isTall
         />
@@ -122,7 +122,7 @@ async function renderLink(
       )}
       {await renderSentTo(view, link)}
       {newest.length === 0 ? null : (
-        <Section id="newest" title="Newest clicks">
+        <Section id="newest" title={converted === undefined ? "Newest clicks" : "Newest clicks and conversions"}>
           <EventList view={view} events={newest} />
           <p>
             {streams.map((stream, at) => (
