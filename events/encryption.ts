@@ -79,8 +79,8 @@ export interface Encryptor {
   /** Returns a mark in place of the recipient that the ciphertext was about. */
   markOf(ciphertext: string): string;
   /**
-   * Called when another process may have deleted encryption keys. Cached keys are then used only after a check that
-   * they still exist.
+   * The log's codec calls this when another process may have deleted encryption keys. Cached keys are then used only
+   * after a check that they still exist.
    */
   revalidate(): void;
 }

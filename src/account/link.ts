@@ -108,8 +108,8 @@ export const STATE_TTL_MS = 10 * 60_000;
 export type UsedStates = ReturnType<typeof createUsedStates>;
 
 /**
- * Remembers, for all instances and across restarts, which OAuth states were used and which redirects linked an account,
- * until they expire.
+ * Remembers, for all instances and across restarts, which OAuth states were used and which OAuth callbacks linked an
+ * account, until they expire.
  */
 export function createUsedStates(vault: Claims, clock: Clock) {
   return {
@@ -118,7 +118,7 @@ export function createUsedStates(vault: Claims, clock: Clock) {
       const now = clock();
       return vault.claim(`oauth-state/${hash("sha256", state)}`, now + STATE_TTL_MS, now);
     },
-    /** Remembers that this redirect from the network linked this user. */
+    /** Remembers that this OAuth callback (X's redirect back to this service) linked this user. */
     async finish(redirect: URLSearchParams, userId: string): Promise<void> {
       const now = clock();
       await vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);

@@ -114,7 +114,10 @@ export function createOAuth(options: OAuthOptions) {
       }).toString();
       return { state, verifier, url: url.href };
     },
-    /** Checks that the network's redirect belongs to this authorization, and exchanges its code for tokens. */
+    /**
+     * Checks that the OAuth callback (X's redirect back to this service) belongs to this authorization, and exchanges
+     * its code for tokens.
+     */
     exchange: (redirect: URLSearchParams, { state, verifier }: Authorization) =>
       translated(async () => {
         const parameters = checkRedirect(() => oauth.validateAuthResponse(server, client, redirect, state));

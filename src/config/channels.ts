@@ -196,7 +196,10 @@ function readWhatsapp(values: Environment, apiUrl: string) {
   const { WHATSAPP_ACCESS_TOKEN: token, WHATSAPP_PHONE_NUMBER_ID: phoneNumberId, WHATSAPP_TO: to } = values;
   if (token === undefined || phoneNumberId === undefined || to === undefined) return undefined;
   const { WHATSAPP_APP_SECRET: appSecret, WHATSAPP_VERIFY_TOKEN: verifyToken } = values;
-  /** Secrets of the webhook by which Meta reports messages that it lost. Undefined if it is not read. */
+  /**
+   * Secrets of the webhook by which Meta reports messages that it lost. Undefined if the service does not answer this
+   * webhook.
+   */
   const statuses =
     appSecret === undefined || verifyToken === undefined
       ? undefined

@@ -76,7 +76,7 @@ function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
   if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
-  // The report may be recorded before the outcome.
+  // The network may report that it lost a message before the dispatcher has recorded the message's outcome.
   if (type === "DispatchLost") return { status: "lost" };
   if (current.status !== "waiting") return current;
   if (type === "DispatchFailed") {

@@ -190,7 +190,7 @@ export function createLearning(context: ChannelContext, { rateLimiter, suspensio
 
   return {
     learn,
-    /** The recorder of outcomes calls this when it has appended the events that `learn` returned, or failed to. */
+    /** A request in flight calls this once it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);

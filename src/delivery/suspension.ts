@@ -91,7 +91,7 @@ export function createSuspension(context: ChannelContext) {
       const data = { channel: name, network, ...omitUndefined({ status }), detail, credential };
       return [{ type: "ChannelSuspended", data }];
     },
-    /** The recorder of outcomes calls this when it has appended the events that `learn` returned, or failed to. */
+    /** A request in flight calls this once it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },

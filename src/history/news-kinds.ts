@@ -71,7 +71,7 @@ export function isOperatorDecision(kind: string): boolean {
 
 type Counted = readonly [lead: string, rest?: string];
 
-/** Words for several events of a kind. */
+/** Words, by the kind of event, for a line of the news that stands for several events. */
 const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted>> = {
   RecipientAdded: (count) => [`${people(count)} imported`],
   ConsentRecorded: (count) => [`${countInWords(count, "consent")} recorded`],

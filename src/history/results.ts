@@ -41,7 +41,7 @@ const messages = {
   sent: count,
   failed: count,
   in_doubt: count,
-  /** Sent messages that the network signalled as read; of all others, nothing is known. */
+  /** Number of sent messages that the network reported as read; the others may have been read too. */
   seen: count,
   replied: count,
   opted_out: count,

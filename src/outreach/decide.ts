@@ -209,7 +209,9 @@ export interface TurnCommand {
 export interface TurnRefused {
   /** Reason why the whole run ends with this turn; undefined if it continues with the next recipient. */
   readonly end: RunEnd | undefined;
-  /** True if the recipient's sending window is closed, so that their turn comes later. Absent otherwise. */
+  /**
+   * True if the recipient's sending window is closed, so that the run gives them another turn later. Absent otherwise.
+   */
   readonly isClosed?: true;
 }
 

@@ -231,8 +231,8 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
       return undefined;
     },
     /**
-     * Called when keys may have been deleted: the cached keys count as fresh again once the store was asked after this
-     * call.
+     * Makes the cached keys count as outdated until the key store was asked once more. The log's codec calls this when
+     * another process may have deleted keys.
      */
     invalidate(): void {
       invalidations++;
@@ -320,7 +320,7 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
      * Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first.
      */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
-    /** Called when keys may have been deleted: drops the cached keys. */
+    /** Drops the cached keys. The keyring calls this when keys may have been deleted. */
     refresh(): void {
       clicks.refresh();
       days.refresh();

@@ -90,8 +90,8 @@ export function filePlace(
 }
 
 /**
- * Throws a ServiceError (not_found) if the configured log does not exist. Called before work that would otherwise
- * create files next to it.
+ * Throws a ServiceError (not_found) if the configured log does not exist. A caller whose work would create files next
+ * to the log checks this first.
  */
 export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Promise<void> {
   if (await locateLog(config).store.isThere()) return;

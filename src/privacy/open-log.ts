@@ -17,7 +17,10 @@ import { locateLog, type LogPlace } from "./log-place.ts";
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
   /** The clock by which decisions on this log are made. */
   readonly logClock: LogClock;
-  /** Makes vault and keys refuse to serve an earlier copy of the log; called by a service that continues this one. */
+  /**
+   * Makes vault and keys refuse earlier copies of the log. A service calls this when it begins to serve the log, and a
+   * restore when the log is in place.
+   */
   goOn(): Promise<void>;
 }
 

@@ -11,7 +11,7 @@ import { readMomentWords } from "./moment-words.ts";
 import { findPlace, parseMoment, type Moment } from "./parse-moment.ts";
 import type { PastStates } from "./past-states.ts";
 
-/** The log and the projections as of one moment, for reads that serve pages and also operations. */
+/** The log and the projections as of one moment, for functions that both console pages and operations call. */
 export interface ReadMoment<Reads extends ProjectionName = never> {
   readonly store: LogStore;
   /**

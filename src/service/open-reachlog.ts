@@ -97,7 +97,7 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
   // checkpoint.
   const member = opening.use((await joining?.join(log)) ?? VISITOR);
 
-  // The states, and what reads them.
+  // The projector, which folds the states of the projections, and the role that lets it save snapshots.
   const { saves } = member;
   const folding = { erase: createEraseHandler(keyring), saves, lateAfter, pastEvery, ...(joining && { logger }) };
   const projector = opening.use(await startProjector(overrides.follow?.(encryptedLog) ?? encryptedLog, folding));

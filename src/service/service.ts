@@ -89,7 +89,7 @@ export async function serve(context: ServingContext) {
   const account = social && stack.use(openAccount(context, social));
   const runner = account && createRunner(outreachContext(context, account));
 
-  // HTTP.
+  // The HTTP server and all that its requests use.
   const access = openAuthenticator(context, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();

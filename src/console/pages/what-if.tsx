@@ -11,7 +11,7 @@ import { formatContactName } from "./people.tsx";
 import { Figure } from "./results.tsx";
 import { A } from "../parts/link.tsx";
 
-/** The runs of the log compared with what other rules would have done, as rows and sentences. */
+/** Comparison of the log's runs with the runs that other rules would have led to, as rows and sentences. */
 export interface ShownReport {
   readonly runs: { readonly was: number; readonly would: number };
   /** Position of the last event that the what-if calculation has taken into account. */

@@ -42,7 +42,7 @@ export function createWhatsappChannel(options: {
           ...recipient,
           type: "text",
           text,
-          // Statuses of the message carry it back.
+          // WhatsApp returns this id with each status of the message.
           biz_opaque_callback_data: dispatch.id,
         }),
         timeoutMs,

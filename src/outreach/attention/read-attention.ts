@@ -11,7 +11,7 @@ import { readDecided } from "./decided.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
 
-/** The act that settles an item of the attention list, with the data that its form or link needs. */
+/** The action by which an operator settles an item of the attention list, with the data that its form or link needs. */
 export type AttentionAct =
   | { readonly kind: "authorize" | "inspect" | "read_replies" | "wait" }
   | { readonly kind: "resume"; readonly backlog: ChannelBacklog }

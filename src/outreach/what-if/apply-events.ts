@@ -27,8 +27,8 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
 type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
 
 /**
- * Functions that apply an event of the log to the world of the other rules. An event of another type changes both
- * worlds alike.
+ * Functions that apply an event of the log to the states under the other rules. An event of another type changes the
+ * log's states and those alike.
  */
 const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   LinkClicked() {},
@@ -157,8 +157,8 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
 }
 
 /**
- * Folds a recorded message into the world of the other rules: unchanged, or as a message with another template's text.
- * True if it is unchanged.
+ * Folds a recorded message into the states under the other rules: unchanged, or as a message with another template's
+ * text. True if it is unchanged.
  */
 function attempt(
   comparison: Comparison,
@@ -220,8 +220,8 @@ function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
 type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "RecipientHeld" | "ConsentRecorded";
 
 /**
- * Folds a recipient's reaction into the world of the other rules. If it answers a message that was not sent there, it
- * counts as unknown instead.
+ * Folds a recipient's reaction into the states under the other rules. If it answers a message that those rules would
+ * not have sent, it counts as unknown instead.
  */
 function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
   const { was, would, unknown } = comparison;

@@ -123,7 +123,7 @@ export function countSkip(comparison: Comparison, side: "was" | "would", reason:
 
 type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
 
-/** Folds a made-up event, which the log does not hold, into the world of the other rules. */
+/** Folds a made-up event, which the log does not hold, into the states under the other rules. */
 export function invent<Type extends Invented>({ would, position, ms }: Comparison, type: Type, data: DataOf<Type>) {
   would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
 }

@@ -41,7 +41,7 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
   const { was, would, days, unknown, runs } = comparison;
   const takeClick = createClickCounter(comparison, isBot);
   return {
-    /** Applies the next event of the log to both worlds. */
+    /** Applies the next event of the log to its states and to those under the other rules. */
     take(event: Folded): void {
       const ms = msOf(event.time);
       takeClick(event);
