@@ -24,14 +24,19 @@ const ARGS = [
 /** True if a browser is installed; without one, its tests are skipped. */
 export const hasBrowser = existsSync(EXECUTABLE);
 
-const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS };
+/** Without a time limit, because a busy machine may take minutes; the test's own limit ends a hanging browser. */
+const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS, timeout: 0 };
 
 /** Starts a separate browser with an empty profile. */
-export function openBrowser(): Promise<BrowserContext> {
-  return chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
+export async function openBrowser(): Promise<BrowserContext> {
+  const context = await chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
+  context.setDefaultTimeout(0);
+  return context;
 }
 
 /** Starts a browser for several people at once, each with separate cookies and settings. */
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch(LAUNCH);
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch(LAUNCH);
+  browser.on("context", (context) => context.setDefaultTimeout(0));
+  return browser;
 }
