@@ -1,7 +1,7 @@
 /** An operator with a browser: by mouse with or without script, or by keyboard alone. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { until } from "./process.ts";
+import { TOKEN, until, type Running } from "./process.ts";
 
 export const WAYS = ["by mouse", "by mouse, without script", "by keyboard alone"] as const;
 export type Way = (typeof WAYS)[number];
@@ -38,12 +38,16 @@ export interface Operator {
   sees(what: string | RegExp | Locator): Promise<void>;
 }
 
-/** How long a text may take to appear, in ms. */
-const SEEN_MS_MAX = 30_000;
-
 export async function operatorOf(browser: Browser, way: Way, options: BrowserContextOptions = {}): Promise<Operator> {
   const javaScriptEnabled = way !== "by mouse, without script";
   return tabOf(await browser.newContext({ ...options, javaScriptEnabled }), way, []);
+}
+
+/** Signs the page's browser in without the form, for tests of other pages. */
+export async function signInByRequest(page: Page, service: Running): Promise<void> {
+  const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
+  const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
+  await page.context().addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: "Strict" }]);
 }
 
 async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promise<Operator> {
@@ -103,7 +107,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
       if (way === "by mouse, without script") {
         if (await isThere()) return;
         const loadAgain = () => page.reload().then(isThere);
-        return void (await until(loadAgain, (found) => found, SEEN_MS_MAX));
+        return void (await until(loadAgain, (found) => found));
       }
       const loadedAt = () => page.evaluate(() => performance.timeOrigin);
       const before = await loadedAt();
