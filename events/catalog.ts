@@ -77,6 +77,7 @@ export const eventSpecs = [
   delivery.DispatchAbandoned,
   delivery.DispatchDiscarded,
   delivery.DispatchSettled,
+  delivery.DispatchLost,
   delivery.CircuitOpened,
   delivery.CircuitClosed,
   delivery.ChannelSuspended,

@@ -87,8 +87,8 @@ const outcomeOf = <const Properties extends TProperties>(properties: Properties)
       channel: channelName,
       lane,
       /**
-       * Position below which every requested dispatch of the lane has a final outcome, or waits for the next attempt
-       * that a `DispatchFailed` names. A dispatcher reads the log from here after a restart.
+       * Position below which every requested dispatch of the lane (queue of a channel) has a final outcome, or waits
+       * for the next attempt that a `DispatchFailed` names. A dispatcher reads the log from here after a restart.
        */
       low_watermark: Type.Integer(),
       /**
@@ -183,6 +183,15 @@ export const DispatchSettled = defineEvent(
     },
     closed,
   ),
+);
+
+/**
+ * Event: the network reported that it lost a message which it had accepted. `source` is the position of an event that
+ * the message carried.
+ */
+export const DispatchLost = defineEvent(
+  "DispatchLost",
+  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, detail: Type.String() }, closed),
 );
 
 /**

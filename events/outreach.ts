@@ -230,8 +230,8 @@ export const DirectMessageReceived = withPersonal(
 );
 
 /**
- * Number of requests to the network, and their maximum cost. The real cost may be lower, because the network does not
- * charge twice a day for the same thing.
+ * Numbers of the items that the network charges for (a request for 100 users counts 100), and their maximum cost. The
+ * real cost may be lower: the network charges once a day for the same item.
  */
 export const usage = Type.Object(
   {
@@ -258,8 +258,8 @@ export const DirectMessagesSeen = withPersonal(
 );
 
 /**
- * Event: the network's stream of signals has opened, or has closed (`open`). `details`: what the network refuses, in
- * its words.
+ * Event: the network's stream of signals (notifications of messages to us) has opened, or has closed (`open`).
+ * `details`: what the network refuses, in its words.
  */
 export const SignalStreamChanged = defineEvent(
   "SignalStreamChanged",
@@ -409,7 +409,8 @@ export const RunPaused = defineEvent(
       run_id: Type.String(),
       reason: Type.Union([
         /**
-         * Reason of RunPaused: the run spreads its messages over time, and no `next_at` of a message says so already.
+         * Reason of RunPaused: the run spreads its messages over time. This event is appended only if no previous
+         * message's event already states the wait (`next_at`).
          */
         Type.Literal("pace"),
         /** Reason of RunPaused: the network asks the run to wait. */
@@ -481,7 +482,7 @@ export const DirectMessageAttempted = withPersonal(
         account_id: Type.Optional(Type.String()),
         /** Calendar day whose quota the message counts against, in `timezone`. */
         day: Type.String(),
-        /** Time zone of `day`; absent if it is the same as in the previous intent. */
+        /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
         decided_at: Type.Optional(Type.String()),
       },

@@ -77,9 +77,11 @@ export const EventsArchived = defineEvent(
     {
       /** Position of the last archived event. */
       position: Type.Integer(),
-      /** Number of events that were moved now, into `segments` files with `bytes` bytes in all. */
+      /** Number of events that were moved now. */
       events: Type.Integer(),
+      /** Number of segments into which the events were moved. */
       segments: Type.Integer(),
+      /** Size of these segments' files, in bytes. */
       bytes: Type.Integer(),
     },
     { additionalProperties: false },

@@ -117,7 +117,7 @@ const conversion = Type.Object(
     /** ISO 4217 code; present if `value` is. */
     currency: Type.Optional(Type.String()),
     occurred_at: Type.String(),
-    /** Link to which the caller, the click or the recipient's click leads; absent if there is none. */
+    /** Domain of the link that the caller named, or else of the link of the click; absent if there is none. */
     domain: Type.Optional(Type.String()),
     short_code: Type.Optional(Type.String()),
     /** Position of the click that the conversion is attributed to; absent if it is unattributed. */

@@ -162,7 +162,8 @@ function absorb(state: Contacts, into: Contact, otherKey: string, change: Change
 function united(one: Contact, other: Contact): Contact {
   return {
     ...other,
-    // A rewound entry holds undefined for a member that was absent.
+    // Members of `one` that are undefined must not hide those of `other`: an entry that was rewound to an earlier
+    // moment holds undefined where it had no member.
     ...(Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as unknown as Contact),
     ...unitedConsent(one, other),
     status: STRICTNESS.indexOf(other.status) > STRICTNESS.indexOf(one.status) ? other.status : one.status,

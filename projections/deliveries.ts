@@ -33,15 +33,15 @@ import { quarterAt, type Quarters } from "./quarters.ts";
 import { msOf } from "./time.ts";
 
 /**
- * State of one lane of a channel. Pending dispatches are read from the log, which is the outbox; this state only
- * records how far they are settled. It stays as small as the dispatcher's window, however long the backlog.
+ * State of one lane (queue) of a channel. Pending dispatches are read from the log, which is the outbox; this state
+ * only records how far they are settled. It stays as small as the dispatcher's window, however long the backlog.
  */
 export interface LaneState {
   /** Number of dispatches that are requested and have no final outcome. */
   pending: number;
   /**
-   * Position below which every dispatch requested in the lane has its final outcome, or waits in `retries` for its next
-   * attempt.
+   * Position below which every dispatch requested in the lane (queue of a channel) has its final outcome, or waits in
+   * `retries` for its next attempt.
    */
   low_watermark: number;
   /**
@@ -96,7 +96,7 @@ export interface ChannelState {
   letters: DeadLetters;
   /**
    * Counts of ended requests by quarter of an hour. Holds the newest {@link RECENT_QUARTERS} quarters in which a
-   * request of the channel ended, and none for the others.
+   * request of the channel ended, and no entry for quarters without any.
    */
   recent: Quarters<RecentCounts>;
   /**
@@ -116,7 +116,7 @@ export interface RecentCounts {
   failed: number;
 }
 
-/** Quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
+/** Number of quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
 const RECENT_QUARTERS = 97;
 
 export interface OpenCircuit {
@@ -350,7 +350,7 @@ export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
 }
 
-/** Returns the types of events that may request dispatches in a lane; possibly none. */
+/** Returns the types of events that may request dispatches in a lane (queue of a channel); possibly none. */
 export function requestingTypes(lane: Lane, { subscriptions }: LaneState): readonly string[] {
   return lane === "events" ? [...new Set(subscriptions.flatMap(({ types }) => types))] : REQUESTING[lane];
 }

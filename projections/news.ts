@@ -9,8 +9,9 @@ import { msOf } from "./time.ts";
 /** Events of one kind within a quarter of an hour. */
 export interface NewsCount {
   count: number;
-  /** Times of the first and the last event, in ms since 1970. */
+  /** Time of the first of these events, in ms since 1970. */
   first: number;
+  /** Time of the last of these events, in ms since 1970. */
   last: number;
   /** Positions of the first events, at most {@link POSITIONS_MAX}. */
   positions: number[];
@@ -46,7 +47,7 @@ export interface NewsRun {
 export interface NewsTrouble extends NewsCount {
   readonly kind: "dead" | "in_doubt" | "late";
   readonly channel: ChannelName;
-  /** Lane of the first dispatch; null for a channel that is late. */
+  /** Lane (queue of a channel) of the first dispatch; null for a channel that is late. */
   readonly lane: Lane | null;
   /** The network's words about the first dispatch; for a channel that is late, why it sent nothing. */
   cause: string;
@@ -81,7 +82,7 @@ export interface News {
 /** Maximum number of positions kept for one line of the news, which shows no more events. */
 export const POSITIONS_MAX = 10;
 
-/** Longest time between two events of one trouble, in ms; a later event begins a new one. */
+/** Maximum time between two events of one trouble in the news, in ms; a later event begins a new trouble. */
 export const TROUBLE_GAP_MS = 3_600_000;
 
 /** Maximum number of runs, and of troubles, that are kept. */
@@ -105,10 +106,13 @@ const COUNTED = [
   "MessagesLookedUp",
   "RunRefused",
   "LinkAdded",
+  "ConversionRecorded",
+  "ConversionReversed",
   "ChannelTestRequested",
   "DispatchRetryRequested",
   "DispatchDiscarded",
   "DispatchSettled",
+  "DispatchLost",
   "ChannelResumed",
   "WebhookSubscribed",
   "WebhookUnsubscribed",
@@ -130,7 +134,7 @@ const COUNTED = [
 
 export const news: Projection<News> = {
   name: "news",
-  version: 3,
+  version: 4,
   types: [
     ...COUNTED,
     "RunStarted",

@@ -8,7 +8,7 @@ export interface OpenAttempt {
   run_id: string;
   recipient: KnownRecipient;
   text: string;
-  /** Time at which the intent was recorded, ISO 8601. */
+  /** Time at which the intent to send the message was recorded, ISO 8601. */
   attempted_at: string;
   in_doubt: boolean;
   /** Account that sent the message; absent in older events. */
@@ -28,7 +28,7 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   skipped: number;
   failed: number;
   in_doubt: number;
-  /** Messages of this run that it sent, or may have sent. */
+  /** Number of messages that this run sent, or may have sent; each of them counts toward the run's limit. */
   places: number;
   /** Number of `failed` messages that the run never asked the network to send. */
   withdrawn: number;
@@ -151,7 +151,10 @@ export function isRequested(current: RunState | null, recipient: Recipient): boo
   return current?.requested.some((requested) => isSameRecipient(requested, recipient)) === true;
 }
 
-/** Removes the requests that an outcome of the run answers. True if there were any. */
+/**
+ * Removes the callers' requests for a message to this recipient, because the run has an outcome for the recipient now.
+ * True if there were any.
+ */
 function answerRequests({ current }: Run, { run_id, recipient }: { run_id: string; recipient: Recipient }): boolean {
   if (current?.run_id !== run_id || !isRequested(current, recipient)) return false;
   current.requested = current.requested.filter((requested) => !isSameRecipient(requested, recipient));

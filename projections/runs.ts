@@ -33,8 +33,9 @@ export interface RunOutcome {
   failed: number;
   /** Messages that are still in doubt. A message that is looked up later counts as sent or failed instead. */
   in_doubt: number;
-  /** Time and position of the event that ended the run. */
+  /** Time of the event that ended the run, ISO 8601. */
   readonly at: string;
+  /** Position of the event that ended the run. */
   readonly position: number;
   /** Maximum cost of the run in US dollars; null if no event says it. */
   readonly usd: number | null;
@@ -52,7 +53,10 @@ export interface SinceReport {
   readonly refused: Map<DataOf<"RunRefused">["reason"], number>;
 }
 
-/** Numbers of all runs and all dry runs, and the newest of both by their ids, the oldest first. */
+/**
+ * How many runs and dry runs there were, and summaries of the newest {@link RUNS_MAX} of both together, by the run's
+ * id, oldest first.
+ */
 export interface Runs {
   count: number;
   dry: number;

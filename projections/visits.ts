@@ -149,7 +149,7 @@ function beginDay(state: Visits, day: string): void {
   state.today = day;
 }
 
-/** Estimates the different visitors of a link on a day, each counted once. */
+/** Estimates the number of different visitors of a link on a day, each counted once. */
 export function countVisitors({ days, today, sketches, bursts }: Visits, day: string, link: string): number {
   if (day !== today) return days.get(day)?.get(link)?.visitors ?? 0;
   const waiting = bursts.get(link)?.waiting;

@@ -93,7 +93,8 @@ export async function makeHistory(
       seen = sandbox.x.messages.kept.length;
       await untilDispatched(call);
     }
-    // Each run reads the replies since the run before it; this last run reads those to the last of RUNS.
+    // Each run reads the replies since the run before it. A last run, one day before the present, reads the replies
+    // that followed the last of RUNS.
     clock.setBack(1);
     await run(call, 1);
   }

@@ -44,6 +44,9 @@ export function credentialsOf({ x, meta, openai, snap, telegram, line, whatsapp 
     whatsappAccessToken: whatsapp.accessToken,
     whatsappPhoneNumberId: whatsapp.phoneNumberId,
     whatsappTo: whatsapp.to,
+    /** Secrets of the webhook of WhatsApp's statuses. Settings have them only on request. */
+    whatsappAppSecret: whatsapp.appSecret,
+    whatsappVerifyToken: whatsapp.verifyToken,
   };
 }
 

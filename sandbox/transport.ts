@@ -51,7 +51,7 @@ const SLOW_CHUNKS = 60;
 
 const HUGE_CHUNK = Buffer.alloc(64 * 1024, "x");
 
-/** Chunks in a huge answer, 256 MiB in total. The answer ends even if a client reads without limit. */
+/** Number of chunks in a huge answer of 256 MiB. The answer ends even if a client reads without limit. */
 const HUGE_CHUNKS = 4_096;
 
 /** Kind of fault -> writes an answer's body with this fault. The head is already written. */

@@ -55,7 +55,7 @@ const BURST_CLICKS = 1_204;
 /** Number of the burst's clicks that are appended together. */
 const BURST_AT_ONCE = 14;
 
-/** Request for a short link. */
+/** Request for a short link in the story. */
 interface Visit {
   readonly link: StoryLink;
   readonly ip: string;

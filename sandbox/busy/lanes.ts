@@ -20,7 +20,7 @@ interface StoryLane {
 
 export type StoryLanes = ReturnType<typeof createLanes>;
 
-/** Creates the channels' lanes, which know which clicks wait for an outcome. */
+/** Creates the lanes (queues) of the channels, which know which clicks wait for an outcome. */
 export function createLanes(log: StoryLog) {
   const create = (): StoryLane => ({ waiting: new Map(), next: 1 });
   const lanes = { ads: create(), chat: create(), messaging: create() };

@@ -9,7 +9,7 @@ const FIRST_NAMES =
 const CRAFTS = "ships paints reads sews bakes codes maps writes draws cooks".split(" ");
 const PRODUCTS = ["the design kit", "the print shop", "the course", "the studio plan"];
 
-/** Recipient of the story. */
+/** Recipient in the story, a made-up history for the demo. */
 export interface StoryPerson {
   readonly id: string;
   readonly username: string;

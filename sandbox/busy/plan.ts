@@ -1,4 +1,7 @@
-/** Outcome that the story plans for a recipient. `left`: no run has come to them yet. */
+/**
+ * Outcome that the story, the demo's made-up history, plans for a recipient. `left`: no run has come to the recipient
+ * yet.
+ */
 export type Fate = "sent" | "failed" | "in_doubt" | SkipFate | "left";
 export type SkipFate = "no_consent" | "protected" | "cannot_receive_dm" | "invalid_recipient";
 

@@ -8,7 +8,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Account that sends the story's messages. */
 export const STORY_ACCOUNT = { id: "1700000000000090000", username: "northwind_labs", name: "Northwind Labs" };
 
-/** Reply that the next run reads. */
+/** Reply of a recipient that the story's next run reads. */
 interface Reply {
   readonly person: StoryPerson;
   readonly messageId: string;

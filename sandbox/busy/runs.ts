@@ -103,14 +103,14 @@ function createMessages({ log, timeline, mailbox, clicks, replies, templates }: 
   const known = new Set<string>();
   const outreach = (...events: readonly StoryEvent[]) => log.append(STORY_STREAMS.outreach, events, SCHEDULER);
 
-  /** Returns X's answer to a request, as an event of the attempt. */
+  /** Returns the event that records how X answered the attempt to send a message. */
   const answer = (fate: Fate, attempt: { recipient: { id: string } }, text: string, next: object): StoryEvent => {
     if (fate === "failed") {
       const detail = "X answered 403: You do not have permission to DM one or more participants.";
       const failure = { reason: "recipient_closed", detail, frees_quota: true, retry: false };
       return { type: "DirectMessageFailed", data: { ...attempt, ...failure } };
     }
-    // In doubt, X has accepted the message too: only its answer is lost.
+    // Even if the message is in doubt, X has accepted it: only X's answer is lost.
     const message_id = mailbox.deliver(STORY_ACCOUNT.id, attempt.recipient.id, text);
     return fate === "in_doubt"
       ? { type: "DirectMessageInDoubt", data: { ...attempt, detail: "X gave no answer within 10 s" } }

@@ -39,7 +39,7 @@ const IMPORTS = [
 
 /** Number of clicks in the last minutes, which messaging has not received yet. */
 const LATE_CLICKS = 37;
-/** Length of the time in which these clicks came. */
+/** Length of the time, ending now, in which the clicks came that messaging has not received yet. */
 const LATE_MS = 11 * MINUTE_MS;
 
 /** Time after midnight at which a bot begins to open a link today. */

@@ -8,7 +8,7 @@ import { forbiddenScope, invalidRequest, unauthorized, xProblem } from "./answer
 import type { Connection, Damage, Subscription } from "./activity-state.ts";
 import { bill, findById, type DirectMessage, type XState } from "./state.ts";
 
-/** Types of event that this X offers to an account, with the scope that its subscription requires. */
+/** Types of event that the sandbox's X offers to an account, with the scope that a subscription requires. */
 const PRIVATE_TYPES = ["dm.received", "dm.sent", "dm.read", "dm.indicate_typing", "chat.received", "chat.sent"];
 const REVOKE = "oauth.revoke";
 

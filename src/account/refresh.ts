@@ -29,7 +29,8 @@ export async function refreshPair(context: RefreshContext, stale: string | undef
   const pair = await pairs.read();
   // Another process has already refreshed the tokens, so its access token is used.
   if (pair?.accessToken !== stale) return pair?.accessToken;
-  // Another process may have recorded that the grant is dead, or unlinked the account.
+  // Another process may have recorded that the grant is dead, or unlinked the account, so the projections first read
+  // the log to its end.
   await context.projector.until((await context.eventLog.store.head()).position);
   if (!context.projector.state("account").authorized) return undefined;
   if (pair === undefined) return await declareDead(context, "its tokens are no longer in the vault", lease);

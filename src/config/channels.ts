@@ -19,8 +19,8 @@ export function readX({ values, env, report }: Settings) {
     /** Client secret of the X app. Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
     /**
-     * The X app's own token, which opens the stream of signals. Undefined: messages are found only by reading the
-     * inbox.
+     * The X app's own token, with which the service opens X's stream of signals (notifications of new messages).
+     * Undefined: the service finds messages only by reading the inbox.
      */
     appBearer: values.X_APP_BEARER_TOKEN === undefined ? undefined : secret(values.X_APP_BEARER_TOKEN),
     /** How client id and secret are encoded for HTTP Basic authentication: as they are, or form-encoded. */
@@ -168,6 +168,7 @@ export function readMessaging({ values, env, report }: Settings) {
     whatsapp: readUrl("WHATSAPP_API_URL", values.WHATSAPP_API_URL, report),
   };
   requireAllOrNone(CREDENTIALS[provider], env, report);
+  requireAllOrNone(["WHATSAPP_APP_SECRET", "WHATSAPP_VERIFY_TOKEN"], env, report);
   warnOfOthers(provider, env, report);
   const config = { telegram: readTelegram, line: readLine, whatsapp: readWhatsapp }[provider](
     values,
@@ -194,7 +195,13 @@ function readLine(values: Environment, apiUrl: string) {
 function readWhatsapp(values: Environment, apiUrl: string) {
   const { WHATSAPP_ACCESS_TOKEN: token, WHATSAPP_PHONE_NUMBER_ID: phoneNumberId, WHATSAPP_TO: to } = values;
   if (token === undefined || phoneNumberId === undefined || to === undefined) return undefined;
-  return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl };
+  const { WHATSAPP_APP_SECRET: appSecret, WHATSAPP_VERIFY_TOKEN: verifyToken } = values;
+  /** Secrets of the webhook by which Meta reports messages that it lost. Undefined if it is not read. */
+  const statuses =
+    appSecret === undefined || verifyToken === undefined
+      ? undefined
+      : { appSecret: secret(appSecret), verifyToken: secret(verifyToken) };
+  return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl, statuses };
 }
 
 /**

@@ -169,6 +169,8 @@ export const environmentSchema = Type.Object({
     "the recipient's number with its country code, digits only, or their business-scoped id such as BR.1234567890",
     `^(?:\\+?[0-9]{5,15}|${BUSINESS_SCOPED_ID})$`,
   ),
+  WHATSAPP_APP_SECRET: secretText("the app secret of Meta's app, without spaces", "^[\\x21-\\x7e]{1,100}$"),
+  WHATSAPP_VERIFY_TOKEN: secretText("a text without spaces that is hard to guess", "^[\\x21-\\x7e]{8,100}$"),
   WHATSAPP_API_URL: textOr("https://graph.facebook.com", "a base URL"),
 
   WEBHOOK_URL: secretText("the URL of a receiver of Standard Webhooks"),

@@ -84,8 +84,8 @@ const TOKEN_CHARS_MIN = 16;
 const TOKEN_CHARS_MAX = 512;
 
 /**
- * Most API tokens of a service. Each request with a token compares it with all of them, which then takes some tens of
- * microseconds.
+ * Maximum number of API tokens of a service. Each request with a token compares it with all of them; with this many,
+ * that takes some tens of microseconds.
  */
 const TOKENS_MAX = 500;
 

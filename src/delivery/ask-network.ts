@@ -49,7 +49,7 @@ export interface ChannelOptions {
   readonly isShared: boolean;
 }
 
-/** Traces the requests to networks. */
+/** Starts spans for the requests to networks, so that a trace shows them. */
 export interface DispatchTracing {
   readonly dispatch: Tracing["dispatch"];
 }

@@ -140,7 +140,7 @@ export async function readUndelivered(moment: ReadMoment<"deliveries">, query: U
   return { texts, fault: undefined, lists: await Promise.all(lists) };
 }
 
-/** Finds the matching letters that ended up to the page's moment; the state may be newer than the page by now. */
+/** Finds the matching dead letters that ended up to the page's moment; the state may be newer than the page by now. */
 async function findListed(
   { store, state, position }: ReadMoment<"deliveries">,
   filter: DispatchFilter,
@@ -181,7 +181,7 @@ async function readGroup(
     backlog: readBacklog(state("deliveries"), first.channel),
     error: toCause(first, status),
     count: letters.length,
-    /** Number of letters whose retry may arrive twice. */
+    /** Number of dead letters whose retry may arrive twice. */
     doubles: letters.filter((letter) => mayDouble(letter, status, now, recognisesMs)).length,
     from: isoTime(first.at),
     to: isoTime(letters.at(-1)!.at),
@@ -226,15 +226,15 @@ export async function countChosen(moment: PageMoment<"deliveries">, { texts, sou
 export interface CountedLetters {
   readonly backlog: ChannelBacklog;
   readonly count: number;
-  /** Number of letters whose retry may arrive twice. */
+  /** Number of dead letters whose retry may arrive twice. */
   readonly doubles: number;
-  /** Fields of a form that select the letters. */
+  /** Fields of a form that select the dead letters. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the ways to retry these letters: only those that certainly did not arrive, or all. Each way names its number
- * of letters; it is refused if another number would be retried by then. Empty for a suspended channel.
+ * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way names its
+ * number of them; it is refused if another number would be retried by then. Empty for a suspended channel.
  */
 export function listRetries({ backlog, count, doubles, fields }: CountedLetters) {
   const { suspended, title, whyDouble } = backlog;

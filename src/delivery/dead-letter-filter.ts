@@ -101,7 +101,7 @@ function unknownValue(what: string, known: readonly string[], text: string): Ser
   return usageError(`${what} is one of ${known.join(", ")}, not "${escapeControls(text.slice(0, 40))}"`);
 }
 
-/** True if a letter matches the filter's time and error. Does not compare the link, which only the event knows. */
+/** True if a dead letter matches the filter's time and error. Does not compare the link, which only the event knows. */
 export function matchesEnding({ error, from, to }: DispatchFilter, { at, failure }: LetterPlace): boolean {
   if (from !== undefined && at < from) return false;
   if (to !== undefined && at > to) return false;

@@ -132,22 +132,22 @@ export interface LetterSelection {
 
 /** Options of an operator's decision on dead letters. */
 export interface DecisionOptions {
-  /** True to count the letters that the decision would apply to, without applying it. */
+  /** True to count the dead letters that the decision would apply to, without applying it. */
   readonly isDryRun?: boolean;
-  /** Number of letters that the operator was told of. If it has changed, no decision is made. */
+  /** Number of dead letters that the operator was told of. If it has changed, no decision is made. */
   readonly expected?: number;
 }
 
 /**
- * Reason why a decision skips a letter. `suspended`: the channel is refused; `may_double`: it may have arrived, and the
- * network would not recognise a repeat; `several_channels`: in doubt on several, and one must be named.
+ * Reason why a decision skips a dead letter. `suspended`: the channel is refused; `may_double`: it may have arrived,
+ * and the network would not recognise a repeat; `several_channels`: in doubt on several, and one must be named.
  */
 export type NotAppliedReason =
   "no_dead_letter" | "not_in_doubt" | "suspended" | "may_double" | "several_channels" | "decided_meanwhile";
 
 export interface NotApplied {
   readonly event_id: string;
-  /** Channel of the skipped letter; null if no channel has such a letter. */
+  /** Channel of the skipped dead letter; null if no channel has such a letter. */
   readonly channel: ChannelName | null;
   readonly why: NotAppliedReason;
 }
@@ -161,7 +161,7 @@ const WHY_SKIPPED: Readonly<Record<NotAppliedReason, (one: NotApplied) => string
   decided_meanwhile: () => "another caller decided at the same moment",
 };
 
-/** Describes for people why a letter was skipped. */
+/** Describes for people why a dead letter was skipped. */
 export function describeSkipped(one: NotApplied): string {
   return WHY_SKIPPED[one.why](one);
 }
@@ -174,12 +174,13 @@ export interface Decided {
   readonly kind: "decided";
   readonly done: number;
   readonly left: readonly NotApplied[];
-  /** Position up to which letters are counted, by when they ended. */
+  /** Position up to which dead letters are counted, by when they ended. */
   readonly until: number;
 }
 
 /**
- * Refusal of a decision: it would apply to another number of letters than the operator expected, so nothing was done.
+ * Refusal of a decision: it would apply to another number of dead letters than the operator expected, so nothing was
+ * done.
  */
 export interface NumberChanged {
   readonly kind: "number_changed";
@@ -222,7 +223,7 @@ export function retryLetters(
   });
 }
 
-/** True if an attempt at the letter may have arrived, and the network would no longer recognise a repeat. */
+/** True if an attempt at the dead letter may have arrived, and the network would no longer recognise a repeat. */
 export function mayDouble(
   { channel, failure: { doubtful_since } }: DeadLetter,
   status: LetterStatus,
@@ -270,14 +271,14 @@ export function settleLetters(
 }
 
 interface Decision {
-  /** Returns why the decision skips a letter; undefined if the decision applies to it. */
+  /** Returns why the decision skips a dead letter; undefined if the decision applies to it. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
   readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<DecisionType>;
 }
 
 /**
- * Maximum number of decisions on letters that are appended at the same time. Each append has its own idempotency key,
- * and clicks must still find room in the queue.
+ * Maximum number of decisions on dead letters that are appended at the same time. Each append has its own idempotency
+ * key, and clicks must still find room in the queue.
  */
 const APPENDS_AT_ONCE = 64;
 
@@ -333,8 +334,8 @@ async function decideLetters(
 }
 
 /**
- * Selects letters. `left`: named events without such a letter, or in doubt on several channels. `ids`: the id of each
- * selected letter's event by its position, if that was looked up.
+ * Selects dead letters. `left`: events that the caller named, but that have no such letter or are in doubt on several
+ * channels. `ids`: the id of each selected letter's event by its position, if the caller named events.
  */
 async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
@@ -386,7 +387,7 @@ async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>
   return found;
 }
 
-/** Reads the ids of the events that these letters send, by the events' positions. */
+/** Reads the ids of the events that these dead letters send, by the events' positions. */
 async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
   const positions = inOrder(letters.map(({ source }) => source));
   return new Map(await Array.fromAsync(eventsAt(store, positions), ({ position, id }) => [position, id]));

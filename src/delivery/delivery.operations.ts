@@ -263,7 +263,7 @@ const SHOWN_DISPATCHES_MAX = 20;
 
 const shownChannel = Type.Object({
   channel: channelName,
-  status: oneOf("waiting", "delivered", "skipped", "in_doubt", "dead", "discarded", "left"),
+  status: oneOf("waiting", "delivered", "skipped", "in_doubt", "dead", "discarded", "left", "lost"),
   attempts: orNull(Type.Integer({ minimum: 0, description: "Attempts so far. Null: it no longer waits." })),
   retry_at: orNull(time),
   configured,
@@ -356,6 +356,7 @@ function describeStatus(on: Static<typeof shownChannel>, id: string): string {
     dead: `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`,
     discarded: "discarded; never sent again",
     left: "in doubt, and an operator left it so; never sent again",
+    lost: "accepted by the network, which lost it afterwards; never sent again",
   }[on.status];
 }
 

@@ -60,7 +60,7 @@ export type WaitingDispatch = {
 };
 
 export type DispatchStatus =
-  WaitingDispatch | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
+  WaitingDispatch | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" | "lost" };
 
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
@@ -76,6 +76,8 @@ function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
   if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
+  // The report may be recorded before the outcome.
+  if (type === "DispatchLost") return { status: "lost" };
   if (current.status !== "waiting") return current;
   if (type === "DispatchFailed") {
     const [request] = data.requests;

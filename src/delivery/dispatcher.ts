@@ -49,7 +49,7 @@ export interface DispatchOptions extends ChannelOptions {
 }
 
 interface DispatcherContext extends ChannelContext, DispatchOptions {
-  /** Reader of the log that all dispatchers share, as they do `batchOutcomes`. */
+  /** Reader of the log that all dispatchers share. */
   readonly outboxReader: OutboxReader;
   readonly batchOutcomes: OutcomeBatching;
 }
@@ -113,7 +113,7 @@ function startDispatcher(context: DispatcherContext) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // If a webhook carries this event, reading the lanes again finds it too.
+    // If a webhook carries this event, reading the channel's lanes (queues) again finds the event too.
     if (outdatesLanes(event)) {
       context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -176,8 +176,8 @@ function openLanes({
 }
 
 /**
- * Creates a function that finds the lane in which an event requests a dispatch to the channel; undefined for most
- * events. It is called for every event.
+ * Creates a function that finds the lane (queue of a channel) in which an event requests a dispatch to the channel;
+ * undefined for most events. It is called for every event.
  */
 function createLaneOfRequest({
   channel: { name },
@@ -192,8 +192,8 @@ function createLaneOfRequest({
 }
 
 /**
- * True if the event makes the lanes outdated, so that they are read again: it erases data, or a rebuild corrected their
- * state.
+ * True if the event makes the channel's lanes (queues) outdated, so that they are read again: it erases data, or a
+ * rebuild corrected their state.
  */
 function outdatesLanes(event: Recorded): boolean {
   if (event.type === "ProjectionRebuilt") return event.data.projection === "deliveries";
@@ -201,8 +201,8 @@ function outdatesLanes(event: Recorded): boolean {
 }
 
 /**
- * Returns the lanes that may send. While clicks are held back or the channel is suspended, that is only the direct
- * lane.
+ * Returns the channel's lanes (queues) that may send. While clicks are held back or the channel is suspended, that is
+ * only the direct lane.
  */
 function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonly OutboxWindow[] {
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
@@ -254,7 +254,9 @@ export async function startDispatchers(
     ),
   );
   return {
-    /** Holds clicks back on every dispatcher, as {@link Dispatcher.holdClicks} does. */
+    /**
+     * Stops sending clicks, and events of webhooks, on every dispatcher until the next start. Direct sends continue.
+     */
     holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();
@@ -273,7 +275,9 @@ interface StartContext extends ChannelContext {
   readonly suspension: Suspension;
 }
 
-/** Starts due dispatches while there is room, the direct lane first. */
+/**
+ * Starts due dispatches while there is room; those of the direct lane, whose callers wait for an answer, come first.
+ */
 export function startDue(context: StartContext, lanes: readonly OutboxWindow[]): void {
   const { clock, inFlight, intakePriority, suspension } = context;
   for (const lane of lanes) inFlight.endUnsent(lane);
@@ -304,8 +308,8 @@ export function startDue(context: StartContext, lanes: readonly OutboxWindow[]):
 }
 
 /**
- * Returns the next request of a lane. Clicks go together if the network takes batches or cannot keep up. Events of
- * webhooks go one by one.
+ * Returns the next request of a lane (queue of a channel). Clicks go together if the network takes batches or cannot
+ * keep up. Events of webhooks go one by one.
  */
 function nextRequest(
   { channel, clock, digestAfterMs, intakePriority }: StartContext,

@@ -27,7 +27,7 @@ interface Lessons {
 interface InFlightParts extends Lessons {
   /** Recorder of outcomes that all dispatchers of a log share. */
   readonly batchOutcomes: OutcomeBatching;
-  /** Callback when a request has ended, so that another may start. */
+  /** A request calls this when it has ended, so that the dispatcher may start another one. */
   readonly onCompleted: () => void;
 }
 
@@ -160,8 +160,8 @@ function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
 }
 
 /**
- * Creates what learns from the network's answers. The circuit breaker's state is in the log, so that the next holder of
- * the channel knows it; its events share the append of the outcome that changed it.
+ * Creates the part of a dispatcher that learns from the network's answers. The circuit breaker's state is in the log,
+ * so that the next holder of the channel knows it; its events share the append of the outcome that changed it.
  */
 export function createLearning(context: ChannelContext, { rateLimiter, suspension }: Lessons) {
   const { projector, clock } = context;
@@ -190,7 +190,7 @@ export function createLearning(context: ChannelContext, { rateLimiter, suspensio
 
   return {
     learn,
-    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
+    /** The recorder of outcomes calls this when it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);

@@ -27,8 +27,8 @@ const CRAWLERS = new RegExp(
  */
 const MISSED = new RegExp(
   [
-    // A browser's or a web view's user agent begins with `Mozilla/`. Dalvik is not listed: apps show people's devices
-    // by it.
+    // Browsers and web views begin with `Mozilla/`. Dalvik is not listed, because Android apps that show web pages to
+    // people use it too.
     /ms-office|^microsoft office(?!.*\(ios\/)|linepoker|^(?!mozilla\/).*\bcfnetwork\/|^dart\/|\balamofire\//,
     /powershell\/|\bjsdom\/|\bcpython\/|\bvert\.x\/|^(?:docker|gradle|kubectl|reactornetty|ureq)\/|^kube-|^mikrotik\//,
     /assetnote|catchpoint|claude-web|debugbear|grub-client|link-resolver|\bowler\/|screen-?shot|seocompany|\bsiege\//,

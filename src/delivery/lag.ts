@@ -114,8 +114,8 @@ export async function readRequested(
 }
 
 /**
- * Reads the last events backwards and passes each to `take`. Returns a function that turns counts of them into rates.
- * If there are very many events, it measures a shorter span.
+ * Reads the events of the last five minutes, newest first, and passes each to `take`. Returns a function that turns the
+ * caller's counts into rates. If there are more than `eventsMax`, it reads only those, and rates are of a shorter time.
  */
 async function lookBack(
   store: LogStore,
@@ -141,8 +141,8 @@ async function lookBack(
 }
 
 /**
- * Returns when the oldest pending dispatch of a lane was recorded. Undefined if there is none, or none among the events
- * that were read. Without a limit it reads until it finds one.
+ * Returns when the oldest pending dispatch of a lane (queue of a channel) was recorded. Undefined if there is none, or
+ * none among the events that were read. Without a limit it reads until it finds one.
  */
 export async function readOldestPending(
   store: LogStore,
@@ -223,7 +223,7 @@ export interface LagSources {
   readonly store: LogStore;
   readonly deliveries: () => Deliveries;
   readonly isConfigured: (channel: ChannelName) => boolean;
-  /** Limits of the reads; default: those of a rate only. */
+  /** Limits on how much of the log's end is read; default: the same as for one rate. */
   readonly tail?: Tail;
 }
 

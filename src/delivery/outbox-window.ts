@@ -4,14 +4,14 @@ import { uncertainSince, isRequested, isSettled, type LaneState } from "../../pr
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 
 /**
- * Maximum number of events that a lane reads from the log at once. A lane reads when half of its
+ * Maximum number of events that a lane (queue of a channel) reads from the log at once. A lane reads when half of its
  * {@link WINDOW_DISPATCHES_MAX} places for pending dispatches are free, so one chunk usually fills them.
  */
 const CHUNK_EVENTS = 500;
 
 /**
- * Maximum number of chunks kept for the lanes that need the same event types. Channels of about the same pace are no
- * further apart.
+ * Maximum number of chunks kept for the lanes (queues of channels) that need the same event types. Channels of about
+ * the same pace are no further apart.
  */
 const KEPT_CHUNKS = 4;
 
@@ -31,9 +31,7 @@ interface ChunkQuery {
   readonly from: number;
 }
 
-/**
- * Reads the log once for all lanes that need events of the same types, because they need them at about the same time.
- */
+/** Reads the log once for all lanes (queues of channels) that need events of the same types at about the same time. */
 export type OutboxReader = ReturnType<typeof createOutboxReader>;
 
 interface KeptChunk {
@@ -70,7 +68,8 @@ export function createOutboxReader(store: LogStore) {
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
-      // The chunk was read for another lane, so it may begin earlier, and the log may have grown since.
+      // The chunk was read for another lane: it may begin before the position from which this lane reads, and the log
+      // may have grown since.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
       return { events: beyond, next: Math.max(from, next), isLast: false };
     },
@@ -92,12 +91,14 @@ async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promi
   return { events, next: last === undefined ? from : last.position + 1, isLast: events.length < CHUNK_EVENTS };
 }
 
-/** Maximum number of dispatches that a lane holds ready to send: as many as one request or digest can take. */
+/**
+ * Maximum number of dispatches that a lane (queue of a channel) holds ready: as many as one request or digest takes.
+ */
 export const WINDOW_DISPATCHES_MAX = 1_000;
 
 /**
- * Maximum number of dispatches that a lane holds in memory, including those that wait for their retry, which must not
- * keep others from being sent.
+ * Maximum number of dispatches that a lane (queue of a channel) holds in memory, including those that wait for their
+ * retry, which must not keep others from being sent.
  */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
@@ -118,7 +119,7 @@ export function isTest({ event }: PendingDispatch): boolean {
   return event.type === "ChannelTestRequested";
 }
 
-/** Window of a lane: a bounded part of one channel's pending dispatches, read from the log. */
+/** Window of a lane (queue of a channel): a bounded part of the lane's pending dispatches, read from the log. */
 export type OutboxWindow = ReturnType<typeof openOutboxWindow>;
 
 interface OutboxWindowDeps {
@@ -149,7 +150,7 @@ interface OutboxWindowDeps {
  */
 const SCREENED_WAIT_MS = 1_000;
 
-/** Opens the window of a lane, starting from the dispatches that the log says are settled. */
+/** Opens the window of a lane (queue of a channel), starting from the dispatches that the log says are settled. */
 export function openOutboxWindow(deps: OutboxWindowDeps) {
   const { name, state } = deps;
   const items = createPending(deps);
@@ -179,10 +180,11 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Reads on when half of the window is free, as a read for each settled item would cost as much as a dispatch.
+      // Reads more events when half of the window is free: a read for each settled item would cost as much as a
+      // dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
-    /** Callback after an event was appended that may request a dispatch in this lane. */
+    /** The dispatcher calls this after appends that may request a dispatch in this lane (queue of a channel). */
     notice: unread.notice,
     /** Empties the window after a rebuild or an erasure, so that it is read again. */
     reopen(): void {

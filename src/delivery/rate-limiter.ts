@@ -241,7 +241,7 @@ const SAVED_MAX = 250;
  */
 export type IntakePriority = ReturnType<typeof createIntakePriority>;
 
-/** Creates the rule by which delivery yields. `requests` returns how many HTTP requests have arrived so far. */
+/** Creates the rule by which delivery yields to HTTP requests. `requests` returns how many have arrived so far. */
 export function createIntakePriority(requests: () => number) {
   let counted = requests();
   let countedAt = 0;
@@ -273,7 +273,7 @@ export function createIntakePriority(requests: () => number) {
       savedAt = now;
       return Math.floor(saved);
     },
-    /** Subtracts clicks that were dispatched from the share. */
+    /** Takes dispatched clicks off the number of clicks that may be dispatched while HTTP requests are many. */
     took(clicks: number): void {
       saved = Math.max(0, saved - clicks);
     },

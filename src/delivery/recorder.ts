@@ -105,8 +105,8 @@ function countNext(entries: readonly Entry[]): number {
 }
 
 /**
- * Makes outcome events with their lane's low watermark. Only the last event has the new watermark: events are folded
- * one by one, and before the last one its dispatches are not settled.
+ * Makes outcome events with the low watermark of their lane (queue of a channel). Only the last event has the new
+ * watermark: events are folded one by one, and before the last one its dispatches are not settled.
  */
 function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {

@@ -23,14 +23,21 @@ export type Dispatches = ReadonlyMap<number, number>;
 /** Outcome event, reduced to the dispatches that the reader asked for. */
 export type DispatchOutcome = Folded<OutcomeType>;
 
-/** An operator's decision about a dead letter, or about a dispatch in doubt. */
-export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled">;
+/** An operator's decision about a dead letter or a dispatch in doubt, or the network's report that it lost one. */
+export type LetterDecision = Folded<
+  "DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled" | "DispatchLost"
+>;
 
-const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];
+const DECISIONS: readonly EventType[] = [
+  "DispatchRetryRequested",
+  "DispatchDiscarded",
+  "DispatchSettled",
+  "DispatchLost",
+];
 
 /**
- * True if the event is an operator's decision about a dispatch. Its `source` is the position of the event that was
- * dispatched.
+ * True if the event is an operator's decision about a dispatch, or a network's late report. Its `source` is the position
+ * of the event that was dispatched.
  */
 export function isDecision<E extends { readonly type: EventType }>(event: E): event is E & LetterDecision {
   return DECISIONS.includes(event.type);

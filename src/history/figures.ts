@@ -1,3 +1,4 @@
+// Counts for the totals and charts of console pages: periods, histogram bars and the time ranges of charts.
 import { HOUR_MS } from "../../projections/time.ts";
 import { countPeopleAt } from "../../projections/contact.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
@@ -165,8 +166,9 @@ export function countBars(
 
 /** The time range of a chart, as the address of a page gives it. */
 export interface ChartRange {
-  /** First and last day of the chart. Undefined or no day: not chosen. */
+  /** First day of the chart. Undefined or no day: not chosen. */
   readonly from: string | undefined;
+  /** Last day of the chart. Undefined or no day: not chosen. */
   readonly to: string | undefined;
   readonly range: keyof typeof RANGES | undefined;
   /** The moment of the page, in ms since 1970. */

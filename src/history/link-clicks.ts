@@ -15,6 +15,7 @@ import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted
 import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
 import type { ClickQuarters } from "./figures.ts";
 import { streamsOfLink } from "./history.ts";
+import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";
 import { isErased } from "./words.ts";
 import { join, other, say, type Sentence } from "./words/sentence.ts";
 
@@ -58,6 +59,18 @@ function countClicks(moment: PageMoment<"clicks" | "suspected">, link: string) {
   const { clicks, bots, first, last } = counted;
   const suspected = moment.state("suspected").links.get(link)?.suspected ?? 0;
   return { link, people: clicks - suspected, suspected, bots, first, last };
+}
+
+/** Sums the conversions of each link (`domain/short_code`), with their value in words. Links without any are absent. */
+export function readConversions(moment: PageMoment<"conversions">) {
+  const links = new Map<string, ReturnType<typeof noWorth>>();
+  for (const counts of moment.state("conversions").counts.values())
+    if (counts.link !== "") addConversions(links.getOrInsertComputed(counts.link, noWorth), counts);
+  const sums = [...links].map(([link, worth]) => {
+    const { total, reversed, values } = toWorthFigures(worth, 0).conversions;
+    return [link, { total, reversed, value: formatValues(values, "value") ?? "none" }] as const;
+  });
+  return new Map(sums);
 }
 
 /**

@@ -9,8 +9,9 @@ export interface LinkTally extends SuspectedCounts {
 /** Unusually many clicks by bots on one link. */
 export interface Burst {
   readonly link: string;
-  /** Times of the first and the last click, in ms since 1970. */
+  /** Time of the first click, in ms since 1970. */
   readonly first: number;
+  /** Time of the last click, in ms since 1970. */
   last: number;
   bots: number;
   /** Starts of the quarters of an hour that the burst is in. */

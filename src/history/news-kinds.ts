@@ -17,6 +17,7 @@ export type Severity =
 const SEVERITIES: Readonly<Record<string, Severity>> = {
   TokenRefreshFailed: "critical",
   "LogVerified:broken": "critical",
+  DispatchLost: "error",
   RecipientHeld: "warning",
   AuthenticationsFailed: "warning",
   LogRestored: "warning",
@@ -48,7 +49,12 @@ const DECISIONS: ReadonlySet<string> = new Set([
  * Kinds of events that become one line for an hour or more. Events of other kinds become one line for each quarter of
  * an hour.
  */
-const HOURLY: ReadonlySet<string> = new Set(["DirectMessageReceived", "RecipientAdded", "ConsentRecorded"]);
+const HOURLY: ReadonlySet<string> = new Set([
+  "DirectMessageReceived",
+  "RecipientAdded",
+  "ConsentRecorded",
+  "ConversionRecorded",
+]);
 
 export function isHourly(kind: string): boolean {
   return HOURLY.has(kind);
@@ -85,6 +91,8 @@ const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted
   MessagesLookedUp: (count) => [countInWords(count, "look-up"), " of messages in doubt"],
   RunRefused: (count) => [`${countInWords(count, "run")} refused`],
   LinkAdded: (count) => [`${countInWords(count, "link")} added`, " by an operator"],
+  ConversionRecorded: (count) => [`${countInWords(count, "conversion")} recorded`],
+  ConversionReversed: (count) => [`${countInWords(count, "conversion")} reversed`],
   ChannelTestRequested: (count) => [countInWords(count, "test"), " of the channels"],
   DispatchRetryRequested: (count, channel) => [
     countInWords(count, "dispatch", "dispatches"),
@@ -92,6 +100,7 @@ const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted
   ],
   DispatchDiscarded: (count, channel) => [countInWords(count, "dead letter"), ` discarded for ${channel}`],
   DispatchSettled: (count, channel) => [countInWords(count, "doubt"), ` about ${channel} decided`],
+  DispatchLost: (count) => [`${countInWords(count, "message")} accepted and then lost`, " by WhatsApp"],
   ChannelResumed: (count) => [countInWords(count, "channel"), " resumed by an operator"],
   WebhookSubscribed: (count) => [countInWords(count, "change"), " of what webhooks carry"],
   WebhookUnsubscribed: (count) => [countInWords(count, "webhook"), " unsubscribed"],
@@ -133,7 +142,7 @@ const CRITICAL_ENDS: readonly NewsRun["end"][] = [
   "app_not_enrolled",
 ];
 
-/** Returns the severity of a run's end. A failed message alone is no reason for one. */
+/** Returns the severity of a run's end in the news. A failed message alone does not raise it. */
 export function severityOfEnd(end: NewsRun["end"]): Severity | undefined {
   if (CRITICAL_ENDS.includes(end)) return "critical";
   if (end === "abandoned" || end === "fault") return "error";

@@ -37,8 +37,9 @@ interface ResultsQuery {
   readonly by: string | undefined;
   /** Number of last days to show. Undefined: the days `from` to `to`. */
   readonly days: number | undefined;
-  /** First and last UTC day of the results. Undefined or no day: no limit. */
+  /** First UTC day of the results. Undefined or no day: no limit. */
   readonly from: string | undefined;
+  /** Last UTC day of the results. Undefined or no day: no limit. */
   readonly to: string | undefined;
 }
 
@@ -79,7 +80,7 @@ export async function readResults({ reader, now }: ResultsMoment, { days, from, 
     isTracked,
     note: `${isTracked ? TRACKED_NOTE : CLICKS_NOTE}${answer.total.seen > 0 ? ` ${SEEN_NOTE}` : ""}`,
     members,
-    /** Rows with the texts that name them, such as template and variant. */
+    /** Rows of the results, each with the texts that name it, such as template and variant. */
     rows: rows.map((row) => ({ ...row, names: members.map((member) => nameMember(row, member, names)) })),
     verdicts: verdicts.map((verdict) => ({ ...verdict, name: nameMember(verdict, "template", names) })),
   };

@@ -84,7 +84,10 @@ export async function readRecipientClicks(context: Reachlog, who: Recipient): Pr
   return readClicksAt(context, clicks);
 }
 
-/** Reads the clicks at these positions. A recipient's own click is right before the event with their link's code. */
+/**
+ * Reads the clicks at these positions. If a click was on a recipient's own link, the event right after the click names
+ * that link's code.
+ */
 export async function readClicksAt(
   context: Reachlog,
   positions: readonly number[],

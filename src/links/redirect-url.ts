@@ -7,7 +7,7 @@ interface Additions {
   readonly query: string;
   /** Names of parameters in `query` that are handed on. One that ends with `*` is the beginning of a name. */
   readonly passQuery: readonly string[];
-  /** Parameter for the click's id; undefined for none. */
+  /** Name of the parameter that tells the target the click's id; undefined to add none. */
   readonly clickParam: string | undefined;
   readonly clickId: string;
 }

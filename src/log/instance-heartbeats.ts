@@ -190,7 +190,8 @@ async function waitForLiving(
     const living = meant.find(({ isAlive }) => isAlive);
     if (living !== undefined || meant.length === 0) return living?.instance;
     await pause(START_HEARTBEAT_MS, new AbortController().signal);
-    // Sends a heartbeat, because of two instances that start at once each has to see that the other one is alive.
+    // Sends a heartbeat during the wait: of two instances that start together, each has to see that the other one is
+    // alive.
     await heartbeat();
   }
 }

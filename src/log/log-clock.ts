@@ -118,7 +118,7 @@ export function machineClock({
       const skewMs = wallClock() - now();
       const wasHeld = isHeld;
       isHeld = isSkewed(skewMs);
-      // Small corrections of the clock are followed, so that they do not add up to a jump.
+      // The log's clock follows small corrections of the machine's clock, so that they do not add up to a jump.
       if (!isHeld) offset = wallClock() - elapsedMs();
       if (!isHeld && elapsedMs() - keptAt >= KEEP_EVERY_MS) {
         keptAt = elapsedMs();
@@ -175,8 +175,12 @@ export function serverClock({
   elapsedMs = () => performance.now(),
   logger,
 }: LogClockDeps = {}): LogClock {
-  /** Difference between the log's time and `elapsedMs`, in ms; `known` holds its bounds. */
+  /** Difference between the log's time and `elapsedMs`, in ms; undefined before the first look at the server. */
   let offset: number | undefined;
+  /**
+   * Bounds of the difference between the log's time and `elapsedMs`, in ms, as narrow as the looks at the server have
+   * shown.
+   */
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
 

@@ -43,8 +43,8 @@ interface FoldOptions {
   /** Signal that interrupts the rebuild; its progress is saved. */
   readonly signal: AbortSignal;
   /**
-   * Callback at the beginning, with the position at which the rebuild begins or resumes, and the present end of the
-   * log.
+   * The rebuild calls this at its beginning, with the position at which it begins or resumes, and the present end of
+   * the log.
    */
   readonly onBegin: (from: number, to: number) => void;
   readonly onProgress: (position: number) => void;
@@ -59,7 +59,7 @@ export interface RebuildOptions extends FoldOptions {
   readonly restart: boolean;
   /** Function that runs {@link foldPart} in another thread; absent if there is none. */
   readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Minimum number of positions for which the other thread is used; default: a million. */
+  /** Minimum number of positions for which a rebuild uses a second thread; default: a million. */
   readonly workerPositionsMin?: number;
 }
 
@@ -118,7 +118,7 @@ async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[
   if (restart) await store.snapshots.remove(names.map(partialName));
   await Promise.all([
     foldPart(store, { names: own, to }, options),
-    // If that thread fails, this thread folds what the other has not saved, and reports any error then.
+    // If the worker thread fails, this thread later folds what the worker has not saved, and reports any error then.
     foldInWorker({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;
@@ -183,8 +183,8 @@ async function keep(work: Work): Promise<void> {
 }
 
 /**
- * Data of the event on a rebuild. `events`: number of folded events, including those before an interruption;
- * `differences`: where snapshot and log disagree, null without a snapshot.
+ * Returns the data of the event that records a rebuild. `events`: number of folded events, including those before an
+ * interruption; `differences`: where snapshot and log disagree, null without a snapshot.
  */
 function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
   const { foldedBefore, found } = comparisons.get(projection)!;

@@ -109,7 +109,8 @@ async function keepCheckpoint(
       signed = note;
       written = head.position;
     } catch (fault) {
-      // A full disk stops no requests. The old checkpoint stays true, and the next turn tries again.
+      // A fault such as a full disk must not stop requests. The old checkpoint stays valid, and the next turn tries
+      // again.
       report.failed(fault);
     }
   };
@@ -149,7 +150,8 @@ export type SignedHead = { readonly note: string } | { readonly loss: string };
 /** Signs the log's present head, unless the log contradicts what was signed before. */
 export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore, clock: Clock): Promise<SignedHead> {
   const key = await checkpoints.loadKey();
-  // No head is signed then: a key that signed two histories of one log would prove neither.
+  // If the log contradicts what was signed before, no head is signed: a key that signed two histories of one log would
+  // prove neither.
   const loss = await findLoss(store, checkpoints, key);
   if (loss !== undefined) return { loss: loss.sentence };
   return { note: await signHead(store, await store.head(), key, clock) };

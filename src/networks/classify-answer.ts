@@ -64,7 +64,7 @@ const HTTP_DATES = [
 /** Parses the date in an HTTP header to ms since the epoch; undefined for anything else. */
 function readHttpDate(text: string): number | undefined {
   if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
-  // The last of these forms names no time zone, and means UTC.
+  // The last form of HTTP_DATES names no time zone, and means UTC.
   const date = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : date;
 }

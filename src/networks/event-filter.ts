@@ -14,7 +14,8 @@ export const FILTER_CHARS_MAX = 1_000;
 export const STEPS_MAX = 20_000;
 
 /**
- * Characters of a text that cost as much as one evaluation step when a function or a slice of a filter makes the text.
+ * Number of characters of a text that cost as much as one evaluation step when a function or a slice of a filter makes
+ * the text.
  */
 const CHARACTERS_PER_STEP = 256;
 const ELEMENTS_PER_STEP = 16;
@@ -25,7 +26,8 @@ export interface PostedEvent {
   /** Time of the event, in ISO 8601. */
   readonly timestamp: string;
   /**
-   * The published members of the event's data. A member that the event gets in a later version is not posted unnoticed.
+   * The members of an event that webhooks post. They are listed here, so that a member which events get in a later
+   * version is not posted unnoticed.
    */
   readonly data: Pick<Recorded, "position" | "id" | "stream" | "version" | "type" | "time" | "data" | "meta" | "hash">;
 }

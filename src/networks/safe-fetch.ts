@@ -39,8 +39,8 @@ export interface NetworkAnswer {
   readonly headers: Headers;
   readonly text: string;
   /**
-   * True if the answer's body broke off, came too late or was too large. `text` is its beginning then, and the status
-   * is valid.
+   * True if the answer's body broke off, came too late or was too large. In that case `text` is the beginning of the
+   * body, and the status is valid.
    */
   readonly truncated: boolean;
 }

@@ -94,7 +94,7 @@ export function judgeKnown(
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
-  // The network once said that we cannot write to them. No run pays for a second look-up until a new import.
+  // The network once said that we cannot write to this recipient. No run pays for a second look-up until a new import.
   const closed = user === undefined ? contact?.skipped.find((reason) => CLOSED.includes(reason)) : undefined;
   return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }
@@ -251,7 +251,8 @@ export function decideTurn(
     ...omitUndefined({ source: from, account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
-    // After the log's time was corrected, event times stand still, so the event states when this was decided.
+    // After an operator corrected a log time that was ahead, new events keep the wrong time until the clock passes it,
+    // so the event states when the run decided this.
     ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });

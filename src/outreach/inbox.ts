@@ -24,7 +24,7 @@ const PAGE_SIZES = [10, 25, 100];
  */
 const LATE_MS = 10 * 60_000;
 
-/** Largest assumed difference between the network's clock and the log's, in ms. */
+/** A run assumes that the network's clock differs from the log's by at most this time, in ms. */
 const CLOCK_SKEW_MS = 60 * 60_000;
 
 /**
@@ -173,8 +173,8 @@ export function decideReceived(
       const data = { recipient, message_id, received_at: isoTime(createdAt), ...found };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    // Recorded even if the sender is suppressed by the hash of a name, because their handle may have changed by the
-    // next message.
+    // The wish is recorded even if the sender is suppressed by the hash of a name, because their handle may have
+    // changed by the next message.
     const wish = readWish(text);
     if (wish === "stop")
       newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id, ...found }]));

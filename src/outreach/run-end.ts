@@ -133,7 +133,7 @@ export function watchForStop(projector: Projector, runId: string): Disposable & 
   const unlisten = projector.listen(({ type }) => {
     if (type === "RunStopRequested") look();
   });
-  // The stop may have been requested before this listened, while the start of the run was being recorded.
+  // The stop may have been requested before this listener was added, while the start of the run was being recorded.
   look();
   return { requested: stop.signal, [Symbol.dispose]: unlisten };
 }

@@ -106,7 +106,9 @@ function createComparison(others: readonly string[]): (text: string) => string {
 
 const LINE_END = /[\n\r\u2028\u2029]+/;
 
-/** Put in place of a removed phrase, so that the words before and after it do not form another phrase. */
+/**
+ * Character put in place of a removed phrase, so that the words before and after the phrase do not form another one.
+ */
 const TAKEN_OUT = "…";
 
 function toPatterns(words: readonly string[]): readonly RegExp[] {

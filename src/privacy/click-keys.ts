@@ -152,7 +152,10 @@ export function createClickKeys(keys: KeyStore) {
       preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
-    /** Called when keys may have been deleted: drops the cached tree, and each address gets another leaf. */
+    /**
+     * Drops the cached tree, and each address gets another leaf. The keyring calls this when keys may have been
+     * deleted.
+     */
     refresh: drop,
   };
 }
@@ -177,7 +180,10 @@ export async function fetchTree(keys: { readonly under: KeyStore["under"] }, roo
   return new Map([...found].flatMap(([ref, key]) => (key === "gone" ? [] : [[splitRef(ref)[1], key] as const])));
 }
 
-/** Makes it impossible to derive the keys of these click refs again. Returns how many of the keys existed before. */
+/**
+ * Makes it impossible to derive the click keys of these refs (names of keys) again. Returns how many of the keys
+ * existed before.
+ */
 export async function puncture(keys: KeyChanges, refs: readonly string[]): Promise<number> {
   let count = 0;
   for (const [root, ofRoot] of Map.groupBy(refs, (ref) => splitRef(ref)[0])) {

@@ -87,8 +87,8 @@ async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptio
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /**
- * Encrypts snapshots that hold personal data. One counts as absent if its key was replaced, or if it is older than the
- * last erasure. With 50,000 recipients, its two megabytes take milliseconds: other work gets a turn before and after.
+ * Encrypts snapshots that hold personal data. A snapshot whose key was replaced, or from before the last erasure,
+ * counts as absent. Megabytes of state take milliseconds to encrypt, so other work gets a turn before and after.
  */
 export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   const { snapshots } = store;

@@ -51,8 +51,8 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
     .filter(isHeld)
     .map((username) => ({ username }));
   const [known] = ids;
-  // The refs for all these names also cover data outside of the recipient's own events, such as how far a source was
-  // read, and data that comes later.
+  // The refs (names of keys) for all names of the recipient also cover data outside of the recipient's own events, such
+  // as how far a source was read, and data that comes later.
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
@@ -66,8 +66,8 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
 }
 
 /**
- * Finds keys that encrypted data of other recipients, who had one of these handles before. Returns the refs of the
- * keys.
+ * Finds keys that encrypted data of other recipients, who had one of these handles before. Returns the refs (names) of
+ * the keys.
  */
 async function findSpared(
   log: EncryptedLog,

@@ -22,20 +22,24 @@ import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
-/**
- * Refs of the two keys that belong to no recipient or day: the secret from which refs are computed, and the key of
- * snapshots.
- */
+/** Ref (name in the key store) of the secret from which the refs of recipients' keys are computed. */
 const PEPPER = "pepper";
+/** Ref of the key that encrypts snapshots. */
 const STATES = "states";
 
-/** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
+/**
+ * Beginning of the refs (names in the key store) that keep the hashes of recipients who opted out. No key has such a
+ * ref.
+ */
 const OPTED_OUT = "o";
 
 /** Number of digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Digits of a ref that an erased recipient keeps as a mark, and that distinguish one from another. */
+/**
+ * Number of digits of a key's ref (name) that an erased recipient keeps as a mark. The digits distinguish one erased
+ * recipient from another.
+ */
 const MARK_DIGITS = 12;
 
 async function makeFixed(keys: KeyStore): Promise<void> {
@@ -94,9 +98,9 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     keys,
     /** Id of this key store in each ciphertext: the keys of another log, or newly made ones, have another id. */
     id,
-    /** Called after this process deleted keys: drops all cached keys. */
+    /** Drops all cached keys. The code that has deleted keys in this process calls this. */
     refresh,
-    /** Returns the ref of the key that made a ciphertext. */
+    /** Returns the ref (name) of the key that made a ciphertext. */
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
@@ -111,11 +115,11 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     },
     /** Returns the hashes of all recipients who opted out, even if the log no longer says so. */
     keptOptOuts: async () => (await keys.gone(OPTED_OUT)).map((ref) => ref.slice(OPTED_OUT.length)),
-    /** Returns the refs whose key still opens some data, or may encrypt more. */
+    /** Returns those of the refs (names of keys) whose key still opens some data, or may encrypt more. */
     findUsable: (refs: readonly string[]) => findUsable(keys, refs),
     /**
-     * Deletes the keys of these refs, so that nothing encrypted with them opens again; for the ref of a handle, all
-     * keys that the handle ever had except `spared`. Returns how many keys existed.
+     * Deletes the keys of these refs (names of keys), so that nothing encrypted with them opens again; for the ref of a
+     * handle, all keys that the handle ever had except `spared`. Returns how many keys existed.
      */
     async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
@@ -130,10 +134,13 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
   };
 }
 
-/** Deletes keys, as `destroy` of the keyring, within a change of the key store. Returns how many keys existed. */
+/**
+ * Deletes the keys of these refs (names of keys) within one change of the key store; for the ref of a handle, all keys
+ * that the handle ever had except `spared`. Returns how many keys existed.
+ */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
-  // Also buries refs that have no key, so that nothing is ever encrypted for an erased recipient.
+  // Refs (names of keys) that have no key are buried too, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
   // The key of a day is removed, since the day gets another one under another ref. An entry that leads to an unlinkable
@@ -187,7 +194,7 @@ export const FRESH_MS = 50;
  */
 export async function trackFreshness(keys: { readonly revision: KeyStore["revision"] }, refresh: () => void) {
   let seen = await keys.revision();
-  /** Numbers of questions to the key store, and of invalidations of its answers. */
+  /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
   /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
@@ -309,7 +316,9 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 
   return {
-    /** Returns the keys for the data of these owners, as {@link Encryptor} describes. */
+    /**
+     * Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first.
+     */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
     /** Called when keys may have been deleted: drops the cached keys. */
     refresh(): void {

@@ -45,8 +45,8 @@ async function absent({ keys }: Keyring, refs: readonly string[]): Promise<reado
 }
 
 /**
- * Returns the refs of days that have no key at all. A day with some forgotten addresses still has keys for its other
- * ones.
+ * Returns those of the refs (names of keys) that stand for a day without any key. A day with some forgotten addresses
+ * still has keys for its other addresses.
  */
 async function absentDays({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
   const missing: string[] = [];

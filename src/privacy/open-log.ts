@@ -48,7 +48,7 @@ export interface OpenLogOptions extends LogOverrides {
   readonly logger?: Logger | undefined;
 }
 
-/** Opens the configured log as {@link openLogAt} does. */
+/** Opens the log that the settings name, with its vault and keys, by {@link openLogAt}. */
 export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
   return openLogAt(locateLog(config), options);
 }

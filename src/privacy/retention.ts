@@ -63,7 +63,7 @@ export async function expireDays(keyring: Keyring, before: string): Promise<void
  */
 const ANSWER_DAYS = 2;
 
-/** Interval between two checks whether a new day has begun. */
+/** Interval in ms between two checks whether a new day has begun, on which older data expires. */
 const LOOK_MS = 3_600_000;
 
 /**

@@ -48,7 +48,7 @@ const MAY_BE_OPEN: readonly EventType[] = [
   "PersonalDataRead",
 ];
 
-/** Maximum number of such events that are searched for one with a ciphertext. */
+/** Maximum number of the newest events of these types that are searched for one with a ciphertext. */
 const LOOKED_AT_MAX = 1_000;
 
 /** Returns the id of the key store that encrypted the newest event; undefined if nothing was encrypted yet. */

@@ -5,8 +5,9 @@ import type { Folding, FoldedStates } from "../../projections/states.ts";
 import type { TimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldRange {
-  /** First and last position to fold, both inclusive. */
+  /** First position to fold, inclusive. */
   readonly from: number;
+  /** Last position to fold, inclusive. */
   readonly to: number;
   readonly onProgress?: ((position: number) => void) | undefined;
   /** Signal that ends the folding early, between two batches of events. */
@@ -107,8 +108,8 @@ export async function catchUpStates(
   const ends = new Set([...positions.values(), ...stops, to]);
   for (const end of [...ends].filter((stop) => stop > from && stop <= to).sort((a, b) => a - b)) {
     const behind = states.names.filter((name) => (positions.get(name) ?? 0) <= from);
-    // Updated after each batch, so that if the log gets out of reach within a range, only the rest of the range is
-    // folded later.
+    // The positions move on after each batch, so that if the log gets out of reach within a range, only the remaining
+    // part of the range is folded later.
     const reach = (position: number): void => {
       for (const name of behind) positions.set(name, position);
       onProgress?.(position);

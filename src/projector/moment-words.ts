@@ -106,7 +106,7 @@ function readNames(language: string): Names {
   return newest.names;
 }
 
-/** Names of the language that was asked for last: collecting them takes 10 ms. */
+/** Cache of the names for the language that was asked for last, because collecting them takes 10 ms. */
 let newest: { readonly language: string; readonly names: Names } | undefined;
 
 function collectNames(language: string): Names {

@@ -72,8 +72,8 @@ export async function restoreStates(
   for (const name of names) {
     const kept = await listPast(store, name);
     last.set(name, kept.at(-1)?.position ?? 0);
-    // Past snapshots of older versions are removed now, because of a projection that can be rewound few are kept, so
-    // none may ever replace them.
+    // Past snapshots of older versions are removed now: few are kept of a projection that can be rewound, so no newer
+    // one may ever replace them.
     const stale = kept.filter(({ version }) => version !== projectionOf(name).version);
     if (rewindOf(name) === undefined || stale.length === 0) continue;
     await store.snapshots.remove(stale.map((entry) => entry.name)).catch(() => {});

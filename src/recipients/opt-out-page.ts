@@ -23,7 +23,7 @@ export interface OptOutContext extends ConsentContext {
  */
 export async function findOptOutPage({ eventLog, projector, keyring }: OptOutContext, code: string) {
   const find = () => projector.state("links").optOuts.get(code);
-  // Another instance may just have sent the message with this code.
+  // Another instance may just have sent the message with this code, so the projections first read the log to its end.
   if (find() === undefined) await projector.until((await eventLog.store.head()).position);
   const page = find();
   const { id } = page?.recipient ?? {};

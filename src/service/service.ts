@@ -65,7 +65,7 @@ export async function serve(context: ServingContext) {
     watchLog({ ...context, askKeys: context.keyring.keys.revision, reopen: () => openStoredLog(config) }),
   );
 
-  // The networks, and the deliveries to them.
+  // From here on, the networks' clients start, and the dispatchers that deliver to them.
   await startClient();
   const { channels, social } = connectNetworks(config, context.clock);
   const load = createLoadShedding();

@@ -197,8 +197,8 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
     /** Returns a secret. `gone`: it existed and was deleted for ever; undefined: it never existed. */
     get: async (name: string) => (await getAll([name])).get(name),
     /**
-     * Returns many secrets by name, as `get` does, without those that never existed. Reading them one by one costs five
-     * times as much.
+     * Returns many secrets by name: `gone` for one that was deleted for ever, no entry for one that never existed.
+     * Reading them one by one costs five times as much.
      */
     getAll,
     /**

@@ -50,7 +50,10 @@ export async function unlock(place: MasterKeyPlace) {
   }
 }
 
-/** Returns the present master key, for a caller whose key another process has replaced. Throws as {@link unlock}. */
+/**
+ * Returns the present master key, for a caller whose key another process has replaced. Throws KeyMismatch and other
+ * ServiceErrors.
+ */
 export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> {
   const { master, vault } = await unlock(place);
   await vault[Symbol.asyncDispose]();

@@ -71,7 +71,7 @@ export interface SecretRows {
 export interface Binding {
   /** Id of the log that the secrets belong to. */
   readonly log: string;
-  /** Continuation of that log which may use the secrets; null for the one that is opened next. */
+  /** Id of the continuation (epoch) of the log that may use the secrets; null for the epoch that is opened next. */
   readonly epoch: string | null;
   /** Place of that log, by its name in messages; null if the log may be anywhere. */
   readonly place: string | null;

@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
     service = await installation.serve();
     await authorize(service, installation.sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     for (const code of ["a", "a", "b", LONG.slice(0, 64)]) await click(code);
     browser = await launchBrowser();
   });

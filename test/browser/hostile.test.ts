@@ -53,7 +53,7 @@ describe.skipIf(!hasBrowser)("hostile texts of strangers do no harm", () => {
     expect((await installation.command("recipients", "import", peopleFile("ada_builds"))).out).toStartWith("1 added");
     service = await installation.serve({ MESSAGE_TEMPLATE: "{{name}}, {{note}}: https://go.example/welcome" });
     await authorize(service, sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     expect(sandbox.x.messages.total).toBe(1);
     const original_url = `https://shop.example/${hostile(4_000)}`;
     const click = { event: "click", original_url, user_agent: hostile(1_024) };

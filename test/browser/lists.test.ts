@@ -25,7 +25,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
     service = await installation.serve();
     await authorize(service, installation.sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     const click = { event: "click", domain: "go.example", original_url: "https://example.com/" };
     for (const short_code of ["a", "b", "b"]) {
       const answer = await service.post("/api/tracking/event", { ...click, short_code, user_agent: FIREFOX }, BEARER);

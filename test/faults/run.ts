@@ -12,7 +12,7 @@ import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
-/** Default time-out of a test. */
+/** Default timeout of a test, in ms. */
 const TEST_TIMEOUT_MS = 5_400_000;
 
 /** Number of test files that run at once: two, because they mostly wait for a kill, a timer or a lease. */
@@ -91,9 +91,7 @@ function faultTestsIn(folder: string): string[] {
   return names.sort().map((name) => join(root, folder, name));
 }
 
-/**
- * Returns the tests of which `bun run test` tries a part of the cases. The fault tests run them with all their cases.
- */
+/** Returns the tests of which `bun run test` tries only a part of the cases. Here they run with all cases. */
 function longTests(): string[] {
   const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort().map((file) => join(root, file));
   return tests.filter((file) => readFileSync(file, "utf8").includes("harness/is-whole.ts"));
@@ -110,8 +108,8 @@ function tellWhatIsMissing(): void {
 }
 
 /**
- * Returns a wrapper that runs tests in their own mount namespace, so that their mounts disappear however they end;
- * empty if this is not allowed.
+ * Returns the command that runs tests in a separate mount namespace, so that their mounts disappear however the tests
+ * end; empty if the system forbids it.
  */
 function mountsOfTheirOwn(): string[] {
   const wrapper = ["unshare", "--mount"];

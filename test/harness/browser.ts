@@ -3,13 +3,16 @@ import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContext } from "playwright-core";
 import { temporaryFolder } from "./temporary.ts";
 
-/** Debian's Chromium without windows, which needs half the processor time; then the one with windows. */
+/** Paths of Debian's Chromium: first the one without windows, which takes half the processor time. */
 const INSTALLED = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
 /** Path of the browser: the one that CHROMIUM names, or the first installed one. */
 const EXECUTABLE = process.env["CHROMIUM"] ?? INSTALLED.find((path) => existsSync(path)) ?? "";
 
-/** Arguments of the browser: its language, which differs without windows, and no traffic that leaves the machine. */
+/**
+ * Arguments of the browser. They set its language, which differs without windows, and keep all its traffic on this
+ * machine.
+ */
 const ARGS = [
   "--accept-lang=en-US,en",
   "--no-sandbox",
@@ -24,19 +27,20 @@ const ARGS = [
 /** True if a browser is installed; without one, its tests are skipped. */
 export const hasBrowser = existsSync(EXECUTABLE);
 
-/** Without a time limit, because a busy machine may take minutes; the test's own limit ends a hanging browser. */
-const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS, timeout: 0 };
+const LAUNCH = { executablePath: EXECUTABLE, headless: true, args: ARGS };
+
+/** Longest wait for a page, field or text, in ms. It only stops tests that hang: pages take long on a slow machine. */
+const WAIT_MS_MAX = 300_000;
 
 /** Starts a separate browser with an empty profile. */
 export async function openBrowser(): Promise<BrowserContext> {
   const context = await chromium.launchPersistentContext(temporaryFolder().path, LAUNCH);
-  context.setDefaultTimeout(0);
+  context.setDefaultTimeout(WAIT_MS_MAX);
   return context;
 }
 
 /** Starts a browser for several people at once, each with separate cookies and settings. */
 export async function launchBrowser(): Promise<Browser> {
-  const browser = await chromium.launch(LAUNCH);
-  browser.on("context", (context) => context.setDefaultTimeout(0));
-  return browser;
+  const browser = await chromium.launch({ ...LAUNCH, timeout: WAIT_MS_MAX });
+  return browser.on("context", (context) => context.setDefaultTimeout(WAIT_MS_MAX));
 }

@@ -1,4 +1,4 @@
-/** An operator with a browser: by mouse with or without script, or by keyboard alone. */
+/** An operator at a browser, who uses the mouse, with or without script, or only the keyboard. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { TOKEN, until, type Running } from "./process.ts";
@@ -12,8 +12,8 @@ const TABS_MAX = 300;
 export interface Operator {
   readonly page: Page;
   /**
-   * Errors of the pages that the operator opened: failed scripts, dialogs, refusals of the policy, requests without an
-   * answer.
+   * Errors of pages that the operator opened: scripts that failed, dialogs, violations of the content policy, requests
+   * without a response.
    */
   readonly wrong: string[];
   /** Opens another tab of the same browser, which is signed in too. */
@@ -37,6 +37,9 @@ export interface Operator {
   /** Waits until the text or element appears on the page, which updates by itself or, without script, is reloaded. */
   sees(what: string | RegExp | Locator): Promise<void>;
 }
+
+/** Maximum time in ms until a text appears. */
+const SEEN_MS_MAX = 300_000;
 
 export async function operatorOf(browser: Browser, way: Way, options: BrowserContextOptions = {}): Promise<Operator> {
   const javaScriptEnabled = way !== "by mouse, without script";
@@ -107,7 +110,7 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
       if (way === "by mouse, without script") {
         if (await isThere()) return;
         const loadAgain = () => page.reload().then(isThere);
-        return void (await until(loadAgain, (found) => found));
+        return void (await until(loadAgain, (found) => found, SEEN_MS_MAX));
       }
       const loadedAt = () => page.evaluate(() => performance.timeOrigin);
       const before = await loadedAt();
@@ -152,7 +155,7 @@ function keyboardOn(page: Page): Hand {
   };
 }
 
-/** Minimum size of a target, in CSS pixels (WCAG 2.2, 2.5.8); a link within a sentence may be smaller. */
+/** Minimum size of a link or button in CSS pixels (WCAG 2.2, 2.5.8). A link within a sentence may be smaller. */
 const TARGET_PX_MIN = 24;
 
 /** Throws if a link or button is too small for a thumb or partly off the screen. */
@@ -196,7 +199,7 @@ function noteWhatIsWrong(page: Page, wrong: string[]): void {
   });
   page.on("requestfailed", (request) => {
     const why = request.failure()?.errorText ?? "";
-    // Aborted requests belong to a page that was left: its last requests and its stream.
+    // A page that is left aborts its last requests and its stream, which is no error.
     if (why !== "net::ERR_ABORTED") wrong.push(`${request.url()}: ${why}`);
   });
 }

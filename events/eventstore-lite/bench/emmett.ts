@@ -15,7 +15,8 @@ export type Job =
   | { readonly kind: "fill"; readonly events: number }
   | { readonly kind: "fold"; readonly events: number };
 
-// The used part of their interfaces; the packages are installed only where they are compared.
+// The parts of emmett's stores that the benchmarks use. They are declared here, because emmett's packages are installed
+// only where the stores are compared.
 interface Store {
   readonly schema: { migrate(): Promise<unknown> };
   appendToStream(

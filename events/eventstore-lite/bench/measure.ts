@@ -1,6 +1,6 @@
 /**
- * Shared by all benchmarks. Contenders, ours and the one compared with it, take turns, and the ratio of their results
- * in each round counts.
+ * Measures and reports for all benchmarks. Two contenders, ours and the one compared with it, take turns, and the ratio
+ * of their results in each round counts.
  */
 
 /**
@@ -10,8 +10,9 @@
 export interface Row {
   readonly what: string;
   readonly unit: string;
-  /** Median of this package's results, one per round; `limit` is the median of the results of the limit. */
+  /** Median of this package's results, one per round. */
   readonly ours: number;
+  /** Median of the results of the limit, one per round. */
   readonly limit: number;
   /**
    * Median of the ratios of `ours` to `limit` in each round, because a change of the machine's speed affects both

@@ -132,10 +132,12 @@ async function fold(store: EventStore, events: number): Promise<void> {
 async function install(options: BenchOptions, name: string, dependencies: object): Promise<string | undefined> {
   const home = join(options.directory, name);
   mkdirSync(home);
-  // The native module is downloaded by its install script, or built if that fails, which takes minutes.
+  // The install script of sqlite3, a module of the peer in native code, has to run: it downloads the module or, if that
+  // fails, builds it, which takes minutes.
   const manifest = { private: true, dependencies, trustedDependencies: ["sqlite3"] };
   writeFileSync(join(home, "package.json"), JSON.stringify(manifest));
-  // npm passes its settings to the build (say, the location of Node's headers); without npm, Bun does as well.
+  // Installs with npm, which passes its settings to the build, such as the location of Node's headers; where npm is
+  // missing, with Bun.
   const npm = ["npm", "install", "--legacy-peer-deps", "--no-audit", "--no-fund"];
   try {
     await outputOf(Bun.which("npm") === null ? [process.execPath, "install"] : npm, { cwd: home });

@@ -58,7 +58,7 @@ test.skipIf(lacks("faketime"))(
         `${backwards.length}, by an outdated holder ${outdated.length}, leases held twice ${shared.length}`,
     );
     expect({ backwards, outdated, shared }).toEqual({ backwards: [], outdated: [], shared: [] });
-    // The store has dated events by the jumps of the clock.
+    // The events' times show that the store dated them by a clock that jumped by two days.
     expect(times.at(-1)! - times[0]!).toBeGreaterThan(2 * DAY_MS - 60_000);
   },
 );

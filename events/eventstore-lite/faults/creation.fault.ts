@@ -16,11 +16,9 @@ const KILLS = 50;
  */
 const CREATION_MS_MAX = 120;
 
-/**
- * Number of write calls in the creation of a log (`SYNCS`: of fsyncs), counted with strace. A process is killed at each
- * of them in turn.
- */
+/** Number of write calls in the creation of a log, counted with strace. A process is killed at each of them in turn. */
 const WRITES = 43;
+/** Number of fsync calls in the creation of a log, counted with strace. A process is killed at each of them in turn. */
 const SYNCS = 7;
 
 test(`the next start succeeds after each of ${KILLS} times kill -9 during a log's creation`, async () => {

@@ -39,7 +39,8 @@ test.skipIf(lacks("sqlite3"))(
     await reader.stdin.write("COMMIT; SELECT 'done';\n");
     await reader.stdin.end();
     expect(await reader.exited).toBe(0);
-    // The first append checkpoints; the next one starts again at the head of the file, and truncates it.
+    // The first append makes a checkpoint; the next one starts again at the head of the write-ahead log, and truncates
+    // that file.
     for (let count = 0; count < 2; count += 1) await store.append("a", newEvents(1));
     const bounded = walBytes(file);
     console.log(

@@ -25,8 +25,9 @@ export function rememberFiles(paths: readonly string[]): () => void {
 export const FILES_EVERY_MS = 20;
 
 /**
- * Like {@link rememberFiles}, but checks the files next to the database at most every {@link FILES_EVERY_MS}. Until
- * such a check, acknowledged events stay safe: closing the log copies them into the database.
+ * Remembers a database's files as {@link rememberFiles} does, but checks those next to the database at most every
+ * {@link FILES_EVERY_MS}. Until such a check, acknowledged events stay safe: closing the log copies them into the
+ * database.
  */
 export function rememberDatabase(
   [database, ...others]: readonly [string, ...string[]],

@@ -46,8 +46,9 @@ function misplaced(found: unknown, wanted: number): string {
 
 interface CheckedFields {
   readonly timeMs: number;
-  /** Data of the event as JSON text, like `meta`. */
+  /** Data of the event as JSON text. */
   readonly data: string;
+  /** Metadata of the event as JSON text. */
   readonly meta: string;
 }
 

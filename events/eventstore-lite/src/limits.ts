@@ -1,6 +1,6 @@
 /** Bounds of one store. Each can be set smaller or larger in {@link SqliteStoreOptions}. */
 export interface Limits {
-  /** Largest size of one event's data and meta together, in UTF-8 bytes. */
+  /** Maximum size of one event's data and meta together, in UTF-8 bytes. */
   readonly eventBytes: number;
   /** Maximum number of events in one append; they are one transaction, so they cannot be split. */
   readonly appendEvents: number;

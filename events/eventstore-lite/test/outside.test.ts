@@ -7,7 +7,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-// Two stores on one file, like a command and the service that runs at the same time.
+// Two stores open one file, as a command and the service that runs at the same time do.
 
 test("two writers on one file keep one order and one chain", async () => {
   const file = newLogPath();

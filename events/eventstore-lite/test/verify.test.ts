@@ -12,8 +12,8 @@ const newLogPath = temporaryLogs();
 const EVENTS = 3 * RANGE_EVENTS + 10;
 const APPEND_EVENTS = 10_000;
 /**
- * Number of streams in the large log. It divides none of the other numbers, so that streams cross the borders of the
- * ranges in all ways.
+ * Number of streams in the large log. It divides neither the number of events nor that of a range, so that streams
+ * cross the borders of the ranges in all ways.
  */
 const STREAMS = 7;
 

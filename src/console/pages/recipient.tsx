@@ -19,7 +19,10 @@ const MESSAGES_SHOWN = 10;
 
 type Message = RecipientPage["messages"][number];
 
-/** Page of one recipient: the status, the grounds for writing, the exact texts, and all events about them. */
+/**
+ * Page of one recipient: the status, the right to write to them, the exact texts of messages, and all events about
+ * them.
+ */
 export const recipientPage = consolePage({
   reads: ["account", "contacts", "referrers", "results", "runs", "suspected"],
   render: renderRecipient,
@@ -72,7 +75,7 @@ interface FoundProps {
   readonly found: RecipientPage;
 }
 
-/** Newest reads of the recipient's data by callers. Renders nothing if no read is recorded. */
+/** Shows the newest reads of the recipient's data, and who read. Renders nothing if no read is recorded. */
 function Reads({ view, found: { reads, readCount } }: FoundProps): VNode | null {
   if (reads.length === 0) return null;
   return (
@@ -114,7 +117,10 @@ function unnamedPage(view: View<"account">, asked: string, isMissing: boolean): 
   return { page, isMissing };
 }
 
-/** Answers why a recipient got their newest message, or why they got none: each step with the event that proves it. */
+/**
+ * Answers why a recipient got their newest message, or why they got none. Each step of the answer has the event that
+ * proves it.
+ */
 function Case({ view, found }: FoundProps): VNode {
   const { contact, events, messages, trackedClicks } = found;
   const [newest] = messages;
@@ -234,7 +240,7 @@ interface EarlierMessagesProps {
   readonly messages: readonly Message[];
 }
 
-/** The earlier messages to the recipient, with their exact texts. The texts of replies are not kept. */
+/** Shows the earlier messages to the recipient, with their exact texts. Texts of replies are not stored. */
 function EarlierMessages({ view, messages }: EarlierMessagesProps): VNode | null {
   if (messages.length === 0) return null;
   return (
@@ -274,7 +280,10 @@ interface TheirLinksProps {
   readonly links: RecipientPage["links"];
 }
 
-/** The links of the messages to a recipient, with the clicks of all who got them. Renders nothing if there are none. */
+/**
+ * Shows the links of the messages to a recipient, with the clicks of all recipients of each link. Renders nothing if
+ * there are none.
+ */
 function TheirLinks({ links }: TheirLinksProps): VNode | null {
   if (links.length === 0) return null;
   return (

@@ -78,6 +78,8 @@ export const DELIVERY_WORDS = {
     const how = data.as === "arrived" ? "as arrived" : "as left";
     return say`an operator closed ${decided("dispatch in doubt", data)} for ${data.channel} ${how}: ${quote(data.why)}`;
   },
+  DispatchLost: (data) =>
+    say`${data.channel}: the network lost ${decided("accepted message", data)}${because(data.detail)}`,
   DispatchClaimed: ({ channel, sources }) => say`${channel}: about to send ${carriedBy({ sources })}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,

@@ -63,6 +63,7 @@ export const SHORT: ShortWords = {
     as === "arrived"
       ? say`${who}: a dispatch in doubt reached ${channelName(channel)}, ${quote(why)}`
       : say`${who} left a dispatch to ${channelName(channel)} as unknown, ${quote(why)}`,
+  DispatchLost: ({ channel, detail }) => say`${channelName(channel)} accepted a message and lost it: ${quote(detail)}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${channelName(channel)} paused until ${moment(until)} after ${countInWords(failures, "failure")}`,
   CircuitClosed: ({ channel }) => say`${channelName(channel)} works again`,

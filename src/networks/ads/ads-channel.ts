@@ -40,7 +40,7 @@ interface RequestOptions {
 interface AdsNetwork extends Omit<Channel, "batch" | "send" | "check" | "recognisesMs"> {
   readonly title: string;
   readonly clock: Clock;
-  /** Settings that hold the credential, for the operator. */
+  /** Names of the settings that hold the credential, as messages to the operator list them. */
   readonly settings: string;
   /** True if the network refuses a visit without an IP address. */
   readonly needsAddress?: boolean;

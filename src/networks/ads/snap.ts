@@ -26,6 +26,7 @@ export function createSnapChannel(options: {
     credential: secret(`${pixelId}\n${accessToken.reveal()}`),
     needsAddress: true,
     toEvent,
+    // Snap checks test events at another address:
     // https://developers.snap.com/api/marketing-api/Conversions-API/VerifySetUp
     request: (events, { isTest, timeoutMs }) =>
       safeFetch(`${url}${isTest ? "/validate" : ""}?${query()}`, {

@@ -34,8 +34,8 @@ export function createLineChannel(options: {
   return {
     name: "messaging",
     network: "line",
-    // Includes the recipient, because a wrong recipient suspends the channel as a wrong token does, until it is
-    // changed.
+    // The credential includes the recipient, because a wrong recipient suspends the channel, as a wrong token does,
+    // until the recipient is changed.
     credential: secret(`${to}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     async send(dispatch, { timeoutMs }) {

@@ -48,7 +48,8 @@ export function createTelegramChannel(options: {
   return {
     name: "messaging",
     network: "telegram",
-    // Includes the chat, because a wrong chat suspends the channel as a wrong token does, until it is changed.
+    // The credential includes the chat, because a wrong chat suspends the channel, as a wrong token does, until the
+    // chat is changed.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     send(dispatch, { timeoutMs }) {
       return toDispatchResult(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);

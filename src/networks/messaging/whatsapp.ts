@@ -28,8 +28,8 @@ export function createWhatsappChannel(options: {
   return {
     name: "messaging",
     network: "whatsapp",
-    // Includes number and recipient, because a wrong one suspends the channel as a wrong token does, until it is
-    // changed.
+    // The credential includes the number and the recipient, because a wrong one suspends the channel, as a wrong token
+    // does, until it is changed.
     credential: secret(`${phoneNumberId}\n${to}\n${accessToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
       const text = { preview_url: false, body: whatsappText(wordDispatch(dispatch)) };
@@ -42,6 +42,8 @@ export function createWhatsappChannel(options: {
           ...recipient,
           type: "text",
           text,
+          // Statuses of the message carry it back.
+          biz_opaque_callback_data: dispatch.id,
         }),
         timeoutMs,
       });
@@ -81,7 +83,7 @@ const PAUSES_MS: ReadonlyMap<number, number> = new Map([
  * them, as it has one recipient.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
-const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
+export const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
   [0, "the access token is refused"],
   [33, "the phone number is gone"],
   [130_497, "the account may not write to the recipient's country"],

@@ -17,8 +17,8 @@ const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
 const RECOGNISES_MS = 47 * 60 * 60_000;
 
 /**
- * Asks Meta to limit the use of an event where the visitor's state has such a law. Zeros let Meta find the state, since
- * its own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
+ * Asks Meta to limit its use of an event if the visitor's US state has such a law. Zeros let Meta find the state, since
+ * Meta's own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
  */
 const LIMITED_DATA_USE = {
   data_processing_options: ["LDU"],
@@ -56,7 +56,8 @@ export function createMetaChannel(options: {
   return {
     name: "ads",
     network: "meta",
-    // Includes the pixel, because a wrong pixel suspends the channel as a wrong token does, until it is changed.
+    // The credential includes the pixel, because a wrong pixel suspends the channel, as a wrong token does, until the
+    // pixel is changed.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
@@ -161,7 +162,7 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
-    // 1: made by a server without a cookie,
+    // The 1 tells Meta that a server made this value, and no cookie:
     // https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
     fbc: isCurrent ? fbc : `fb.1.${clickedAt}.${fbclid}`,
     fbp: keepCookie(ids.fbp, clickedAt),
@@ -174,7 +175,8 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
  */
 export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   const name = testEventCode === undefined ? "ReachlogTest" : "PageView";
-  // The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events without a visitor.
+  // Meta refuses events without a visitor, so this one has an address and an IP address that are reserved for examples
+  // (RFC 2606, RFC 5737).
   return serverEvent(name, test.id, Date.parse(test.time), "https://example.com/reachlog-test", {
     client_user_agent: "reachlog",
     client_ip_address: "192.0.2.1",

@@ -94,7 +94,7 @@ function blameBearer(fault: unknown): unknown {
   return isRefused ? new SocialError("rejected", "X does not accept X_APP_BEARER_TOKEN") : fault;
 }
 
-/** Returns the types of event that are subscribed to for this user, with those that need no user. */
+/** Returns the types of event that the app is subscribed to on X for this user, and those that need no user. */
 async function listSubscriptions(options: ActivityOptions, userId: string): Promise<ReadonlySet<string>> {
   const read = createReads(options)(options.bearer.reveal());
   const found = new Set<string>();
@@ -205,7 +205,7 @@ async function* toSignals(lines: AsyncIterable<string>, userId: string, clock: (
 /** Function that turns a payload into signals. */
 type Parser = (payload: unknown, userId: string, now: number) => readonly Signal[];
 
-/** Says that a signal could not be read, so that reading has to find what it meant. */
+/** Stands for a signal that could not be read: the messages must be read from X to find what it meant. */
 const UNCLEAR: readonly Signal[] = [{ kind: "unclear" }];
 
 const PARSERS: Readonly<Record<string, Parser>> = {

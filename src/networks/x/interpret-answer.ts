@@ -146,7 +146,8 @@ const FORBIDDEN: readonly (Meaning & Signs)[] = [
   { kind: "recipient_closed", words: /permission to dm|cannot send messages to this user|not following you/i },
   { kind: "duplicate", words: /duplicate/i },
   { kind: "rejected", slugs: ["not-authorized-for-resource"] },
-  // X refuses a token of the app in place of the user's by this slug, and one without the right to write by this word.
+  // X uses this slug for a token of the app where one of the user is needed, and this word for a token without the
+  // right to write.
   { kind: "stopped", reason: "missing_scope", slugs: ["unsupported-authentication"], words: /^forbidden$/i },
 ];
 

@@ -9,9 +9,9 @@ const BATCH_MAX = 100;
 
 /** Range of `max_results` for followers: https://docs.x.com/x-api, the reference of the endpoint. */
 const FOLLOWERS = { least: 1, most: 1_000 };
-/** Range of `max_results` for members of a list, by the same reference. */
+/** Range of `max_results` for members of a list, from X's reference of that endpoint. */
 const MEMBERS = { least: 1, most: 100 };
-/** Range of `max_results` for a search of recent posts, by the same reference. */
+/** Range of `max_results` for a search of recent posts, from X's reference of that endpoint. */
 const POSTS = { least: 10, most: 100 };
 
 /**

@@ -56,7 +56,8 @@ function listRecipients(
   const counts = new Map<SkipReason, number>();
   const skips = found.would_skip.filter(({ recipient, reason }) => {
     if (isRequested(current, recipient)) return true;
-    // The log holds the message to each of them already, so listing them in every dry run would add nothing.
+    // The log already holds the messages to contacted recipients, so it would gain nothing if each dry run listed these
+    // recipients.
     if (reason === "already_contacted") return false;
     const count = (counts.get(reason) ?? 0) + 1;
     counts.set(reason, count);

@@ -84,7 +84,7 @@ async function readPage(
 
 /**
  * True if the page holds an entry at which an earlier pass began. Other known contacts prove nothing, as an imported
- * one may have begun to follow us later. A search ends by itself.
+ * one may have begun to follow us later. A search needs no such entry, because it only asks for newer posts.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));

@@ -13,7 +13,7 @@ import { advance, beginRun, completeRun, finishRun, postpone } from "./hypotheti
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
 /**
- * Ends of runs that a rule of that time causes. Under other rules such a run may continue with the remaining
+ * Reasons for the end of a run that its rules cause. Under other rules such a run may continue with the remaining
  * recipients.
  */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
@@ -70,7 +70,7 @@ function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
     if (rules === undefined) runs.unrecorded++;
     const start = decideStartIn(would, comparison);
     const starts = start === "start" || start === decideStartIn(was, comparison);
-    // If a hypothetical run is still in progress, no second one starts.
+    // A hypothetical run that is still in progress continues in place of this run.
     if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data));
   }
 }
@@ -99,7 +99,7 @@ function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefu
 
 function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
   const { run, was, would, sources, unknown } = comparison;
-  // This may be the end of a dry run.
+  // Without a hypothetical run, this event ends a dry run, or a run that the other rules ended or did not start.
   if (run === undefined) return would.fold(event);
   const { type, data } = event;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {

@@ -92,11 +92,12 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
     if (!decided.isRecorded && !isSameDecision(before, decided)) skip(comparison, run, met.recipient, decided.reason);
   } else if (decided.kind === "closed") postpone(comparison, run, met.recipient, before);
   else if (decided.kind === "end") {
-    // If the rules of that time end the run here too, the log tells if and when it ended.
+    // If the rules of the log's run end the hypothetical run here too, the log tells if and when the run ended.
     if (before.kind !== "end") run.ended = decided.reason;
     return false;
   } else if (decided.kind === "write") {
-    // If both sets of rules allow the message but the log has none, another cause prevented it, and would again.
+    // If the other rules and those of the log's run both allow the message, but the log has none, another cause
+    // prevented it, and would again. So no message is counted.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
     if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);
@@ -104,7 +105,9 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
   return true;
 }
 
-/** Postpones a recipient's turn until their sending window opens. `before`: the decision by the rules of that time. */
+/**
+ * Postpones a recipient's turn until their sending window opens. `before`: the decision by the rules of the log's run.
+ */
 export function postpone(
   { was, would, ms }: Comparison,
   run: HypotheticalRun,
@@ -114,7 +117,7 @@ export function postpone(
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
-  // If the run would also wait by the rules of that time, the log tells if and until when it waited.
+  // If the run would also wait by the rules of the log's run, the log tells if and until when it waited.
   if (before.kind !== "closed" || was.rules.window?.whenClosed !== "pause") run.waitsByItself = true;
 }
 

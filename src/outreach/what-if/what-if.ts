@@ -67,8 +67,8 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
         unknown,
         runs,
         /**
-         * Number of recorded messages that today's code would not send by the rules of that time. They are left as they
-         * were.
+         * Number of recorded messages that today's code would not send by the rules of the log's run. The comparison
+         * leaves these messages as they were.
          */
         unexplained: comparison.unexplained,
       };

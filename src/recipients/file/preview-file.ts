@@ -12,12 +12,14 @@ import { findMeanings, RECIPIENT_COLUMNS } from "./header.ts";
 import { readJsonlRows, readJsonRows } from "./json.ts";
 import type { ReadOptions } from "./row.ts";
 
-/** Most named columns of a previewed file: each is a field of the form, and a page has 200 KB. */
+/**
+ * Maximum number of columns that the preview of a file names: each is a field of the form, and a page may have 200 KB.
+ */
 const COLUMNS_PREVIEWED_MAX = 60;
 
 const EXAMPLE_CHARS_MAX = 60;
 
-/** Reasons for what a column becomes. */
+/** Reasons why the preview of a file gives a column its meaning. */
 export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
 
 /** A column of a previewed file. */

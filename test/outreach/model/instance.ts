@@ -28,7 +28,7 @@ import { SILENT, toStateContext } from "../../harness/memory/log.ts";
 
 export const SETTLE_MS = 60_000;
 
-/** Longest run, in ms. It is so short that a wait of an hour exceeds it. */
+/** Time limit of a run, in ms, so short that a run which waits for an hour exceeds it. */
 export const RUN_MAX_MS = 600_000;
 
 /** A simulated process of the service. */
@@ -62,7 +62,7 @@ interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
 export async function startInstance(house: House, deps: InstanceDeps): Promise<Instance> {
   const { clockwork, setting, witness, grant } = house;
   const { store, keyring, makeId, onFate, isReplaced } = deps;
-  // A new process has nothing of the old one's cached keys.
+  // A new process does not have the keys that the old one had in memory.
   keyring.refresh();
   const isForgotten = (who: Recipient): boolean => keyring.isForgotten(who);
   const learning = createLearning(house);
@@ -137,7 +137,8 @@ export async function startInstance(house: House, deps: InstanceDeps): Promise<I
       async trigger(request) {
         const wasClockWrong = isClockWrong();
         const triggered = await runner.trigger(request);
-        // A clock may be moved during the trigger's decision.
+        // If a clock was moved during the trigger's decision, the start may have been right. So only a clock that was
+        // wrong before and after it counts.
         if (triggered.kind === "started" && wasClockWrong && isClockWrong()) house.wrongStarts.push(triggered.run_id);
         return triggered;
       },
@@ -178,7 +179,8 @@ function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) 
 const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
 
 /**
- * Error if the log lost events that a process has read. It never occurs here, because a log is only lost as a whole.
+ * Error for a log that lost events which a process has read. It never occurs here, because logs are only lost as a
+ * whole.
  */
 const NOT_LOST = new Error("the log lost what was read of it");
 
@@ -262,7 +264,7 @@ export const NO_SNAPSHOTS: Snapshots = {
   remove: async () => {},
 };
 
-/** Limit of pages that a run reads, more than any history needs. */
+/** Maximum number of pages that a run reads, more than any history needs. */
 export const PAGES_MAX = 1_000;
 
 /**

@@ -105,7 +105,7 @@ function judge(books: Books, ask: Ask, house: House): void {
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
-  // Even in a restored log that lacks the suppression.
+  // Once the page to opt out has answered, no message may be requested, even if a restored log lacks the suppression.
   if ((witness.answeredOptOuts.get(ask.recipientId) ?? Infinity) < ask.at) violated("a request after an opt-out", ask);
   const heldAt = books.held.get(ask.recipientId);
   if (heldAt !== undefined && witness.appendedAt(heldAt) < ask.at)
@@ -129,7 +129,8 @@ function checkAccepted(books: Books, { network, replaced }: House): void {
   const { found } = books;
   const excused = excusedIn(books);
   for (const [recipientId, messages] of Map.groupBy(network.accepted, (message) => message.recipientId)) {
-    // Sent under a lost log, and no longer shown by the network at the next decision: no log could contain it.
+    // A message that was sent under a lost log, and that the network no longer showed at the next decision, could be in
+    // no log.
     const isUnseen = ({ createdAt }: Accepted, next: Accepted | undefined): boolean =>
       next !== undefined &&
       next.createdAt - createdAt > SHOWN_MS &&

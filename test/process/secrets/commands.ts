@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { WatchedWorld } from "./watched-world.ts";
 
-/** Command lines of every command; a word in capitals is a placeholder for a value of the world. */
+/** Command lines to run for every command. A word in capitals stands for a value of the installation. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   serve: [],
   init: ["init --set DAILY_LIMIT=500"],
@@ -46,7 +46,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "audit export --format csv --out DIRECTORY/export.csv",
     "audit export --format cloudevents",
   ],
-  // A valid command would run until it is stopped.
+  // This command line is refused: a valid one would run until it is stopped.
   witness: ["witness serve --data DIRECTORY/witness --log-key nothing"],
   backup: ["backup DIRECTORY/backup"],
   archive: ["archive --before 2", "archive --before 2 --json"],
@@ -56,7 +56,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
-  // These show or exchange a secret and are tested separately.
+  // Commands that show or change a secret are tested elsewhere, so only harmless lines are here.
   token: ["token list", "token list --json", "token remove ffff"],
   key: ["key show", "key show --json"],
   deliveries: [

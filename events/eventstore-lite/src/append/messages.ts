@@ -87,9 +87,9 @@ export interface FaultReply {
 
 export interface BatchReply {
   readonly kind: "batch";
-  /** Recorded time of every event of this batch. */
+  /** Time in ms since the epoch that is recorded for every event of this batch. */
   readonly timeMs: number;
-  /** {@link VERDICT_FIELDS} numbers for each append, in order. */
+  /** Verdicts on the appends, in the order of the appends: {@link VERDICT_FIELDS} numbers for each. */
   readonly verdicts: readonly number[];
   /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
   readonly hashes: string;
@@ -131,15 +131,18 @@ export const KEY_ARCHIVED = 6;
 /** Separates two fields; neither names nor JSON can contain it. */
 const SEPARATOR = "\n";
 
-/** id, type, data, meta, and the input of the writer's transform, which is mostly empty. */
+/**
+ * Number of fields of an event: id, type, data, meta, and the input of the writer's transform, which is mostly empty.
+ */
 export const EVENT_FIELDS = 5;
 
 /** One append as it is sent to the writer. */
 export interface SentAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
-  /** Idempotency key of the append. `key`, `digest` and `lease` are empty if the append has none. */
+  /** Idempotency key of the append; empty if it has none. */
   readonly key: string;
+  /** Digest of the request that the append stands for; empty if it has no idempotency key. */
   readonly digest: string;
   /**
    * Number of segments that were searched in vain for the append's idempotency key, because they hold a key with the
@@ -148,7 +151,7 @@ export interface SentAppend {
   readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
-  /** {@link EVENT_FIELDS} of each event, one after the other. */
+  /** Fields of the append's events: {@link EVENT_FIELDS} texts for each event, one event after the other. */
   readonly fields: readonly string[];
   /** Number of all events of the append. */
   readonly count: number;

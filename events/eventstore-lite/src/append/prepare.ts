@@ -18,7 +18,9 @@ export interface PieceSender {
   send(): void;
   /** Sends the last piece, and resolves with the result of the whole append. */
   end(append: PreparedAppend): Promise<Appended>;
-  /** Ends a failed append instead of `end`: none of its events is stored. */
+  /**
+   * Ends an append that failed while it was prepared; call it instead of `end`. None of the append's events is stored.
+   */
   abandon(): void;
 }
 
@@ -43,7 +45,10 @@ export function prepareAppend<E extends NewEvent>(
   options: AppendOptions,
   codec: Codec<E>,
   limits: Limits,
-  /** Returns undefined unless a large append may be sent while it is prepared. */
+  /**
+   * Begins to send a large append while the rest of it is prepared. Returns undefined if the writer thread is busy or
+   * takes no appends in pieces.
+   */
   startPieces: (append: SentAppend) => PieceSender | undefined,
 ): Awaitable<PreparedAppend> {
   checkName("the stream's name", stream);
@@ -122,7 +127,10 @@ function stringify(what: string, value: unknown): string | undefined {
   }
 }
 
-/** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
+/**
+ * Maximum number of UTF-8 bytes that one UTF-16 unit becomes: by it, most events are known to be small enough without a
+ * count of their bytes.
+ */
 const UTF8_BYTES_PER_CHAR_MAX = 3;
 
 /** Returns the reason why an event with this JSON is too large; undefined if it is not. */

@@ -54,11 +54,14 @@ const COMPARE_MS_MAX = 500;
 const RECONNECT_S = 0.05;
 
 /**
- * First pause after a failed connect, in ms. It doubles with each failure, because all instances return at once when a
- * server restarts.
+ * First pause after a failed connect to PostgreSQL, in ms. It doubles with each failure, because all instances connect
+ * again at the same time after the server restarts.
  */
 const PAUSE_MS_MIN = 50;
-/** Longest pause after a failed connect, in ms: the delay until a server is noticed that accepts connections again. */
+/**
+ * Maximum pause after a failed connect, in ms: it is also the delay until a server is noticed that accepts connections
+ * again.
+ */
 const PAUSE_MS_MAX = 500;
 
 interface ConnectOptions extends DatabaseOptions {
@@ -118,7 +121,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
       if (slot.connection?.isOver() === true) giveUp(slot, slot.connection);
       const used = (slot.connection ??= connect());
-      // A network can lose a connection without notice, so an answer that is late counts as lost.
+      // A network can lose a connection without notice, so a connection whose answer is late counts as lost.
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
       try {

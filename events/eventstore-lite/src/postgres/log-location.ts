@@ -6,7 +6,7 @@ import type { Reader } from "./reader.ts";
 
 /** The place of a log on a server. */
 export interface PostgresLogPlace {
-  /** URL of the database, as for `openPostgresStore`. */
+  /** URL of the database, in the form that `openPostgresStore` takes. */
   readonly url: string;
   readonly schema: string;
 }
@@ -102,7 +102,8 @@ export async function confirmPlace(
   );
   if (found?.epoch !== epoch) return "replaced";
   if (!found.holds && (await archive.hashAt(position)) !== hash) return "lost";
-  // Notes a failover that lost nothing; otherwise a later start would take it for a restore.
+  // The new server is recorded after a failover that lost no event; otherwise a later start would take the move for a
+  // restore.
   if (found.moved) {
     const { catalogue } = archive;
     const noted = found.holds ? { last: position, hash } : catalogue.entries()[catalogue.locate(position)]!;

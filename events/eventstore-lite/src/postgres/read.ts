@@ -70,7 +70,7 @@ export async function* readOnceBack<E extends NewEvent>(
   }
 }
 
-/** Pause between two checks for the database. */
+/** Pause in ms between two checks whether the database server is back. */
 const AWAY_PAUSE_MS = 100;
 
 export async function* readFolded<E extends NewEvent>(
@@ -160,8 +160,9 @@ interface Placed {
 }
 
 interface Range {
-  /** Range of index keys; `first` and `last` are inclusive. */
+  /** First key of the range in the index, inclusive. */
   readonly first: number;
+  /** Last key of the range in the index, inclusive. */
   readonly last: number;
 }
 

@@ -9,14 +9,16 @@ import type { Database } from "./database.ts";
 import { createLog } from "./import.ts";
 
 export interface PostgresRestoreOptions {
-  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
+  /**
+   * URL of the database, in the form that `openPostgresStore` takes; its role must have the right to create schemas.
+   */
   readonly url: string;
   /** The place of the log: it must be unused, or hold a log without events. */
   readonly schema: string;
   /** A copy made by `backup`. It is only read, and no process may write to it meanwhile. */
   readonly file: string;
   readonly limits?: Partial<Limits>;
-  /** Gets the number of events copied so far. */
+  /** Called with the number of events copied so far. */
   readonly onProgress?: (copied: number) => void;
 }
 

@@ -21,7 +21,7 @@ const SERVER_VERSION_MIN = 140_000;
 
 export interface PreparedLog {
   readonly storeId: string;
-  /** Id of the last of `epochs`. */
+  /** Id of the log's current epoch, which is the last of `epochs`. */
   readonly epoch: string;
   readonly epochs: readonly Epoch[];
 }
@@ -76,8 +76,8 @@ async function requirePreparedStatements(database: Database, url: string): Promi
   try {
     for (let tried = 0; tried < POOL_TRIES_MAX; tried++) {
       const { state, 0: before } = await database.run(ask);
-      // Without a pool, the number by which the driver cancels queries is the server process's; a pool makes up other
-      // numbers.
+      // Without a pool, the driver knows the server process by the id that PostgreSQL returns; a pool makes up another
+      // number. If both are equal there is no pool, and nothing to try.
       if (state.pid === before!.pid) return;
       await other.run(ask);
       await database.run(ask);

@@ -2,10 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openDatabase } from "./database.ts";
 import { channelOf } from "./notifications.ts";
 
-/** Poll interval: how late an append by another process may be seen. */
+/**
+ * Interval in ms between two looks at the log's end: an append by another process is seen that late if no notification
+ * arrives earlier.
+ */
 const POLL_MS = 100;
 /**
- * Poll interval if no notifications arrive, for example behind a pool that gives each transaction another connection.
+ * Interval in ms between two looks at the log's end if notifications do not reach this process, for example behind a
+ * pool that gives each transaction another connection.
  */
 const POLL_ALONE_MS = 25;
 /**

@@ -8,7 +8,7 @@ import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
 import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts";
 
-/** Executes requests; each is answered once its changes are durable. */
+/** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {
   /**
    * Begins a request with the work that needs no database, for example while the database works on the previous one.
@@ -86,8 +86,8 @@ class NotAppended extends Error {
 }
 
 /**
- * Sends a batch. If the answer is lost, asks on another connection how the batch ended, so that the result is always
- * true.
+ * Creates a function that sends a batch of appends to the database. If the answer is lost, it asks on another
+ * connection if the log holds the batch, so that its result is always true.
  */
 function createSend(options: WriterOptions) {
   const { database, schema, epoch } = options;

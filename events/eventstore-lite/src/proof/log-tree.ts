@@ -48,7 +48,7 @@ export interface LogTree {
 
 /** Reads stored tiles, and makes the others from the level below. */
 interface TileReader {
-  /** Returns the last event that the stored tiles of this log cover. */
+  /** Returns the position of the last event that the stored tiles of this log cover. */
   builtTo(): Promise<number>;
   readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array>;
   /** Drops from memory the tiles that were made from the level below and are stored by now. */

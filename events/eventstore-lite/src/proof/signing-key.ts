@@ -23,7 +23,7 @@ export function loadSigningKey(file: string): SigningKey {
   return { privateKey, publicKey: createPublicKey(privateKey) };
 }
 
-/** An Ed25519 key's PKCS#8 (RFC 8410) up to the 32 bytes of the seed. */
+/** Beginning of an Ed25519 key in PKCS#8 (RFC 8410); the 32 bytes of the seed follow. */
 const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /**
@@ -94,7 +94,10 @@ export function parsePublicKey(text: string): KeyObject {
   }
 }
 
-/** Throws {@link SigningKeyRefused} unless {@link formatVerifierKey} could have made `text`. */
+/**
+ * Parses the text of a public key that {@link formatVerifierKey} made. Throws {@link SigningKeyRefused} for any other
+ * text.
+ */
 export function parseVerifierKey(text: string): Cosigner {
   const [, name = "", key = ""] = /^([^+\s]+)\+[0-9a-f]{8}\+(.+)$/u.exec(text) ?? [];
   const typed = decodeBase64(key);

@@ -23,7 +23,7 @@ export interface WitnessServerOptions {
   readonly host: string;
   /** Port to listen on; 0 for any free port. */
   readonly port: number;
-  /** Milliseconds since 1970, UTC. */
+  /** Returns the time by which the witness signs, in ms since 1970. */
   readonly clock: () => number;
 }
 

@@ -91,8 +91,8 @@ async function sealNext(store: SealableLog, after: ChainPoint, to: number): Prom
 }
 
 /**
- * Uses the keys in the file, because an earlier call may have written the file with other keys than the log has now. If
- * interrupted, the remaining keys stay whole in the database, and a later segment takes them.
+ * Records the keys that the segment's file holds, because an earlier call may have written the file with other keys
+ * than the log has now. If interrupted, the remaining keys stay whole in the database, and a later segment takes them.
  */
 async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Promise<void> {
   for (let at = 0; at < keys.length; at += RECORDED_KEYS_MAX)

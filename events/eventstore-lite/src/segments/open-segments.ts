@@ -16,18 +16,18 @@ const OPEN_MAX = 8;
 const OPENING_MAX = 4;
 
 /**
- * Largest decompressed size of a segment that is opened. A segment holds 4 MiB of events, one event more, and 32,768
+ * Maximum decompressed size of a segment that is opened. A segment holds 4 MiB of events, one event more, and 32,768
  * idempotency keys: some 10 MB, or 110 MB if each key is as long as allowed.
  */
 export const OPENED_BYTES_MAX: number = 128 * 1024 * 1024;
 
 /** A segment whose events can be read in any order. */
 export interface OpenSegment {
-  /** The position of its last event. */
+  /** Position of the segment's last event. */
   readonly last: number;
-  /** The canonical bytes of the event at a position. */
+  /** Returns the canonical bytes of the event at a position. */
   canonical(position: number): Buffer;
-  /** The stored hash of the event at a position, in hex. */
+  /** Returns the stored hash of the event at a position, in hex. */
   hash(position: number): string;
   readonly keys: readonly StoredKey[];
 }

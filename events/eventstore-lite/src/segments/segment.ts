@@ -12,16 +12,19 @@ export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** Id of the log whose events the segment holds. */
   readonly log: string;
-  /** Position of the segment's first event; `last` is that of its last event. */
+  /** Position of the segment's first event. */
   readonly first: number;
+  /** Position of the segment's last event. */
   readonly last: number;
-  /** Time of the segment's first event, ISO 8601; `until` is that of its last event. */
+  /** Time of the segment's first event, ISO 8601. */
   readonly from: string;
+  /** Time of the segment's last event, ISO 8601. */
   readonly until: string;
   /** Number of idempotency keys that follow the events in the segment. */
   readonly keys: number;
-  /** Hash of the event before the segment's first one; `hash` is that of its last event. 64 hex digits each. */
+  /** Hash of the event before the segment's first one, 64 hex digits. */
   readonly before: string;
+  /** Hash of the segment's last event, 64 hex digits. */
   readonly hash: string;
   /** The roots of the largest full subtrees of the log's Merkle tree over these events, from left to right, in hex. */
   readonly tree: readonly string[];
@@ -33,13 +36,14 @@ const FORMAT = "eventstore-lite segment 1";
 const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Largest decompressed size of a segment, with its idempotency keys: some 200 MB if each of many small events has one.
+ * Maximum decompressed size of a segment, with its idempotency keys: some 200 MB if each of many small events has one.
  * Without this limit, a few kilobytes could decompress to gigabytes.
  */
 const DECOMPRESSED_BYTES_MAX = 512 * 1024 * 1024;
 
-/** Compresses in a thread of the runtime, so that other work continues; `decompressApart` decompresses there too. */
+/** Compresses a segment in a thread of the runtime, so that other work continues. */
 const compress = promisify(zstdCompress);
+/** Decompresses a segment in a thread of the runtime, so that other work continues. */
 const decompressApart = promisify(zstdDecompress);
 
 /**
@@ -172,11 +176,14 @@ export function createChain(before: string): {
 export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly tree: TreeRange;
   readonly keys: readonly StoredKey[];
-  /** Yields events like `readStored`. Throws {@link SegmentDamaged} for an event that is not JSON. */
+  /**
+   * Yields the segment's events as they were stored, neither upcast nor checked. Throws {@link SegmentDamaged} for an
+   * event that is not JSON.
+   */
   events(): Iterable<Recorded<NewEvent>>;
-  /** The events' canonical bytes. */
+  /** The canonical bytes of the segment's events. */
   readonly canonical: readonly Buffer[];
-  /** The events' leaves in the Merkle tree. */
+  /** The leaves of the segment's events in the Merkle tree. */
   readonly leaves: readonly Uint8Array[];
 }
 

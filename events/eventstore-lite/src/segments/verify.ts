@@ -16,10 +16,11 @@ const PART_SEGMENTS = 32;
 const PROVERS_MAX = 8;
 
 export interface VerifyArchiveOptions {
-  /** Id of the log. */
+  /** Id of the log whose archive is verified. */
   readonly log: string;
-  /** First position to verify; `to` is the last. The segments that hold these positions are proved whole. */
+  /** First position to verify. The segments that hold the positions of the range are proved whole. */
   readonly from: number;
+  /** Last position to verify. */
   readonly to: number;
   readonly threads: number;
   /** Called with the number of events of each segment that was found whole. */

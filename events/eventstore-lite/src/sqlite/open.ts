@@ -55,7 +55,7 @@ export interface SqliteStoreOptions<E extends NewEvent> {
    * name of the owner that others see.
    */
   readonly owner?: boolean | { readonly holder: string };
-  /** Milliseconds since 1970, UTC; default `Date.now`. */
+  /** Clock that dates events, in ms since 1970; default: `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
   /** The storage of events that were moved out of the database; default: a folder next to the file. */
@@ -108,7 +108,8 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     onCommit: options.onCommit ?? (() => {}),
     findArchivedKey: archive.reader.findKey,
   });
-  // The last to close the file cleans up the write-ahead log, which a read-only connection cannot do.
+  // SQLite removes the write-ahead log when the last connection closes, but a read-only one cannot remove it. So the
+  // queue, whose thread writes, is closed after all readers.
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());

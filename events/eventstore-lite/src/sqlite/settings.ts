@@ -18,7 +18,10 @@ const PAGE_BYTES = 8_192;
 /** Size to which the write-ahead log is cut after a checkpoint that found it larger. */
 const WAL_BYTES_KEPT = 64 * 1024 * 1024;
 
-/** Older versions can corrupt a log in WAL mode when two connections checkpoint at once (fixed in 3.51.3). */
+/**
+ * Oldest SQLite that may open a log. Older versions can corrupt it in WAL mode if two connections checkpoint at once
+ * (fixed in 3.51.3).
+ */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 type Setting = readonly [name: string, value: string | number];
@@ -34,7 +37,7 @@ const READER_SETTINGS: readonly Setting[] = [
 const WRITER_SETTINGS: readonly Setting[] = [
   ...READER_SETTINGS,
   ["journal_mode", "wal"],
-  // 2 is FULL: fsync at every commit. NORMAL loses acknowledged events in a power cut.
+  // 2 means FULL: fsync at every commit. With NORMAL, a power cut would lose acknowledged events.
   ["synchronous", 2],
   ["foreign_keys", 0],
   ["wal_autocheckpoint", CHECKPOINT_PAGES],

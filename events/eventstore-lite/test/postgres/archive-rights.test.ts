@@ -95,7 +95,7 @@ test("a role with archive rights can record only the log's next segment and its 
   const [segment] = await sql`SELECT types, first_time > 0 AS timed FROM eventstore.segments WHERE last = 20`;
   expect([JSON.parse(segment!["types"]), segment!["timed"]]).toEqual([{ Tested: 10 }, true]);
   await sql.end();
-  // The log names the missing file.
+  // The verification names the missing file.
   expect((await store.verify()).fault?.reason).toContain("the segment none of positions 11 to 20: it is missing");
 });
 

@@ -64,7 +64,8 @@ test("an unanswered append is settled after the server's restart, and others are
   await store.append("a", [newEvent()]);
   const pending = store.append("a", [newEvent("Pending")]);
   await stopBeforeAnswer(server, proxy);
-  // The first append may still wait behind the pending one; it is refused as well.
+  // No answer reaches the store, so it refuses every further append, also the first one, which may be queued behind the
+  // pending append.
   for (let count = 0; count < 3; count += 1) {
     expect(await refusalOf(store.append("a", [newEvent("Refused")]))).toBeInstanceOf(StoreUnavailable);
   }

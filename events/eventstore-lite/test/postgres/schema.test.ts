@@ -160,7 +160,7 @@ test("a read by types uses their index in both directions", async () => {
   });
   expect(positions).toHaveLength(20_002);
   expect(positions.slice(0, 10_001)).toEqual(positions.slice(10_001).toReversed());
-  // An event is fetched by its position, and perhaps by its entry in the index.
+  // Reading an event costs one row by its position, and perhaps one by its entry in the index.
   expect((await countRead()) - before).toBeLessThan(2.5 * positions.length);
   await sql.end();
 });

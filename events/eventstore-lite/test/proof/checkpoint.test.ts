@@ -250,7 +250,7 @@ describe("the comparison of a log with a checkpoint", () => {
     await store.append("a", newEvents(3));
     const known = { ...checkpoint, ...(await store.head()) };
     const other = { kind: "other-log", position: 0 } as const;
-    // An import has another name and the same events.
+    // The log that was imported from this one has another name and the same events, so the checkpoint fits it too.
     expect(await contradictionOf(store, "example.com/import", known)).toBeUndefined();
     expect(await contradictionOf(store, "example.com/import", { ...known, hash: "00".repeat(32) })).toEqual(other);
     expect(await contradictionOf(store, "example.com/import", { ...known, position: 4 })).toEqual(other);

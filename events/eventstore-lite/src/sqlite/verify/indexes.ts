@@ -5,8 +5,9 @@ import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./sums.
 
 interface Index {
   readonly name: string;
-  /** SQL that sums the entries of the index; `sumsOf` formats the same sums of the events. */
+  /** SQL that sums the entries of the index. */
   readonly sums: string;
+  /** Formats the sums of checked events as the SQL `sums` formats those of the index, so that both can be compared. */
   readonly sumsOf: (events: Sums) => string;
   /** SQL condition that the index finds the event e. */
   readonly finds: string;

@@ -135,8 +135,9 @@ function isExpected(version: number, expected: ExpectedVersion): boolean {
 interface AcceptedAppend {
   readonly append: AppendRequest;
   readonly streamId: number;
-  /** Position of the append's first event; `firstVersion` is that event's version. */
+  /** Position of the append's first event. */
   readonly first: number;
+  /** Version of the append's first event in its stream. */
   readonly firstVersion: number;
 }
 

@@ -35,7 +35,8 @@ export interface Tail {
 }
 
 export function createTail(db: DatabaseSync): Tail {
-  // Changes only when another connection wrote to the file (https://sqlite.org/pragma.html#pragma_data_version).
+  // SQLite changes this number only when another connection has written to the file
+  // (https://sqlite.org/pragma.html#pragma_data_version).
   const selectChange = db.prepare("PRAGMA data_version");
   const selectHead = db.prepare("SELECT position, time, hash FROM events ORDER BY position DESC LIMIT 1");
   const selectStream = db.prepare(

@@ -13,7 +13,8 @@ const POLL_MS = 100;
  * milliseconds.
  */
 export function watchOthers(db: DatabaseSync, onAppended: (position: number) => void): () => void {
-  // Changes only when another connection wrote to the file (https://sqlite.org/pragma.html#pragma_data_version).
+  // SQLite changes this number only when another connection has written to the file
+  // (https://sqlite.org/pragma.html#pragma_data_version).
   const selectChange = db.prepare("PRAGMA data_version");
   const selectLast = db.prepare("SELECT max(position) AS last FROM events");
   const change = (): unknown => selectChange.get()?.["data_version"];

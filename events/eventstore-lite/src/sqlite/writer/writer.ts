@@ -9,7 +9,7 @@ import type { TransformAppend } from "../../append/writer-transform.ts";
 import { createLeaseTable, type LeaseTable } from "./leases.ts";
 import { createWritePiece } from "./pieces.ts";
 
-/** Executes requests; each is answered once its changes are durable. */
+/** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {
   answer(request: Request): Reply;
   /** Writes a piece of a large append; returns undefined until its last piece. */
