@@ -19,7 +19,10 @@ export type Owner =
 /** Description of the personal members of a type of event. A member may be absent. */
 export interface Personal<Member extends string = string, InFolds extends boolean = boolean> {
   owner(data: never): Owner;
-  /** Names of the members that are encrypted whole. */
+  /**
+   * Names of the members of the event's data whose values are personal. The log encrypts each value as a whole, except
+   * for those in `shortened`.
+   */
   readonly members: readonly Member[];
   /** Functions that return the readable part of a member's text. The remaining text is encrypted. */
   readonly shortened?: Readonly<Record<string, (value: string) => string>>;

@@ -230,8 +230,8 @@ export const DirectMessageReceived = withPersonal(
 );
 
 /**
- * Number of requests to the network, and their maximum cost. The real cost may be lower, because the network does not
- * charge twice a day for the same thing.
+ * Numbers of the items that the network charges for (a request for 100 users counts 100), and their maximum cost. The
+ * real cost may be lower: the network charges once a day for the same item.
  */
 export const usage = Type.Object(
   {
@@ -258,8 +258,8 @@ export const DirectMessagesSeen = withPersonal(
 );
 
 /**
- * Event: the network's stream of signals has opened, or has closed (`open`). `details`: what the network refuses, in
- * its words.
+ * Event: the network's stream of signals (notifications of messages to us) has opened, or has closed (`open`).
+ * `details`: what the network refuses, in its words.
  */
 export const SignalStreamChanged = defineEvent(
   "SignalStreamChanged",

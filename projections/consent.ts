@@ -57,7 +57,10 @@ export function findMissingEvidence({
   ];
 }
 
-/** Consent as one row of an import, or one ConsentRecorded event, states it. */
+/**
+ * A recipient's consent as one row of an import file or one ConsentRecorded event states it, without the recipient's
+ * name and id.
+ */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**

@@ -68,11 +68,11 @@ interface TrackedClicks {
 
 /** Names that operators gave to templates. */
 export interface TemplateNames {
-  /** Operator's last name for each template, by the template's id. */
+  /** The name that an operator gave each template last, by the template's id. */
   templates: Map<string, string>;
 }
-/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 
+/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 export interface Results extends TemplateNames {
   /** Groups of messages in the order of their first use. */
   groups: MessageGroup[];
@@ -85,8 +85,8 @@ export interface Results extends TemplateNames {
   /** Number of the last message sent to each recipient, by the recipient's network id. */
   sent: Map<string, number>;
   /**
-   * Numbers of the messages in `sent` that went to a handle, by the handle in lower case, in the order in which they
-   * were sent.
+   * Numbers (keys of `messages`) of the last messages to recipients who had this handle then, by the handle in lower
+   * case, in the order of sending.
    */
   handles: Map<string, number[]>;
   /** Number of the message that contains a recipient's own link, by the link's code. */

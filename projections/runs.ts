@@ -53,7 +53,10 @@ export interface SinceReport {
   readonly refused: Map<DataOf<"RunRefused">["reason"], number>;
 }
 
-/** Numbers of all runs and all dry runs, and the newest of both by their ids, the oldest first. */
+/**
+ * How many runs and dry runs there were, and summaries of the newest {@link RUNS_MAX} of both together, by the run's
+ * id, oldest first.
+ */
 export interface Runs {
   count: number;
   dry: number;

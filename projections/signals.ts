@@ -7,7 +7,10 @@ export interface FoundNews {
   opt_outs: number;
 }
 
-/** State of the network's stream of signals, and whether it finds more than reading does. */
+/**
+ * State of the network's stream of signals (notifications of new messages), and if it finds messages that reading the
+ * inbox does not.
+ */
 export interface Signals {
   /**
    * Time at which the stream first opened, ISO 8601; null before that. Messages that the log had not known are counted

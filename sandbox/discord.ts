@@ -95,7 +95,7 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
 }
 
 /**
- * Message fields that have the same value for each message here:
+ * Fields to which the sandbox's Discord gives the same value in each message:
  * https://docs.discord.com/developers/resources/message#message-object
  */
 const NOTHING_MORE = {

@@ -82,7 +82,8 @@ function send(state: WhatsappState, request: unknown): Response {
   const { messaging_product, to, recipient, type = "text", text, biz_opaque_callback_data: data } = membersOf(request);
   const { body } = membersOf(text);
   if (messaging_product !== "whatsapp") return cloudError(400, 100, "messaging_product wants to be whatsapp");
-  // If the request gives both a phone number and a user id, the phone number counts.
+  // If the caller names the user by both a phone number (`to`) and a user id (`recipient`), WhatsApp sends to the phone
+  // number.
   const input = to ?? recipient;
   if (typeof input !== "string" || input === "") return cloudError(400, 100, "to and recipient are missing");
   if (type !== "text") return cloudError(400, 100, "only texts are known here");

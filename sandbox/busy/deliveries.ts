@@ -86,7 +86,8 @@ function createSlackTrouble(lanes: StoryLanes, timeline: Timeline, succeed: Succ
       const more = isLast ? { refused: false } : { retry_at: new Date(next).toISOString() };
       const act = () =>
         lanes.end("chat", isLast ? "DispatchAbandoned" : "DispatchFailed", [clicks], { ...asked, ...more });
-      // The first attempt is recorded at once, before any other outcome raises the low watermark.
+      // The story records the first attempt at once: from then on these clicks do not wait, so no later step of the
+      // story delivers them.
       if (attempt === 1) await act();
       else timeline.at(at, act);
       at = next;

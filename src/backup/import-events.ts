@@ -1,3 +1,4 @@
+// Imports a JSON Lines file of `reachlog audit export` as a new log. It restores no backup.
 import { createReadStream, statSync } from "node:fs";
 import { isStoreError, type Head } from "eventstore-lite";
 import type { Config } from "../config/config.ts";

@@ -73,7 +73,10 @@ interface PutBackOptions {
   readonly master: Uint8Array;
   /** True to prove the backup without restoring it. */
   readonly isRehearsal?: boolean;
-  /** Called after the backup is proved and before anything is restored; if it throws, nothing has changed. */
+  /**
+   * The restore calls this when it has proved the backup, and before it writes anything; if this throws, nothing has
+   * changed.
+   */
   readonly beforePlacing?: () => Promise<void>;
 }
 

@@ -69,7 +69,8 @@ function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase
   const { LINK_BASE, REDIRECTS, PORT } = values;
   if (LINK_BASE !== undefined) {
     const url = parseHttpUrl(LINK_BASE);
-    // Clicks are found by host and path in lower case, so a path in the base must be in lower case too.
+    // The service finds a click's link by host and path in lower case. It would not find links below a LINK_BASE whose
+    // path has capital letters.
     const isPlain = url !== undefined && url.username === "" && url.pathname === url.pathname.toLowerCase();
     if (isPlain) return url.href.replace(/\/+$/, "");
     report.fault("LINK_BASE", "not a plain http(s) URL", "http(s)://host, also with a path in lower case");

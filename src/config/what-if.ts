@@ -41,8 +41,8 @@ export interface OtherRules {
 export type OutreachWith = (changes: RawEnvironment) => OutreachConfig;
 
 /**
- * Checks the rules of a what-if question, by which past runs are decided again: names of settings with values; null
- * unsets one. `source` is how errors name them. Throws a ServiceError (usage) that names each fault.
+ * Checks the rules that a what-if question applies to past runs: names of settings with values; null unsets one.
+ * `source` is how errors name them. Throws a ServiceError (usage) that names each fault.
  */
 export function parseOtherRules(
   given: Readonly<Record<string, unknown>>,

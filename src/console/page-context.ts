@@ -125,7 +125,7 @@ export interface ConsoleSettings extends RunSettings {
   /** Returns the hashes by which a recipient with these names is recognised after an erasure. */
   hashesOf(names: { readonly id?: string; readonly username?: string }): readonly string[];
   readonly parts: Readonly<Record<"x" | "template" | Exclude<ChannelName, `webhook-${string}`>, ConfigPart>>;
-  /** True if the stream of signals is configured. */
+  /** True if X's stream of signals (notifications of new messages) is configured. */
   readonly hasSignals: boolean;
   /** URL to which X redirects the browser after the operator gave consent. */
   readonly callback: string;
@@ -168,7 +168,7 @@ export interface NextStep {
 
 export interface DisclosingPage {
   readonly page: VNode;
-  /** Facts for the record of this read of personal data, such as the recipient. */
+  /** Details, such as the recipient, that the event gets which records who read personal data on this page. */
   readonly disclosed?: Disclosure;
   /** True if the page says that the log does not know the requested name, and where to look instead. */
   readonly isMissing?: boolean;
@@ -177,7 +177,10 @@ export interface DisclosingPage {
 /** Redirect from a search or name to the page that it means. */
 export interface OtherPage {
   readonly location: `/${string}`;
-  /** Facts for the record of this read of personal data: the redirect itself shows that there is such a recipient. */
+  /**
+   * Details for the event that records who read personal data: the redirect alone tells the reader that the recipient
+   * exists.
+   */
   readonly disclosed: Disclosure;
 }
 

@@ -334,8 +334,8 @@ async function decideLetters(
 }
 
 /**
- * Selects dead letters. `left`: named events without such a letter, or in doubt on several channels. `ids`: the id of
- * each selected letter's event by its position, if that was looked up.
+ * Selects dead letters. `left`: events that the caller named, but that have no such letter or are in doubt on several
+ * channels. `ids`: the id of each selected letter's event by its position, if the caller named events.
  */
 async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);

@@ -27,7 +27,7 @@ interface Lessons {
 interface InFlightParts extends Lessons {
   /** Recorder of outcomes that all dispatchers of a log share. */
   readonly batchOutcomes: OutcomeBatching;
-  /** Callback when a request has ended, so that another may start. */
+  /** A request calls this when it has ended, so that the dispatcher may start another one. */
   readonly onCompleted: () => void;
 }
 
@@ -190,7 +190,7 @@ export function createLearning(context: ChannelContext, { rateLimiter, suspensio
 
   return {
     learn,
-    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
+    /** The recorder of outcomes calls this when it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);

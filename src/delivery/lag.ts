@@ -114,8 +114,8 @@ export async function readRequested(
 }
 
 /**
- * Reads the last events backwards and passes each to `take`. Returns a function that turns counts of them into rates.
- * If there are very many events, it measures a shorter span.
+ * Reads the events of the last five minutes, newest first, and passes each to `take`. Returns a function that turns the
+ * caller's counts into rates. If there are more than `eventsMax`, it reads only those, and rates are of a shorter time.
  */
 async function lookBack(
   store: LogStore,

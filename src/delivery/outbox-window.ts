@@ -180,10 +180,11 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Reads on when half of the window is free, as a read for each settled item would cost as much as a dispatch.
+      // Reads more events when half of the window is free: a read for each settled item would cost as much as a
+      // dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
-    /** Callback after an event was appended that may request a dispatch in this lane (queue of a channel). */
+    /** The dispatcher calls this after appends that may request a dispatch in this lane (queue of a channel). */
     notice: unread.notice,
     /** Empties the window after a rebuild or an erasure, so that it is read again. */
     reopen(): void {

@@ -91,7 +91,7 @@ export function createSuspension(context: ChannelContext) {
       const data = { channel: name, network, ...omitUndefined({ status }), detail, credential };
       return [{ type: "ChannelSuspended", data }];
     },
-    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
+    /** The recorder of outcomes calls this when it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },

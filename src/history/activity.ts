@@ -1,3 +1,4 @@
+// Reads the console's pages about activity: a page of the log, a single event, and the news day by day.
 import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { MomentFolding } from "../projector/log-reader.ts";

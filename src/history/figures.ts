@@ -1,3 +1,4 @@
+// Counts for the totals and charts of console pages: periods, histogram bars and the time ranges of charts.
 import { HOUR_MS } from "../../projections/time.ts";
 import { countPeopleAt } from "../../projections/contact.ts";
 import { channelsOf } from "../../projections/deliveries.ts";

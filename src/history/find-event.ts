@@ -7,7 +7,7 @@ import { ServiceError, usageError } from "../platform/service-error.ts";
 export interface Reading {
   readonly store: LogStore;
   readonly to: number;
-  /** Called now and then with the position that is being read. */
+  /** The search calls this now and then with the position that it has reached. */
   readonly onProgress: (position: number) => void;
 }
 

@@ -15,7 +15,7 @@ export const CLICKS_NOTE =
   `visitors, each once for a link and day, an estimate with a standard error of ${formatPercent(VISITORS_ERROR)}; clicks ` +
   "without address and user agent, and anonymous ones, count only in the total.";
 
-/** Note on messages that are known to be read, added to every answer that shows their number. */
+/** Note that X tells of some read messages only, added to every answer that shows how many messages were read. */
 export const SEEN_NOTE = "Seen: at least so many, by the signals of X. No receipt means unknown, never unread.";
 
 /** Describes the days whose clicks are kept only as a sum; an empty string if there are none. */

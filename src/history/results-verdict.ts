@@ -4,7 +4,10 @@ import { countInWords, formatPercent, grouped } from "../platform/counts-and-lis
 import { differenceInterval, requiredSampleSize } from "../platform/rate-statistics.ts";
 import type { Figures, ResultGroup } from "./results.ts";
 
-/** Minimum number of messages, and of recipients that a rate is a share of, with which a variant is compared. */
+/**
+ * Minimum number of sent messages with which a template's variant is compared with others. A rate is compared only if
+ * it is a share of at least as many recipients.
+ */
 export const COMPARED_MIN = 20;
 
 /** Maximum time, in days at the full quota, for which a verdict asks the operator to send more messages. */

@@ -182,7 +182,10 @@ function createTally(group: ResultGroup) {
 interface Naming {
   readonly messages: readonly Message[];
   readonly rowsOf: (message: Message) => readonly RowName[];
-  /** Maps each link that one row alone has sent to that row. */
+  /**
+   * The row of the results to which a link's clicks belong, by the link; only links that no other row's messages
+   * contained.
+   */
   readonly holders: ReadonlyMap<string, RowName>;
   readonly costs: Costs;
   /** Codes of links made for one recipient that led to a conversion. */

@@ -1,3 +1,4 @@
+// Finds and checks the identifiers that ads networks give to visitors, such as `fbclid`. Makes none.
 import { parseCookie } from "cookie";
 import type { ClickChannel } from "../../events/channel.ts";
 import type { VisitorId, VisitorIds } from "../../events/tracking.ts";

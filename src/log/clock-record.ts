@@ -1,3 +1,4 @@
+// Records the machine's clocks in a file next to the log, so that a start notices that the wall clock is wrong.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../platform/clock.ts";

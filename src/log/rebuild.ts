@@ -43,8 +43,8 @@ interface FoldOptions {
   /** Signal that interrupts the rebuild; its progress is saved. */
   readonly signal: AbortSignal;
   /**
-   * Callback at the beginning, with the position at which the rebuild begins or resumes, and the present end of the
-   * log.
+   * The rebuild calls this at its beginning, with the position at which it begins or resumes, and the present end of
+   * the log.
    */
   readonly onBegin: (from: number, to: number) => void;
   readonly onProgress: (position: number) => void;

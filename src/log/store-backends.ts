@@ -80,7 +80,7 @@ export interface OpenStoreOptions {
    * number of services.
    */
   readonly owner?: string | undefined;
-  /** Callback after each transaction of appends. */
+  /** The store calls this after each transaction of appends. */
   readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 

@@ -115,7 +115,10 @@ export type DispatchResult =
 export interface SendOptions {
   readonly timeoutMs: number;
   readonly now: number;
-  /** Called before each further request of the sending; false ends it. Default: all requests are made. */
+  /**
+   * The channel calls this before each further request; if it returns false, the channel makes none. Default: it makes
+   * all requests.
+   */
   readonly goesOn?: () => boolean;
 }
 
@@ -268,7 +271,10 @@ export type Signal =
    */
   | { readonly kind: "unclear" };
 
-/** The network's stream of signals. */
+/**
+ * The network's stream of {@link Signal}s: its notifications of received messages, read receipts and revoked
+ * authorizations.
+ */
 export interface SignalStream {
   /** Checks that the network accepts our app's own token. Throws SocialError. */
   check(): Promise<void>;

@@ -251,7 +251,8 @@ export function decideTurn(
     ...omitUndefined({ source: from, account_id: accountId }),
     day: now.day,
     timezone: now.timezone,
-    // After the log's time was corrected, event times stand still, so the event states when this was decided.
+    // After an operator corrected a log time that was ahead, new events keep the wrong time until the clock passes it,
+    // so the event states when the run decided this.
     ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });

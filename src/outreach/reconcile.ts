@@ -141,8 +141,8 @@ function attemptFields(attempt_id: string, { run_id, recipient }: OpenAttempt) {
 }
 
 /**
- * Allowed difference between a message's time and its attempt's, in ms. The log's time never runs backwards, so a wrong
- * clock may keep it a day ahead; only a message older than this is surely an earlier one.
+ * A message this much older than an attempt, in ms, was surely sent before it. Less is no proof: the log's time never
+ * runs backwards, so a wrong clock may have put the attempt a day ahead.
  */
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 

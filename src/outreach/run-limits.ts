@@ -85,8 +85,8 @@ export function isSelected(
 export const REFUSED_IN_A_ROW_MAX = 5;
 
 /**
- * Returns the recipients refused just before, if together with this one there are so many that our account must be
- * restricted. Undefined if the refusal counts against this recipient alone.
+ * If the network has now refused at least {@link REFUSED_IN_A_ROW_MAX} recipients in a row, it has probably restricted
+ * our account: returns those before this one. Undefined if the refusal concerns this recipient alone.
  */
 export function refusedForAccount({ contacts }: { readonly contacts: Contacts }, recipient: KnownRecipient) {
   const contact = findPerson(contacts, recipient);

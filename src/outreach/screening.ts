@@ -114,7 +114,10 @@ async function screenUntilEnd(screening: Screening, first: Step): Promise<Ended>
   }
 }
 
-/** Waits until the sending window opens. Recipients requested meanwhile, whose own may be open, are judged at once. */
+/**
+ * Waits until the sending window opens. If a caller requests recipients meanwhile, the run decides about them at once,
+ * because their own windows may be open.
+ */
 async function waitForOpening(screening: Screening, opening: number): Promise<RunEnd | undefined> {
   const { run } = screening;
   for (let until: number | undefined = opening; until !== undefined; until = nextOpening(screening)) {

@@ -3,7 +3,10 @@ import type { QuotaMoment } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";
 
-/** The moment of a run's decision, by which the daily quota and the sending window are judged. */
+/**
+ * The moment at which a run decides about a recipient: its day in the quota's time zone, for the daily quota, and its
+ * times, for the sending window.
+ */
 export interface TurnMoment extends QuotaMoment {
   /**
    * Time of the log's clock, in ms since the epoch. If that clock was set back, it is earlier than `ms`, the time of

@@ -52,9 +52,13 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
       isSaid ? isoTime(nextSendAt!) : undefined,
     );
     await recordOutcome(context, newEvent, context.metadata, more);
-    // A new day has its own quota, so the message is decided again.
+    // The day ended before the message was requested. The new day has its own quota, so the run decides about the
+    // recipient once more.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
-    /** True if the recipient's sending window is closed, so that their turn comes later. */
+    /**
+     * True if the recipient's sending window closed before the message was requested: the run gave the attempt up, and
+     * the recipient gets another turn later.
+     */
     const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
     return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isClosed, end };
   }

@@ -105,8 +105,8 @@ export function createRunner(context: OutreachContext) {
     if ("kind" in taken) return taken;
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
-    // If the lease expired because this process stood still, the decision is made again: the day or the sending window
-    // may be over.
+    // `fenced` calls this function once more if the lease expired while this process stood still: by then, the day or
+    // the sending window may be over.
     let expected: readonly Expected[] | undefined;
     const first = await lease.fenced(async (fence) => {
       // While this request waited for the lease, another instance may have made a run that used up the quota.

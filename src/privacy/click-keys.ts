@@ -152,7 +152,10 @@ export function createClickKeys(keys: KeyStore) {
       preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
-    /** Called when keys may have been deleted: drops the cached tree, and each address gets another leaf. */
+    /**
+     * Drops the cached tree, and each address gets another leaf. The keyring calls this when keys may have been
+     * deleted.
+     */
     refresh: drop,
   };
 }

@@ -47,7 +47,7 @@ export function createDayKeys(keys: KeyStore) {
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });
     },
-    /** Called when keys may have been deleted: drops the cached keys. */
+    /** Drops the cached keys. The keyring calls this when keys may have been deleted. */
     refresh(): void {
       current = new Map();
     },

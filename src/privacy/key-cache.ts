@@ -53,7 +53,10 @@ export function createKeyCache(keys: StoredKeys) {
      */
     find: (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> =>
       refs.every(isCached) ? refs.map((ref) => keyIn(cached, ref)) : fetch(refs),
-    /** Called when keys may have been deleted: drops the cached keys, and makes fetches in progress start again. */
+    /**
+     * Drops the cached keys, and makes fetches in progress start again. The keyring calls this when keys may have been
+     * deleted.
+     */
     clear(): void {
       cached = { keys: new Map(), trees: new Map() };
     },

@@ -98,7 +98,7 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     keys,
     /** Id of this key store in each ciphertext: the keys of another log, or newly made ones, have another id. */
     id,
-    /** Called after this process deleted keys: drops all cached keys. */
+    /** Drops all cached keys. The code that has deleted keys in this process calls this. */
     refresh,
     /** Returns the ref (name) of the key that made a ciphertext. */
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",

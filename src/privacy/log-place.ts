@@ -47,7 +47,7 @@ export function locateLog(config: PlacedConfig): LogPlace {
 }
 
 function serverPlace(log: PostgresLog, key: Secret | undefined, segments: SegmentStorage | undefined): LogPlace {
-  // The check of the settings refuses a log on a server without REACHLOG_KEY, so the key is only missing by a defect.
+  // The service refuses settings with a log on PostgreSQL and without REACHLOG_KEY, so only a defect can lead here.
   if (key === undefined) throw new ServiceError("configuration", "REACHLOG_KEY is missing");
   return {
     store: postgresStore({ ...log, segments }),

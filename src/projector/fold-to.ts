@@ -23,7 +23,7 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldToOptions extends Moment {
-  /** Callback for progress: called now and then with the position that was folded. */
+  /** The fold calls this now and then with the position that it has reached. */
   readonly onProgress?: (position: number) => void;
   /**
    * If set, a long fold keeps snapshots on its way, so that the next fold is short. All erasures up to this position

@@ -54,7 +54,7 @@ export interface FoldBesideOptions {
    * Hands over the states of late projections that have caught up. From then on they follow the log with the others.
    */
   readonly takeOver: (names: readonly ProjectionName[], states: FoldedStates) => void;
-  /** Callback when late projections have caught up. */
+  /** Runs when the late projections have caught up with the log. */
   readonly onCaughtUp: () => void;
 }
 

@@ -108,7 +108,10 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
       const frame = await readFrame(store, position, now, newestRun());
       return { ...known, ...frame, asOf: undefined, reader: toReader(known, now, {}) };
     },
-    /** Finds the moment that the text `asOf` names. `findReads` returns the projections to fold for it. */
+    /**
+     * Finds the moment of the log that a reader named by `asOf`, and folds the projections that `findReads` chooses up
+     * to it.
+     */
     async at(
       asOf: string,
       findReads: (moment: UnfoldedMoment) => readonly ProjectionName[] | Promise<readonly ProjectionName[]>,

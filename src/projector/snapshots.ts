@@ -195,7 +195,7 @@ export async function forgetSnapshots(store: LogStore): Promise<void> {
 }
 
 export interface PackOptions {
-  /** Callback once the state that is encoded may change again. */
+  /** The encoder calls this once it no longer reads the state, which may then change. */
   readonly onEncoded?: () => void;
   /** Time for which the state is encoded before other work has its turn, in ms. */
   readonly sliceMs?: number | undefined;

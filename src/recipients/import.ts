@@ -18,7 +18,7 @@ export interface ImportOptions {
   readonly chunkRows: number;
   /** Signal that ends the import between two chunks of rows. */
   readonly signal: AbortSignal;
-  /** Called after each chunk with the number of rows taken so far. */
+  /** The import calls this after each chunk with the number of rows that it has read so far. */
   readonly onProgress?: (taken: number) => void;
 }
 

@@ -1,3 +1,4 @@
+// The part of the upgrade check that reads what earlier versions stored. It does not verify that the data is intact.
 import { existsSync } from "node:fs";
 import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
@@ -14,8 +15,8 @@ export async function examineStored(config: Config): Promise<readonly Finding[]>
 }
 
 /**
- * Detail of the finding for a log on a server, whose tables are not examined: only a database role that may change them
- * could do so.
+ * Sentence for a log on PostgreSQL, which the upgrade check does not examine: that would need a database role with the
+ * right to change tables.
  */
 const ON_A_SERVER =
   "on PostgreSQL, not examined: the first start updates its tables, and refuses an event or a table of a newer version";

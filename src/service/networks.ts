@@ -41,7 +41,10 @@ export function connectNetworks(config: Config, clock: Clock = systemClock, safe
     /** Client of the recipients' network; undefined if X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
-      /** The stream of signals; undefined if it is not configured. */
+      /**
+       * X's stream of signals: notifications of received messages, read receipts and revoked authorizations. Undefined
+       * if no bearer token is configured.
+       */
       stream: bearer && createActivityStream({ apiUrl: x.apiUrl, safeFetch, clock, bearer, lineFetch }),
       oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
     },

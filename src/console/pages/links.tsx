@@ -140,7 +140,7 @@ async function renderLink(
   );
 }
 
-/** Shows the messages that contain a link, and their recipients, from which its clicks may come. */
+/** Shows which messages contained a link, and who received them: the link's clicks may come from these recipients. */
 async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "runs">, link: string): Promise<VNode> {
   const found = await readSentTo(view, link);
   return (

@@ -14,7 +14,7 @@ import { A } from "../parts/link.tsx";
 /** The runs of the log compared with what other rules would have done, as rows and sentences. */
 export interface ShownReport {
   readonly runs: { readonly was: number; readonly would: number };
-  /** Position up to which decisions of runs were made again. */
+  /** Position of the last event that the what-if calculation has taken into account. */
   readonly position: number;
   /** Position of the event that records the operator's question. */
   readonly recordedAt: number;
@@ -175,7 +175,10 @@ function RulesForm({ view, fields }: RulesPageProps): VNode {
   );
 }
 
-/** Shows the sums of all days: how many recipients would get a message, and how many are skipped for which reason. */
+/**
+ * Shows how past runs would differ under other rules, summed over all days: each count (sent, clicked, skipped by
+ * reason) as it would be and as it was.
+ */
 function Totals({ report: { isSame, rows } }: ReportProps): VNode {
   return (
     <Section id="counts" title={isSame ? "Nothing differs" : "What differs"}>

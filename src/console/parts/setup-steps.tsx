@@ -113,8 +113,8 @@ function accountStep(view: View<"account">): SetupStep {
 }
 
 /**
- * Returns the setup step about the stream of signals: how many messages it brought, compared with those found only by
- * reading the inbox.
+ * Returns the setup step about X's stream of signals (notifications of new messages): how many messages it brought,
+ * compared with those found only by reading the inbox.
  */
 function signalSteps(view: View<"signals">): readonly SetupStep[] {
   const { hasSignals } = view.settings;

@@ -11,7 +11,8 @@ import { text } from "../../platform/common-schemas.ts";
 
 interface LinkingAccount extends AccountParts {
   /**
-   * Redirects from X that are being processed, by their query. A browser that repeats one waits for the same result.
+   * OAuth callbacks (X's redirects back to this service) that are being processed, by their query. A browser that
+   * repeats one waits for the same result.
    */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
@@ -26,8 +27,8 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
 /**
- * Query of a redirect to the public URL, which is sent only once: a proxy that changes the host name would otherwise
- * cause a loop.
+ * Query that marks a request redirected to PUBLIC_URL. The service does not redirect it again: behind a proxy that
+ * changes the host name, that would cause a loop.
  */
 const LED = "?led=1";
 

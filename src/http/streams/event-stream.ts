@@ -29,7 +29,7 @@ export interface EventStreamQuery {
 export interface EventStreamOptions {
   /** True while the stream's reader may read; called before each message. Default: always true. */
   readonly isKnown?: () => boolean;
-  /** Called when the stream's reader disconnects, or when the stream ends. */
+  /** The stream calls this when its reader disconnects, or when it ends. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
   /** Slows the stream down while requests wait. Default: no limit. */
@@ -165,7 +165,10 @@ const EVENTS_PER_SECOND = 2_000;
  */
 const EXPECTED_EVENTS = 128;
 
-/** Time in ms between two checks of a stream that waits for its turn, if requests still wait. */
+/**
+ * A stream that waits for its turn checks at this interval, in ms, if HTTP requests still wait. If none does, it sends
+ * at once.
+ */
 const PACE_LOOK_MS = 1_000;
 
 export type StreamPace = ReturnType<typeof createStreamPace>;
@@ -227,7 +230,8 @@ export function identifyReader(
     const signedIn = sessions.tokenOf(kept);
     const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
     const isKnown = (): boolean => {
-      // This check finds sessions that were ended at another instance. It takes effect before the next message.
+      // Starts to read from the vault if the session was ended at another instance. The stream learns the result before
+      // its next message.
       void sessions.look(kept);
       return sessions.admits(kept);
     };

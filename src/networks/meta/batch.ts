@@ -33,7 +33,7 @@ export interface BatchOptions {
   readonly timeoutMs: number;
   /** Sends serialized events in one request. The result applies to all of them. */
   readonly post: (events: readonly string[], timeoutMs: number) => Promise<DispatchResult>;
-  /** Called before each request of the batch; false ends the batch. */
+  /** The sending calls this before each request of the batch; if it returns false, no further request is made. */
   readonly goesOn?: (() => boolean) | undefined;
   /** Returns the time of a monotonic clock, in ms. */
   readonly elapsedMs?: () => number;

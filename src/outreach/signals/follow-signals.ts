@@ -16,7 +16,10 @@ import { decideReceived, isUndecided, readNewMessages } from "../inbox.ts";
 import { createMeter, priceMessages } from "../network-cost.ts";
 import { createRetry, READ_ATTEMPTS_MAX } from "../pacing-and-retries.ts";
 
-/** Outreach with the network's stream of signals. */
+/**
+ * The context of outreach with the network's stream of signals, its notifications of messages, read receipts and
+ * revoked authorizations.
+ */
 export interface SignalContext extends OutreachContext {
   readonly stream: SignalStream;
 }

@@ -26,9 +26,9 @@ export interface WhatIfDeps {
   readonly metadata: EventMetadata;
   /** Signal that ends a what-if calculation early. */
   readonly signal: AbortSignal;
-  /** Called now and then with progress: the position up to which decisions were made again, of `to` positions. */
+  /** The calculation calls this now and then with the position that it has reached, of `to` positions. */
   readonly onProgress?: (position: number, to: number) => void;
-  /** Called when the what-if answer is ready, before the question is recorded in the log. */
+  /** The calculation calls this when the what-if answer is ready, before it records the question in the log. */
   readonly beforeRecord?: () => Promise<void>;
 }
 

@@ -96,7 +96,8 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
     if (before.kind !== "end") run.ended = decided.reason;
     return false;
   } else if (decided.kind === "write") {
-    // If both sets of rules allow the message but the log has none, another cause prevented it, and would again.
+    // If the other rules and those of the log's run both allow the message, but the log has none, another cause
+    // prevented it, and would again. So no message is counted.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
     if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);

@@ -41,8 +41,8 @@ export function toMoment({ rules }: World, ms: number): TurnMoment {
 }
 
 /**
- * A decision about a recipient, made again without asking the network. `none`: no run was in progress that sends
- * messages.
+ * A decision about a recipient that a what-if calculation takes from the log's states alone, without asking the
+ * network. `none`: no run was in progress that sends messages.
  */
 export type Redecided =
   | { readonly kind: "write"; readonly variant: string | undefined }
@@ -50,7 +50,7 @@ export type Redecided =
   | { readonly kind: "end"; readonly reason: RunEnd }
   | { readonly kind: "pass" | "left_out" | "closed" | "none" };
 
-/** A recipient who gets a turn in a hypothetical run. */
+/** A recipient that a hypothetical run decides about, and the source in which the run finds them. */
 export interface Met {
   readonly recipient: Recipient;
   readonly source?: RecipientSource | undefined;
@@ -71,7 +71,7 @@ interface Circumstances {
   readonly ms: number;
 }
 
-/** Decides about a recipient in one world, by the same functions that a run uses. */
+/** Decides about a recipient under one world's rules and states, by the same functions that a run uses. */
 export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   const { state } = world;
   const now = toMoment(world, ms);
@@ -99,7 +99,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** True if the run in progress could write to one more recipient, who is unknown to the log. */
+/** True if the world's run in progress could write to one more recipient: one that only the network knows. */
 export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);

@@ -22,7 +22,7 @@ const place = Type.Object({ position: count });
 /** Schema of a what-if answer in the API: the effect of other rules. */
 export const whatIfReport = Type.Object({
   rules: Type.Array(oneOf(...WHAT_IF_RULES)),
-  /** Position of the last event that the what-if calculation decided again. */
+  /** Position of the last event that the what-if calculation has taken into account. */
   as_of: place,
   /** Position of the event that records the what-if question. */
   recorded_at: place,

@@ -27,7 +27,10 @@ export type DayCounts = ReturnType<typeof noCounts>;
 export function noCounts() {
   const none = (): ComparedInPart => ({ was: 0, would: 0, unknown: 0 });
   return {
-    /** Messages that runs decided to send, in each world. Each uses one place of the day's quota. */
+    /**
+     * Numbers of messages that runs decided to send, by the log (`was`) and under the other rules (`would`). Each uses
+     * one place of the day's quota.
+     */
     messages: { was: 0, would: 0 },
     /**
      * Number of the day's messages that the network accepted (`was`), and of those that it would have accepted if runs
@@ -72,8 +75,8 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
 }
 
 /**
- * Schema of what a recipient got in one world. `day`: of their newest message, in the quota's time zone; null if they
- * got none.
+ * Schema of a recipient's outcome, by the log or under the other rules: the day of their newest message in the quota's
+ * time zone (null if they got none), and the reasons why they were skipped.
  */
 const outcome = named(
   "RecipientOutcome",
@@ -99,8 +102,8 @@ export const recipientChanges = Type.Object({ lost: changed, gained: changed, mo
 export type Changes = Static<typeof recipientChanges>;
 
 /**
- * Compares what each recipient got in the two worlds, one recipient a step, and returns those who differ. Lists no
- * erased recipient, because they have no name.
+ * Compares each recipient's outcome by the log with that under the other rules, one recipient a step, and returns the
+ * recipients who differ. Lists no erased recipient, because they have no name.
  */
 export function* compareRecipients(was: World, would: World, limit: number): Generator<void, Changes, void> {
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };

@@ -43,7 +43,7 @@ export interface HypotheticalRun {
   /** True if the other rules make the run wait for the sending window, and the rules of the log's run do not. */
   waitsByItself: boolean;
   ended: RunEnd | undefined;
-  /** True once the run of the log has ended and the hypothetical one still waits for its sending window. */
+  /** True once the log's run has ended while the hypothetical run still waits for its sending window to open. */
   isAlone: boolean;
 }
 
@@ -55,7 +55,7 @@ export function createComparison(rules: ComparedRules) {
     ...rules,
     was: createWorld(rules.today),
     would: createWorld({ ...rules.today, ...rules.changes }),
-    /** Counts of both worlds for each day of the quota. */
+    /** Counts for each day of the quota: as the log has them, and as they would be under the other rules. */
     days: new Map<string, DayCounts>(),
     /** Counts of what the log cannot tell about the other rules. */
     unknown: {
@@ -71,21 +71,25 @@ export function createComparison(rules: ComparedRules) {
       /** Number of runs that would have continued with recipients that only the network knows. */
       unread_sources: 0,
     },
-    /** Number of runs in each world. `unrecorded`: runs of the log that recorded no rules. */
+    /**
+     * Number of runs in the log (`was`) and under the other rules (`would`). `unrecorded`: runs of the log that
+     * recorded no rules.
+     */
     runs: { was: 0, would: 0, unrecorded: 0 },
     /** Links in messages that the other rules would not have sent. */
     lostLinks: new Set<string>(),
     /** The run in progress under the other rules; undefined if there is none. */
     run: undefined as HypotheticalRun | undefined,
     /**
-     * Number of recorded messages that the decision would not send if it were made again by the rules of the log's run.
+     * Number of recorded messages that the comparison cannot explain: under the rules of the log's run it decides not
+     * to send them.
      */
     unexplained: 0,
-    /** Position of the log's event that is decided again now. */
+    /** Position of the log's event for which the comparison decides now. */
     position: 0,
     /**
-     * Moment of the decision that is made again, ms since 1970: that of the current event, or when a waiting run
-     * resumes.
+     * Moment for which the comparison decides about a recipient under both sets of rules, ms since 1970: when the
+     * current event was recorded, or when a hypothetical run resumes after its wait.
      */
     ms: 0,
   };

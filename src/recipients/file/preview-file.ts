@@ -19,7 +19,7 @@ const COLUMNS_PREVIEWED_MAX = 60;
 
 const EXAMPLE_CHARS_MAX = 60;
 
-/** Reasons for what a column becomes. */
+/** Reasons why the preview of a file gives a column its meaning. */
 export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
 
 /** A column of a previewed file. */

@@ -32,7 +32,10 @@ export interface ReadOptions {
   readonly now: number;
   /** Order of day and month in dates that do not begin with the year. */
   readonly dates?: DateOrder | undefined;
-  /** The operator's choice of columns for names in the header. */
+  /**
+   * The column that the operator chose for each name in the file's header. Names without a choice are recognised by the
+   * program.
+   */
   readonly map?: ColumnMap | undefined;
 }
 

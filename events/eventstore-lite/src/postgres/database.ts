@@ -54,8 +54,8 @@ const COMPARE_MS_MAX = 500;
 const RECONNECT_S = 0.05;
 
 /**
- * First pause after a failed connect, in ms. It doubles with each failure, because all instances return at once when a
- * server restarts.
+ * First pause after a failed connect to PostgreSQL, in ms. It doubles with each failure, because all instances connect
+ * again at the same time after the server restarts.
  */
 const PAUSE_MS_MIN = 50;
 /**

@@ -86,8 +86,8 @@ class NotAppended extends Error {
 }
 
 /**
- * Sends a batch. If the answer is lost, asks on another connection how the batch ended, so that the result is always
- * true.
+ * Creates a function that sends a batch of appends to the database. If the answer is lost, it asks on another
+ * connection if the log holds the batch, so that its result is always true.
  */
 function createSend(options: WriterOptions) {
   const { database, schema, epoch } = options;

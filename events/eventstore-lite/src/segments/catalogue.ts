@@ -91,7 +91,10 @@ export interface ArchiveTable extends SegmentList, StreamList {
 export interface Catalogue {
   /** End of the archive when it was last read; it only grows. */
   readonly end: number;
-  /** Reads the records of new segments up to position `end`, which the caller has just read. */
+  /**
+   * Reads the list entries of new segments. `end`: last position of the archive, which the caller has just read from
+   * the database.
+   */
   extend(end: number): Promise<void>;
   refresh(): Promise<void>;
   entries(): readonly SegmentEntry[];
