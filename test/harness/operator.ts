@@ -1,7 +1,7 @@
 /** An operator at a browser, who uses the mouse, with or without script, or only the keyboard. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { until } from "./process.ts";
+import { TOKEN, until, type Running } from "./process.ts";
 
 export const WAYS = ["by mouse", "by mouse, without script", "by keyboard alone"] as const;
 export type Way = (typeof WAYS)[number];
@@ -44,6 +44,13 @@ const SEEN_MS_MAX = 300_000;
 export async function operatorOf(browser: Browser, way: Way, options: BrowserContextOptions = {}): Promise<Operator> {
   const javaScriptEnabled = way !== "by mouse, without script";
   return tabOf(await browser.newContext({ ...options, javaScriptEnabled }), way, []);
+}
+
+/** Signs the page's browser in without the form, for tests of other pages. */
+export async function signInByRequest(page: Page, service: Running): Promise<void> {
+  const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
+  const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
+  await page.context().addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: "Strict" }]);
 }
 
 async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promise<Operator> {

@@ -6,7 +6,7 @@ import { useTemporaryFolder } from "./temporary.ts";
  * Time limit of a test in ms, so long that only tests that hang reach it. On a busy machine tests are slow, and one
  * that is cut off would disturb the following ones.
  */
-setDefaultTimeout(1_200_000);
+setDefaultTimeout(Number(process.env["TEST_TIMEOUT_MS"] ?? 1_200_000));
 
 useTemporaryFolder();
 

@@ -102,6 +102,8 @@ export function misformed(secret: string): Record<string, string> {
     CHAT_WEBHOOK_URL: `ftp://chat.example/${secret}`,
     TELEGRAM_BOT_TOKEN: secret,
     LINE_CHANNEL_ACCESS_TOKEN_FILE: secret,
+    WHATSAPP_APP_SECRET: `${secret} ${secret}`,
+    WHATSAPP_VERIFY_TOKEN: `${secret} ${secret}`,
     WHATSAPP_ACCESS_TOKEN_FILE: `/etc/${secret}`,
     DATABASE_URL: `postgres://user:${secret}@db.example/log`,
     PUBLIC_URL: `https://${secret}@x.example/${secret}`,

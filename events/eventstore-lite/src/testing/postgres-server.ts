@@ -64,9 +64,9 @@ const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as con
 
 /**
  * PostgreSQL settings of a test server: speed matters more than a crash of the machine. A crash of the server itself
- * still loses nothing.
+ * still loses nothing. Vacuuming dozens of idle databases would cost half a second of processor time a minute.
  */
-const FORGETFUL = { fsync: "off", full_page_writes: "off", wal_level: "minimal" };
+const FORGETFUL = { fsync: "off", full_page_writes: "off", wal_level: "minimal", autovacuum: "off" };
 
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
@@ -155,7 +155,8 @@ export async function startPostgres({
     pid: () => readPostmaster(data)!.pid,
     async newDatabase() {
       const name = `test_${(databases += 1)}`;
-      await ask(`CREATE DATABASE ${name} TEMPLATE template0`);
+      // Copying files takes half the processor time of copying through the write-ahead log.
+      await ask(`CREATE DATABASE ${name} TEMPLATE template0 STRATEGY FILE_COPY`);
       return url(name);
     },
     url,
