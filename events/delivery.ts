@@ -113,7 +113,7 @@ const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
  */
 const asked = { mode: dispatchMode, digest: Type.Optional(Type.String()) };
 
-/** Way in which a request was sent; the mode is absent if no request was made. */
+/** How a request to a network was sent; `mode` is absent if the dispatcher made no request. */
 const maybeAsked = { ...asked, mode: Type.Optional(dispatchMode) };
 
 export const DispatchSucceeded = defineEvent(

@@ -31,8 +31,8 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "w
   /** True if an earlier start bound the key store to the log with this id. */
   readonly areBoundTo: (log: string) => Promise<boolean>;
   /**
-   * Records that vault and keys belong to this log, or throws if they belong to another. Called before an erasure
-   * deletes a key.
+   * Records that vault and keys belong to this log, or throws if they belong to another. The opening of the log calls
+   * this before it repeats erasures, which delete keys.
    */
   readonly bind: (store: LogStore) => Promise<void>;
   /** True to continue with these keys although other keys encrypted the log, and to record that. */

@@ -26,7 +26,7 @@ export interface Restored {
 }
 
 export interface RestoreOptions {
-  /** Callback that deletes the keys of a forgotten recipient, so that no state can be folded from their data. */
+  /** Deletes the keys of a forgotten recipient, so that no state can be folded from their data. */
   readonly erase?: Erase | undefined;
   /** Projections to restore; default: all. */
   readonly names?: readonly ProjectionName[];

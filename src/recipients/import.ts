@@ -87,7 +87,8 @@ interface ChunkActions<Row> {
    */
   append(chunk: readonly Row[], before: Appending | undefined): Appending | undefined;
   /**
-   * Called after each chunk. `settle` waits for the append of the chunk, and resolves with the newest position so far.
+   * The import calls this after each chunk. `settle` waits for the append of the chunk, and resolves with the newest
+   * position so far.
    */
   afterChunk?(settle: () => Promise<number>): Promise<void>;
 }

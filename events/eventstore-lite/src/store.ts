@@ -348,7 +348,9 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
     to?: number;
     /** Maximum number of threads that verify; default: one for each core. */
     threads?: number;
-    /** Called with the number of events found good so far; they are checked in no particular order. */
+    /**
+     * The verification calls this with the number of events found good so far; it checks them in no particular order.
+     */
     onProgress?: (checked: number) => void;
   }): Promise<Verification>;
   /**

@@ -27,7 +27,7 @@ export interface EventStreamQuery {
 }
 
 export interface EventStreamOptions {
-  /** True while the stream's reader may read; called before each message. Default: always true. */
+  /** True while the stream's reader may read; the stream asks before each message. Default: always true. */
   readonly isKnown?: () => boolean;
   /** The stream calls this when its reader disconnects, or when it ends. */
   readonly onGone?: () => void;

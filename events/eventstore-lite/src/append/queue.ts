@@ -54,11 +54,11 @@ export interface Queue {
   perform(operation: Operation): Promise<Lease | undefined>;
   onReply(reply: Reply): void;
   /**
-   * Called when the database goes away or is back. While it is away, sent requests stay unanswered and new ones are
-   * refused.
+   * The store calls this when the database goes away or is back. While it is away, sent requests stay unanswered and
+   * new ones are refused.
    */
   onAway(notice: AwayNotice): void;
-  /** Called when the writer thread has died; the outcome of all requests sent to it is in doubt. */
+  /** The store calls this when the writer thread has died; the outcome of all requests sent to it is in doubt. */
   onCrash(error: Error): void;
   /** Closes the queue: accepts nothing more, settles the accepted jobs, and closes the writer's connection. */
   close(): Promise<void>;

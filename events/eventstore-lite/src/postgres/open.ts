@@ -47,7 +47,7 @@ export interface PostgresStoreOptions<E extends NewEvent> {
    * Clock that dates events, in milliseconds since 1970, UTC; default: the server's clock, which all processes share.
    */
   readonly clock?: () => number;
-  /** Called after each transaction of appends; its time includes the round trip to the server. */
+  /** The store calls this after each transaction of appends, whose time includes the round trip to the server. */
   readonly onCommit?: (commit: Commit) => void;
   /**
    * Limits of this store that replace the defaults; `databaseBytes` has no effect, because the server has its own

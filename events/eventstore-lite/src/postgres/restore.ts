@@ -18,7 +18,7 @@ export interface PostgresRestoreOptions {
   /** A copy made by `backup`. It is only read, and no process may write to it meanwhile. */
   readonly file: string;
   readonly limits?: Partial<Limits>;
-  /** Called with the number of events copied so far. */
+  /** The restore calls this with the number of events that it has copied so far. */
   readonly onProgress?: (copied: number) => void;
 }
 

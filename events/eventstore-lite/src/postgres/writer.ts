@@ -21,7 +21,7 @@ export interface WriterOptions extends DoubtOptions, OpenedEpoch {
   readonly transform: TransformAppend;
   /** True if the database's clock dates events and expires leases, not the caller's. */
   readonly usesServerClock: boolean;
-  /** Called after appends with the log's last position. */
+  /** The writer calls this after appends, with the log's last position. */
   readonly onAppended: (position: number) => void;
 }
 

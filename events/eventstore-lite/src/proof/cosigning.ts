@@ -104,11 +104,11 @@ export interface CosigningOptions {
   /** Stores a note that carries the witness's cosignature. */
   write(note: string): Promise<void>;
   /**
-   * Called with each answer of the witness that differs from the previous one. A cosignature is reported only if the
+   * Receives each answer of the witness that differs from the previous one. A cosignature is reported only if the
    * previous answer was something else.
    */
   report(witnessed: Witnessed): void;
-  /** Called with the error if `ask` or `write` rejects. */
+  /** Receives the error if `ask` or `write` rejects. */
   failed(fault: unknown): void;
 }
 

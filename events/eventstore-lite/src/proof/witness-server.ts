@@ -28,9 +28,14 @@ export interface WitnessServerOptions {
 }
 
 export interface WitnessListener {
-  /** Called after each answer with its HTTP status, and with the submitted head as the line of its origin names it. */
+  /**
+   * The server calls this after each answer with its HTTP status, and with the submitted head as the line of its origin
+   * names it.
+   */
   readonly answered: (one: { readonly status: number; readonly head: string }) => void;
-  /** Called with a sentence if the witness could not answer a request because of its own fault. */
+  /**
+   * The server calls this with a sentence for the operator if it could not answer a request because of its own fault.
+   */
   readonly failed: (sentence: string) => void;
 }
 

@@ -28,7 +28,7 @@ export interface ProveOrder {
 export type Proof = ProvedSegment | { readonly damage: string };
 
 export interface ProveOptions {
-  /** Called with the number of events of each segment that was found whole. */
+  /** The thread reports by this the number of events of each segment that it has found whole. */
   readonly onProved?: ((events: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

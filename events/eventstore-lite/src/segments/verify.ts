@@ -23,7 +23,7 @@ export interface VerifyArchiveOptions {
   /** Last position to verify. */
   readonly to: number;
   readonly threads: number;
-  /** Called with the number of events of each segment that was found whole. */
+  /** The verification calls this with the number of events of each segment that it has found whole. */
   readonly onChecked: (events: number) => void;
   readonly signal: AbortSignal;
 }

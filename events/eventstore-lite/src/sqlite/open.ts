@@ -60,7 +60,7 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   readonly limits?: Partial<Limits>;
   /** The storage of events that were moved out of the database; default: a folder next to the file. */
   readonly segments?: SegmentStorage;
-  /** Called after each transaction of appends: for measuring the disk. */
+  /** The store calls this after each transaction of appends, so that the caller can measure the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
 
