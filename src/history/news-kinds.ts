@@ -1,3 +1,4 @@
+// Severity, grouping and words of each kind of event in the news.
 import type { NewsRun } from "../../projections/news.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import type { Sentence } from "./words/sentence.ts";

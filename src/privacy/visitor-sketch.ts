@@ -1,3 +1,4 @@
+// Computes the number by which a visitor counts in a day's sketch; projections/visitor-estimate.ts estimates from it.
 import { createHmac } from "node:crypto";
 import { andThen, type Awaitable } from "eventstore-lite";
 import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";

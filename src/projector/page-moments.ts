@@ -1,3 +1,4 @@
+// Finds the moment that a console page shows: now, or the earlier time that its reader chose.
 import type { Query } from "eventstore-lite";
 import type { LogStore, Recorded } from "../../events/catalog.ts";
 import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";

@@ -1,3 +1,4 @@
+// Makes and recognises short links and their codes. The template's parts and renderer put them into messages.
 import { createHash } from "node:crypto";
 
 /**
