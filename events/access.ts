@@ -73,7 +73,7 @@ export const readResource = Type.Union([
 ]);
 export type ReadResource = Static<typeof readResource>;
 
-/** Event: a caller was about to see personal data. It does not contain that data. */
+/** Event: a caller was about to see personal data. The event does not contain that data. */
 export const PersonalDataRead = withPersonal(
   defineEvent(
     "PersonalDataRead",

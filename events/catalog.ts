@@ -81,6 +81,7 @@ export const eventSpecs = [
   delivery.DispatchAbandoned,
   delivery.DispatchDiscarded,
   delivery.DispatchSettled,
+  delivery.DispatchLost,
   delivery.CircuitOpened,
   delivery.CircuitClosed,
   delivery.ChannelSuspended,
@@ -335,7 +336,7 @@ function upcast(spec: EventSpec, data: unknown, from: number, position: number):
 function ensure({ type }: Checked, check: TypeCheck<TObject>, data: unknown, position?: number): void {
   if (check.Check(data)) return;
   const fault = check.Errors(data).First();
-  // The value itself is left out: it may be personal.
+  // The error's text leaves out the value, which may be personal.
   throw new InvalidEvent(
     `${type} ${where(position)}: ${fault?.path ?? ""} ${fault?.message ?? "does not fit its schema"}`,
   );

@@ -38,7 +38,7 @@ export const channelName = Type.Unsafe<ChannelName>(
 /** All channels but named webhooks, in the order in which they are shown. */
 export const CHANNEL_NAMES = [...CLICK_CHANNELS, "webhook"] as const;
 
-/** The channels that every log has. It has the others once something is dispatched to them. */
+/** Channels that every log has. A log has any other channel once something is dispatched to it. */
 export const CHANNELS = ["ads", "chat", "messaging", "webhook"] as const;
 
 /** Sorts channels: first {@link CHANNEL_NAMES} in their order, then the others by name. */
@@ -69,7 +69,7 @@ export function lanesOf(channel: ChannelName): readonly Lane[] {
   return ["direct", backlogLaneOf(channel)];
 }
 
-/** Returns the lane whose dispatches wait for their turn, because no caller waits for them. */
+/** Returns the lane of a channel for dispatches that no caller waits for, so that they wait for their turn. */
 export function backlogLaneOf(channel: ChannelName): Lane {
   return isWebhook(channel) ? "events" : "clicks";
 }

@@ -22,8 +22,8 @@ export interface Ciphertexts {
    */
   isOpen(event: NewEvent): boolean;
   /**
-   * Called with the type of each event that is read. If events of that type delete encryption keys, drops what is in
-   * memory, so that reading continues without the deleted keys.
+   * The codec calls this with the type of each event that it reads. If events of that type delete encryption keys,
+   * drops what is in memory, so that reading continues without the deleted keys.
    */
   dropDeletedAt(type: string): void;
   /** Returns how many of the events read so far deleted encryption keys. */
@@ -49,7 +49,7 @@ interface Closed extends Omit<Part, "divided"> {
   readonly ciphertext: string;
 }
 
-/** Maximum number of ids in `fresh`: the events of a good part of a second of full load. */
+/** Maximum number of ids in `fresh`: about as many events as full load appends in a second. */
 const FRESH_MAX = 16_384;
 
 /** Event types that delete encryption keys. */

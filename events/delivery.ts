@@ -17,8 +17,8 @@ export const level = Type.Union([
 export type Level = Static<typeof level>;
 
 /**
- * Report of outreach that a notification is. `run_id`: the run that it ends with; absent for one that a caller asked for.
- * `clicks`: all clicks by people until then, from which the next report counts; absent if they could not be read.
+ * Details of a notification that is a report of outreach. `run_id`: run that ends with it; absent if a caller requested
+ * it. `clicks`: all clicks by people until then, from which the next report counts; absent if they could not be read.
  */
 const report = Type.Object({ run_id: Type.Optional(Type.String()), clicks: Type.Optional(Type.Integer()) }, closed);
 
@@ -48,7 +48,10 @@ export const ChannelTestRequested = defineEvent(
   Type.Object({ channels: Type.Array(channelName) }, closed),
 );
 
-/** Time at which the first attempt ended that may have arrived. The network has known the dispatch's id since then. */
+/**
+ * Time at which the first attempt that may have arrived ended. Since then the network may know the dispatch's id, so
+ * that it recognises a repeat.
+ */
 const doubtful_since = Type.Optional(Type.String());
 
 /** Event: a dead letter, or a dispatch in doubt, is to be dispatched again. */
@@ -77,15 +80,15 @@ export const DispatchRetryRequested = defineEvent(
 const dispatchMode = Type.Union([Type.Literal("single"), Type.Literal("batch"), Type.Literal("digest")]);
 export type DispatchMode = Static<typeof dispatchMode>;
 
-/** Returns the schema of an event that records how requests ended which completed together. */
+/** Returns the schema of an event that records one outcome of requests which completed together. */
 const outcomeOf = <const Properties extends TProperties>(properties: Properties) =>
   Type.Object(
     {
       channel: channelName,
       lane,
       /**
-       * Position below which every requested dispatch of the lane has a final outcome, or a `DispatchFailed` with the
-       * time of its next attempt. A restart reads the log from here, so one that waits long delays no other.
+       * Position below which every requested dispatch of the lane (queue of a channel) has a final outcome, or waits
+       * for the next attempt that a `DispatchFailed` names. A dispatcher reads the log from here after a restart.
        */
       low_watermark: Type.Integer(),
       /**
@@ -110,7 +113,7 @@ const answer = { status, latency_ms: Type.Optional(Type.Integer()) };
  */
 const asked = { mode: dispatchMode, digest: Type.Optional(Type.String()) };
 
-/** Way in which a request was sent; the mode is absent if no request was made. */
+/** How a request to a network was sent; `mode` is absent if the dispatcher made no request. */
 const maybeAsked = { ...asked, mode: Type.Optional(dispatchMode) };
 
 export const DispatchSucceeded = defineEvent(
@@ -183,8 +186,18 @@ export const DispatchSettled = defineEvent(
 );
 
 /**
- * Event before a request to a network that may not recognise a repeat, if instances share the log: tells the next
- * dispatcher what may have arrived. Any outcome ends the claim. `token`: fencing token of the channel's lease.
+ * Event: the network reported that it lost a message which it had accepted. `source` is the position of an event that
+ * the message carried.
+ */
+export const DispatchLost = defineEvent(
+  "DispatchLost",
+  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, detail: Type.String() }, closed),
+);
+
+/**
+ * Event, if instances share the log: a dispatcher is about to make a request whose repeat the network may not
+ * recognise, so the next dispatcher learns what may have arrived. Any outcome ends the claim. `token`: fencing token of
+ * the lease.
  */
 export const DispatchClaimed = defineEvent(
   "DispatchClaimed",
@@ -192,8 +205,8 @@ export const DispatchClaimed = defineEvent(
 );
 
 /**
- * Event: too many requests in a row failed. Nothing is sent before `until`, then a single request decides. `failures`:
- * how many failed, including earlier ones if the circuit was open before.
+ * Event: too many requests of a channel failed in a row. Nothing is sent before `until`, then a single request decides
+ * if sending continues. `failures`: how many failed, including earlier ones if the circuit was open before.
  */
 export const CircuitOpened = defineEvent(
   "CircuitOpened",

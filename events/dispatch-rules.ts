@@ -2,7 +2,7 @@ import { EVENT_TYPES, type DataOf, type EventLike, type EventType, type Folded }
 import { isWebhook, type ChannelName, type Lane, type WebhookChannel } from "./channel.ts";
 import { positionsOf, sourcesOf } from "./sources.ts";
 
-/** Event types that request dispatches by themselves, by the lane of these dispatches. */
+/** Event types that request dispatches by themselves, by the lane (queue of a channel) to which the dispatches go. */
 export const REQUESTING: Readonly<Record<Exclude<Lane, "events">, readonly EventType[]>> = {
   clicks: ["LinkClicked", "ConversionRecorded"],
   direct: ["NotificationRequested", "MessageRequested", "ChannelTestRequested", "DispatchRetryRequested"],
@@ -43,7 +43,7 @@ export function requestsDispatch(event: Folded, channel: ChannelName): boolean {
 export interface Subscription {
   readonly from: number;
   readonly types: readonly string[];
-  /** Keyed hash of the webhook's address, as in {@link WebhookSubscribed}; absent if the webhook carries nothing. */
+  /** Keyed hash of the address of the webhook's receiver; absent if the webhook carries nothing. */
   readonly receiver?: string;
   readonly filter?: string;
 }
@@ -58,8 +58,8 @@ const BOOKKEEPING: readonly EventType[] = ["RequestAnswered", "ProjectionRebuilt
 export const DISPATCHED_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => !BOOKKEEPING.includes(type));
 
 /**
- * Event types that no webhook carries. A test is sent to a webhook as a test, and claims, which precede each request,
- * matter only to the next dispatcher.
+ * Event types that no webhook carries as events: changes of its own subscription; requests for a test, which reaches a
+ * webhook as a test message; and claims before requests, which only the channel's next dispatcher needs.
  */
 const UNCARRIED: readonly EventType[] = [...SUBSCRIBING, "ChannelTestRequested", "DispatchClaimed"];
 
@@ -97,7 +97,7 @@ export function findRequestedChannels(
   return [...requestedChannels(event), ...carriers.map(([name]) => name)];
 }
 
-/** Returns the lane of the dispatches that an event requests by itself. */
+/** Returns the lane (queue of a channel) of the dispatches that an event requests by itself. */
 export function laneOf(event: Folded): Exclude<Lane, "events"> {
   return REQUESTING.clicks.includes(event.type) ? "clicks" : "direct";
 }

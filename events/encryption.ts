@@ -19,11 +19,14 @@ export type Owner =
 /** Description of the personal members of a type of event. A member may be absent. */
 export interface Personal<Member extends string = string, InFolds extends boolean = boolean> {
   owner(data: never): Owner;
-  /** Names of the members that are encrypted whole. */
+  /**
+   * Names of the members of the event's data whose values are personal. The log encrypts each value as a whole, except
+   * for those in `shortened`.
+   */
   readonly members: readonly Member[];
-  /** Functions that return the readable part of a member; the rest of that member is encrypted. */
+  /** Functions that return the readable part of a member's text. The remaining text is encrypted. */
   readonly shortened?: Readonly<Record<string, (value: string) => string>>;
-  /** True if folds see the personal members. Decrypting them costs as much as the rest of reading. */
+  /** True if folds see the personal members. Decrypting an event costs as much time as reading it otherwise takes. */
   readonly inFolds: InFolds;
   /**
    * Returns the values that replace the personal members once the encryption key is gone; `mark` tells erased
@@ -76,13 +79,13 @@ export interface Encryptor {
   /** Returns a mark in place of the recipient that the ciphertext was about. */
   markOf(ciphertext: string): string;
   /**
-   * Called when encryption keys may have been deleted elsewhere: cached keys are used again only after a check that
-   * they were not.
+   * The log's codec calls this when another process may have deleted encryption keys. Cached keys are then used only
+   * after a check that they still exist.
    */
   revalidate(): void;
 }
 
-/** Shown in place of erased text. */
+/** Text shown in place of a person's text that was erased. */
 export const ERASED = "erased";
 
 const ERASED_PERSON = `${ERASED}:`;
@@ -104,11 +107,11 @@ export const ENCRYPTED = "ciphertext";
 
 /** A request to the writer thread to encrypt a text; the request thread only chooses the key. */
 interface EncryptionRequest {
-  /** The prefix of the ciphertext. */
+  /** The prefix with which the ciphertext begins. */
   readonly prefix: string;
-  /** Encryption key, as in {@link EncryptionKey}. */
+  /** Encryption key, 32 bytes in hex. */
   readonly key: string;
-  /** The context that the ciphertext is bound to. */
+  /** The context that the ciphertext will be bound to. */
   readonly context: string;
   readonly text: string;
 }

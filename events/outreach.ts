@@ -148,7 +148,7 @@ export const suppressionReason = Type.Union([
   Type.Literal("hash"),
 ]);
 
-/** How a message to us was found; absent if a run read it. */
+/** How a message to us was found: by the network's stream of signals; absent if a run found it by reading the inbox. */
 const via = Type.Optional(Type.Literal("stream"));
 
 export type SuppressionReason = Static<typeof suppressionReason>;
@@ -189,7 +189,7 @@ export const RecipientSuppressed = withPersonal(
 
 /**
  * Event: a reply may ask us to stop, so the recipient gets no message until an operator decides. `received_at`: when
- * the network received the reply, ISO 8601. `reason`: it came in X Chat, which is encrypted.
+ * the network received it, ISO 8601. `reason`: present if it came in X Chat, where the service cannot read its words.
  */
 export const RecipientHeld = withPersonal(
   defineEvent(
@@ -235,8 +235,8 @@ export const DirectMessageReceived = withPersonal(
 );
 
 /**
- * Number of requests to the network, and their maximum cost: the network does not charge twice a day for the
- * same thing.
+ * Numbers of the items that the network charges for (a request for 100 users counts 100), and their maximum cost. The
+ * real cost may be lower: the network charges once a day for the same item.
  */
 export const usage = Type.Object(
   {
@@ -254,21 +254,27 @@ export const usage = Type.Object(
 export type Usage = Static<typeof usage>;
 
 /**
- * Event: the network signalled that a recipient has read our messages up to then. Appended once for each message of
- * ours; without it, nothing is known.
+ * Event: the network signalled that a recipient has read all our messages up to the time `seen_at`. Appended once for
+ * each message of ours; without it, it is unknown whether the recipient has read the message.
  */
 export const DirectMessagesSeen = withPersonal(
   defineEvent("DirectMessagesSeen", Type.Object({ recipient, seen_at: Type.String() }, closed)),
   ofRecipientAlone,
 );
 
-/** Event: the network's stream of signals opened (`open`), or no longer does; `details`: what the network refuses. */
+/**
+ * Event: the network's stream of signals (notifications of messages to us) has opened, or has closed (`open`).
+ * `details`: what the network refuses, in its words.
+ */
 export const SignalStreamChanged = defineEvent(
   "SignalStreamChanged",
   Type.Object({ open: Type.Boolean(), details: Type.Array(Type.String()) }, closed),
 );
 
-/** Event: signals for which the network charges arrived: messages, and those of X Chat among them. */
+/**
+ * Event: signals of new messages arrived, for which the network charges. `messages`: their number; `chats`: how many of
+ * them came in X Chat.
+ */
 export const SignalsReceived = defineEvent(
   "SignalsReceived",
   Type.Object({ messages: Type.Integer(), chats: Type.Integer(), usage }, closed),
@@ -287,7 +293,9 @@ export const InboxRead = defineEvent(
       newest_id: Type.Optional(Type.String()),
       backlog: Type.Optional(Type.String()),
       messages: Type.Integer(),
-      /** Use of the network; absent if a run read, whose end has it. */
+      /**
+       * Use of the network. Absent if a run read the messages, because the event of the run's end includes this use.
+       */
       usage: Type.Optional(usage),
     },
     closed,
@@ -356,11 +364,16 @@ const selection = {
   variant: Type.Optional(Type.String()),
   basis: Type.Optional(basis),
   source: Type.Optional(recipientSource),
-  /** Number of recipients that the caller named. Such a run is for requested recipients alone; absent: for all. */
+  /**
+   * Number of recipients that the caller named; the run then writes to these alone. Absent if the caller named none.
+   */
   recipients: Type.Optional(Type.Integer()),
 };
 
-/** Settings that a run decides by, recorded so that "what if" questions can be answered later. */
+/**
+ * Settings that a run decides by. They are recorded so that an operator can later calculate what the run would have
+ * done under other settings.
+ */
 export const runRules = Type.Object(
   {
     daily_limit: Type.Integer(),
@@ -407,7 +420,8 @@ export const RunPaused = defineEvent(
       run_id: Type.String(),
       reason: Type.Union([
         /**
-         * Reason of RunPaused: the run spreads its messages over time, and no `next_at` of a message says so already.
+         * Reason of RunPaused: the run spreads its messages over time. This event is appended only if no previous
+         * message's event already states the wait (`next_at`).
          */
         Type.Literal("pace"),
         /** Reason of RunPaused: the network asks the run to wait. */
@@ -482,7 +496,7 @@ export const DirectMessageAttempted = withPersonal(
         account_id: Type.Optional(Type.String()),
         /** Calendar day whose quota the message counts against, in `timezone`. */
         day: Type.String(),
-        /** Time zone of `day`; absent if it is the same as in the intent before. */
+        /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
         decided_at: Type.Optional(Type.String()),
       },
@@ -528,8 +542,8 @@ export const DirectMessageSent = withPersonal(
 );
 
 /**
- * Event: no message was sent, for a reason. `found`: a message of ours in their conversation that a restored log does
- * not hold. From then on the recipient counts as contacted.
+ * Event: a recipient got no message, for `reason`. `found`: a message of ours in their conversation that a restored log
+ * does not hold; from then on the recipient counts as contacted.
  */
 export const DirectMessageSkipped = withPersonal(
   defineEvent(
@@ -655,7 +669,9 @@ export const runEnd = Type.Union([
   Type.Literal("daily_limit_reached"),
   /** Reason of a run's end: the run has sent as many messages as its caller allowed. */
   Type.Literal("limit_reached"),
-  /** Reason of a run's end: the sending window is closed; the other recipients may be contacted later. */
+  /**
+   * Reason of a run's end: the sending window is closed; recipients who were not contacted yet may be contacted later.
+   */
   Type.Literal("window_closed"),
   /** Reason of a run's end: the share of failed messages is too high. */
   Type.Literal("too_many_failures"),
@@ -679,7 +695,7 @@ export const runEnd = Type.Union([
 export type RunEnd = Static<typeof runEnd>;
 
 /**
- * Time at which the sending window opens for the next of the other recipients (ISO 8601); present if the reason is
+ * Time at which the sending window opens for the next recipient not yet contacted (ISO 8601); present if the reason is
  * `window_closed`.
  */
 const until = Type.Optional(Type.String());
@@ -704,7 +720,10 @@ export const notReachedReason = Type.Union([
 ]);
 export type NotReachedReason = Static<typeof notReachedReason>;
 
-/** Event: a run did not write to a requested recipient. The reason of a run's end means that it ended before. */
+/**
+ * Event: a run did not write to a requested recipient. If the reason is one of a run's end, the run ended before the
+ * recipient's turn.
+ */
 export const RecipientNotReached = withPersonal(
   defineEvent(
     "RecipientNotReached",
@@ -742,8 +761,8 @@ export const RunRefused = defineEvent(
 );
 
 /**
- * Event: a dry run found what a run would do with a recipient: send them `variant`, or skip them for `reason`. A dry run
- * lists all recipients of messages, and some of each reason but an earlier message.
+ * Event: a dry run found what a run would do with a recipient: send them `variant`, or skip them for `reason`. It lists
+ * all who would get a message, and for each reason some skipped ones, but none of those contacted earlier.
  */
 export const DryRunRecipientListed = withPersonal(
   defineEvent(
@@ -752,7 +771,10 @@ export const DryRunRecipientListed = withPersonal(
       {
         run_id: Type.String(),
         recipient,
-        /** Name that the message would call them by; absent if it is blank. Its text is rendered again when it is read. */
+        /**
+         * Name by which the message would address the recipient; absent if it is blank. The message's text is not
+         * recorded, but rendered again whenever the dry run is read.
+         */
         name: Type.Optional(Type.String()),
         variant: Type.Optional(Type.String()),
         reason: Type.Optional(skipReason),

@@ -43,8 +43,8 @@ export const PersonForgotten = defineEvent(
       hashes: Type.Array(Type.String()),
       keys: Type.Array(Type.String()),
       /**
-       * Encryption keys that stay: they encrypt data of other people under a handle that was this recipient's in the
-       * end.
+       * Encryption keys that are kept although they were made under one of the recipient's handles: they encrypt data
+       * of other people who had that handle earlier.
        */
       spared: Type.Optional(Type.Array(Type.String())),
       /** Present if only the clicks on the recipient's links are erased, because the recipient revoked tracking. */

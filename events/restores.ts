@@ -14,9 +14,9 @@ export const LogRestored = defineEvent(
         Type.Literal("restore"),
         /** Cause of LogRestored: the log was made from the events of another log. */
         Type.Literal("import"),
-        /** Cause of LogRestored: the log is a copy made by other means, as it noticed itself. */
+        /** Cause of LogRestored: the service noticed that the log is a copy made by other means. */
         Type.Literal("copy"),
-        /** Cause of LogRestored: the log is a copy made by other means, as an operator said. */
+        /** Cause of LogRestored: an operator said that the log is a copy made by other means. */
         Type.Literal("operator"),
       ]),
       /**
@@ -77,9 +77,11 @@ export const EventsArchived = defineEvent(
     {
       /** Position of the last archived event. */
       position: Type.Integer(),
-      /** Number of events that were moved now, into `segments` files with `bytes` bytes in all. */
+      /** Number of events that were moved now. */
       events: Type.Integer(),
+      /** Number of segments into which the events were moved. */
       segments: Type.Integer(),
+      /** Size of these segments' files, in bytes. */
       bytes: Type.Integer(),
     },
     { additionalProperties: false },
@@ -113,7 +115,8 @@ export const LogLossAccepted = defineEvent(
       expected_position: Type.Optional(Type.Integer()),
       expected_hash: Type.Optional(Type.String()),
       /**
-       * Last position of the log when the loss was accepted: right before this event, except for what others append.
+       * Last position of the log when the loss was accepted. This event follows it, unless another process appended in
+       * between.
        */
       found_position: Type.Integer(),
       found_hash: Type.String(),

@@ -39,7 +39,6 @@ export function positionsOf(ranges: Sources): readonly number[] {
   return positions;
 }
 
-/** Counts the positions in the ranges. */
 export function countPositions(ranges: Sources): number {
   return ranges.reduce<number>((sum, range) => sum + (typeof range === "number" ? 1 : range[1] - range[0] + 1), 0);
 }

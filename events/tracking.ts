@@ -92,7 +92,7 @@ export const LinkAdded = defineEvent(
 
 /**
  * Event: the click appended right before came by a recipient's own link. A separate encryption key, whose ciphertext
- * does not say whose it is, lets a recipient's clicks be erased and the rest of their history kept.
+ * does not say whose it is, lets a recipient's clicks be erased while their other history is kept.
  */
 export const PersonalLinkClicked = withPersonal(
   defineEvent("PersonalLinkClicked", Type.Object({ code: Type.String() }, { additionalProperties: false })),
@@ -117,7 +117,7 @@ const conversion = Type.Object(
     /** ISO 4217 code; present if `value` is. */
     currency: Type.Optional(Type.String()),
     occurred_at: Type.String(),
-    /** Link to which the caller, the click or the recipient's click leads; absent if there is none. */
+    /** Domain of the link that the caller named, or else of the link of the click; absent if there is none. */
     domain: Type.Optional(Type.String()),
     short_code: Type.Optional(Type.String()),
     /** Position of the click that the conversion is attributed to; absent if it is unattributed. */
@@ -134,7 +134,10 @@ const conversion = Type.Object(
   { additionalProperties: false },
 );
 
-/** Personal data of a conversion: a recipient's is erased with their clicks, and the rest expires with its day. */
+/**
+ * Personal data of a conversion: that of a recipient who grants tracking is erased with the recipient's clicks, all
+ * other data expires with its day.
+ */
 const personalConversion = {
   owner: ({ code }: { code?: string }) =>
     code === undefined ? ({ kind: "message" } as const) : personalLinkOwner(code),
@@ -146,5 +149,8 @@ const personalConversion = {
 /** Event: a visitor did what the operator wants, such as a purchase. */
 export const ConversionRecorded = withPersonal(defineEvent("ConversionRecorded", conversion), personalConversion);
 
-/** Event: a conversion was reversed in part or whole, such as by a refund. No network is told, because none takes it. */
+/**
+ * Event: a conversion was reversed in part or whole, such as by a refund. No ads network is told, because none accepts
+ * reversals.
+ */
 export const ConversionReversed = withPersonal(defineEvent("ConversionReversed", conversion), personalConversion);

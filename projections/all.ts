@@ -55,7 +55,7 @@ export type ProjectionName = keyof typeof projections;
 export type StateOf<Name extends ProjectionName> =
   (typeof projections)[Name] extends Projection<infer State> ? State : never;
 
-/** The states of some projections; {@link States} of all. */
+/** The states of some projections; {@link States} has those of all. */
 export type SomeStates<Name extends ProjectionName> = { [One in Name]: StateOf<One> };
 export type States = SomeStates<ProjectionName>;
 

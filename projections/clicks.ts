@@ -23,7 +23,7 @@ export interface Clicks {
   bots: number;
   /** Clicks of each link, by the link as `linkKey` writes it. */
   links: Map<string, LinkClicks>;
-  /** Clicks of the links that were dropped from `links`, counted together. */
+  /** Clicks of the links that were dropped from `links`, which holds a limited number of them; counted together. */
   others: { clicks: number; bots: number };
 }
 

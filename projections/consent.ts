@@ -29,7 +29,10 @@ export interface Consent {
   tracking: TrackingConsent;
   /** True if the recipient wrote to us before we wrote to them: consent that no import revokes. */
   inbound: boolean;
-  /** Time at which the earliest of these messages was received, ISO 8601; it is evidence in itself. */
+  /**
+   * Time at which the earliest message was received that the recipient wrote before we wrote to them, ISO 8601. Such a
+   * message is evidence in itself.
+   */
   wrote_at?: string;
   /** Consents that name a campaign or topic and hold for no other, by that name; absent if there is none. */
   consents_for?: Readonly<Record<string, ConsentEvidence>>;

@@ -70,7 +70,7 @@ const MEMBERS = Object.keys({
   met: true,
 } satisfies Record<Exclude<keyof Contact, "replaced">, true>) as readonly Exclude<keyof Contact, "replaced">[];
 
-/** Notes what an event has replaced, and drops the oldest changes once there are too many. */
+/** Stores the former values of what an event has replaced, and drops the oldest changes once there are too many. */
 export function noteChanges(state: Contacts, change: Change): void {
   for (const [contact, before] of change.before) noteReplaced(state, contact, before, change);
   if (state.changed.full.size > BLOCKS_MAX) dropReplacedUpTo(state, endOfOldest(state, BLOCKS_DROPPED));
@@ -117,8 +117,8 @@ function endOfOldest({ changed: { full } }: Contacts, blocks: number): number {
 }
 
 /**
- * Drops the replaced values that events up to a position left. An absorbed entry keeps its own until those of the
- * absorbing entry are dropped.
+ * Drops the former values that contacts keep from events up to a position. An absorbed entry keeps its own until those
+ * of the absorbing entry are dropped.
  */
 export function dropReplacedUpTo(state: Contacts, position: number): void {
   const { full, open } = state.changed;

@@ -29,7 +29,7 @@ export function entriesOf(state: Contacts, who: Recipient): readonly Contact[] {
   return isOther ? [contact] : [contact, namesake];
 }
 
-/** True if the handle is this contact's, or was theirs and no other contact is known to have taken it since. */
+/** True if the handle is this contact's now, or was and no other contact is known to have taken it since. */
 export function isHeldBy(state: Contacts, handle: string, person: Contact | undefined): boolean {
   const key = state.handles.get(handle) ?? state.former.get(handle);
   return key !== undefined && state.people.get(key) === person;
@@ -102,7 +102,7 @@ function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefin
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   let key = id ?? `@${username.toLowerCase()}`;
-  // A former holder, who was met by this handle, has the key.
+  // A contact that was first met by this handle, and no longer has it, may keep it as its key.
   while (state.people.has(key)) key += "'";
   return key;
 }
@@ -123,8 +123,8 @@ function setNames(state: Contacts, key: string, contact: Contact, who: Recipient
 }
 
 /**
- * Removes a handle from its holder; otherwise the consent of the handle's next holder would count as theirs. Records of
- * the holder under that handle stay theirs.
+ * Removes a handle from its holder; otherwise the consent of the handle's next holder would count as the former
+ * holder's. Records that were made of the holder under that handle stay with the holder.
  */
 function leave(state: Contacts, handle: string, holder: Contact | undefined, change: Change): void {
   const key = state.handles.get(handle);

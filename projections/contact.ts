@@ -88,7 +88,7 @@ export interface Contact extends Consent, CampaignOutreach {
 
 /** Values of a contact that one event has replaced. */
 export interface Replaced {
-  /** Position of the event that replaced them. */
+  /** Position of the event that replaced these values. */
   readonly at: number;
   /** Former values of the members that the event changed; null if a member was absent. */
   readonly was: { readonly [Member in keyof Contact]?: Contact[Member] | null };
@@ -200,7 +200,7 @@ export function later(one: string | undefined, other: string): string {
 }
 
 /**
- * Returns how many contacts were known at a position. Judged by what is known now: each contact counts from its first
+ * Returns how many contacts were known at a position, judged by what is known now: each contact counts from its first
  * event on.
  */
 export function countPeopleAt({ people, merged }: Contacts, position: number): number {

@@ -65,8 +65,8 @@ export const contacts: Projection<Contacts> = {
 };
 
 /**
- * Notes that a recipient's data was read. A read creates no contact: the recipient is known already, or was erased
- * since.
+ * Records in the contact that a caller read the recipient's data. A read creates no contact: the recipient is known
+ * already, or was erased since.
  */
 function noteRead(state: Contacts, { data, position }: Folded<"PersonalDataRead">): void {
   const contact = data.recipient && findContact(state, data.recipient);
@@ -126,7 +126,7 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
     case "DirectMessageFailed":
       return fail(state, meet(state, event.data.recipient, change), event.data, change);
     case "AccountUnlinked":
-      // Refusals of one account say nothing about another.
+      // Refusals of the unlinked account say nothing about the account that is linked next.
       replaceRefused(state, [], change);
       return undefined;
     default:
@@ -169,7 +169,10 @@ function mark(state: Contacts, hashes: readonly string[], { position }: Change):
   for (const one of hashes) if (!state.hashes.has(one)) state.hashes.set(one, position);
 }
 
-/** Reasons of skips that a new import row may correct, or after which it is a reason to ask the network again. */
+/**
+ * Reasons of skips that a new import row may remove: it may correct the data, or justify another look-up at the
+ * network.
+ */
 const CORRECTABLE: readonly SkipReason[] = [
   "missing_field",
   "no_consent",
@@ -340,7 +343,7 @@ function fail(
   if (reason === "not_permitted") refuse(state, contact, change);
   if (reason === "recipient_closed") contact.refused_after = state.taken.length;
   if (reason !== "sender_restricted") return contact;
-  // This series of refusals has led to a decision, and a new one begins.
+  // This series of refusals has led to a decision, so the next refusal begins a new series.
   replaceRefused(state, [], change);
   contact.refused_after = state.taken.length;
   return contact;

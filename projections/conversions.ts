@@ -5,18 +5,24 @@ import { DAY_CHARACTERS } from "./time.ts";
 
 /** Conversions that have a day, a link, a recipient, a name and a currency in common. */
 export interface ConversionCounts {
-  /** UTC day on which they occurred. */
+  /** UTC day on which the conversions occurred. */
   readonly day: string;
-  /** Link that they are attributed to; empty if they are unattributed. */
+  /** Link that the conversions are attributed to; empty if they are unattributed. */
   readonly link: string;
-  /** Code of the own link of a recipient who grants tracking; empty for all others. */
+  /**
+   * Code of the recipient's own link, if the conversions are those of a recipient who grants tracking; empty for all
+   * others.
+   */
   readonly code: string;
   readonly name: string;
-  /** ISO 4217 code; empty if they have no value. */
+  /** ISO 4217 code; empty if the conversions have no value. */
   readonly currency: string;
   conversions: number;
   reversed: number;
-  /** Sum of their values less those reversed, in the currency's smallest unit: a whole number of any size as text. */
+  /**
+   * Sum of the conversions' values less those reversed, in the currency's smallest unit: a whole number of any size as
+   * text.
+   */
   value: string;
 }
 
@@ -24,7 +30,10 @@ interface Conversions {
   counts: Map<string, ConversionCounts>;
 }
 
-/** Most counts that are kept apart by link and recipient; further ones count without, so that the sums stay. */
+/**
+ * Maximum number of counts that are separate by link and recipient. Further conversions are counted without link and
+ * recipient, so that the sums stay right.
+ */
 const COUNTS_MAX = 100_000;
 
 export const conversions: Projection<Conversions> = {

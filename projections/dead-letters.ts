@@ -33,7 +33,7 @@ export interface Failure {
   asked: boolean;
   /** HTTP status of the network's answer; absent if no answer came. */
   status?: number;
-  /** Time at which the first attempt ended that may have arrived; absent if none may have. */
+  /** Time at which the first attempt that may have arrived ended; absent if none may have arrived. */
   doubtful_since?: string;
 }
 
@@ -51,7 +51,7 @@ export type EndsUndelivered = Folded<"DispatchAbandoned" | "DispatchInDoubt">;
 export function listEnded(
   letters: DeadLetters,
   event: EndsUndelivered,
-  /** True if the dispatch that was requested at that position had not ended before. */
+  /** True if the dispatch that was requested at the position had no outcome before this event. */
   isNews: (requested_at: number) => boolean,
   max = LETTERS_MAX,
 ): void {

@@ -33,13 +33,16 @@ import { quarterAt, type Quarters } from "./quarters.ts";
 import { msOf } from "./time.ts";
 
 /**
- * State of one lane of a channel. Pending dispatches are read from the log, which is the outbox; this state only
- * records how far they are settled. It stays as small as the dispatcher's window, however long the backlog.
+ * State of one lane (queue) of a channel. Pending dispatches are read from the log, which is the outbox; this state
+ * only records how far they are settled. It stays as small as the dispatcher's window, however long the backlog.
  */
 export interface LaneState {
   /** Number of dispatches that are requested and have no final outcome. */
   pending: number;
-  /** Position below which every requested dispatch has its final outcome, or is in `retries`. */
+  /**
+   * Position below which every dispatch requested in the lane (queue of a channel) has its final outcome, or waits in
+   * `retries` for its next attempt.
+   */
   low_watermark: number;
   /**
    * Dispatches requested at or above `low_watermark` that already have their final outcome, in the order of these
@@ -54,8 +57,8 @@ export interface LaneState {
    */
   claims: Map<number, number>;
   /**
-   * Last restore of the log, while a dispatch requested before it is pending, because another copy of the log may have
-   * delivered that. Null if none is pending.
+   * Last restore of the log, while a dispatch requested before it is pending: another copy of the log may have
+   * delivered that dispatch already. Null if no such dispatch is pending.
    */
   restored: RestoredLane | null;
   /**
@@ -76,8 +79,8 @@ export interface Retry {
   attempt: number;
   retry_at: string;
   /**
-   * Time at which the first attempt ended that may have arrived, if known: a repeat is safe only while the network
-   * knows the dispatch.
+   * Time at which the first attempt that may have arrived ended, if known. A repeat is safe only while the network
+   * still knows the dispatch's id.
    */
   doubtful_since?: string;
 }
@@ -91,7 +94,10 @@ export interface ChannelState {
   /** Number of dead letters, without those retried or discarded. */
   dead: number;
   letters: DeadLetters;
-  /** Counts of the newest {@link RECENT_QUARTERS} quarters of an hour in which a request of the channel ended. */
+  /**
+   * Counts of ended requests by quarter of an hour. Holds the newest {@link RECENT_QUARTERS} quarters in which a
+   * request of the channel ended, and no entry for quarters without any.
+   */
   recent: Quarters<RecentCounts>;
   /**
    * Circuit breaker of the channel after too many failed requests in a row: nothing is sent before a time. Null if
@@ -104,13 +110,13 @@ export interface ChannelState {
   suspended: Suspended | null;
 }
 
-/** Dispatches that were delivered, and requests that failed, were given up or are in doubt. */
+/** Numbers of dispatches that were delivered, and of requests that failed, were given up or are in doubt. */
 export interface RecentCounts {
   delivered: number;
   failed: number;
 }
 
-/** Quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
+/** Number of quarters of an hour that are counted for each channel: those of a day, and the one in progress. */
 const RECENT_QUARTERS = 97;
 
 export interface OpenCircuit {
@@ -128,7 +134,7 @@ export interface Suspended {
   credential: string;
 }
 
-/** States of all channels. One that is not in {@link CHANNELS} has a state from the first event about it on. */
+/** States of all channels. A channel that is not in {@link CHANNELS} has a state from the first event about it on. */
 export type Deliveries = Record<ChannelName, ChannelState>;
 
 export const deliveries: Projection<Deliveries> = {
@@ -255,7 +261,7 @@ function subscribe(state: Deliveries, event: Folded): void {
   lane.subscriptions.push(subscription);
   if (lane.pending > 0) return;
   forgetFormer(lane);
-  // Earlier events request nothing of the webhook, so its dispatcher begins here.
+  // Earlier events request nothing of the webhook, so its dispatcher begins at the subscription's first position.
   advance(lane, subscription.from);
 }
 
@@ -276,8 +282,8 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
-    // A log that was out of reach records the failure late. The attempt was over by `retry_at`, because the next one
-    // was to follow it.
+    // If the log was out of reach, it records the failure late. The attempt was over by `retry_at` at the latest,
+    // because the next attempt was due then.
     const over = may_have_arrived && (time < retry_at ? time : retry_at);
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;
@@ -305,8 +311,8 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
   const { lanes, letters } = openChannel(state, channel);
   const lane = lanes[data.lane];
   const { taken_up } = letters;
-  // Sources below this need no entry in `above`: the watermark of this event, which names each dispatch once, settles
-  // them.
+  // Dispatches requested below this position need no entry in `above`, because this event's watermark settles them. The
+  // event names each dispatch once.
   const below = Math.max(lane.low_watermark, low_watermark);
   let settled = 0;
   for (const { sources } of requests) {
@@ -322,7 +328,7 @@ function settle(state: Deliveries, { data, position }: Folded<Exclude<OutcomeTyp
   }
   lane.pending -= settled;
   if (lane.pending === 0) forgetFormer(lane);
-  // With nothing pending the lane is settled up to here, even if the dispatcher's own watermark is lower.
+  // If no dispatch is pending, the lane is settled up to this event, even if the dispatcher's own watermark is lower.
   if (settled > 0) advance(lane, lane.pending === 0 ? position + 1 : low_watermark);
   return settled;
 }
@@ -344,7 +350,7 @@ export function isSettled(lane: LaneState, position: number): boolean {
   return position < lane.low_watermark ? !lane.retries.has(position) : lane.above.has(position);
 }
 
-/** Returns the types of events that may request dispatches in a lane; possibly none. */
+/** Returns the types of events that may request dispatches in a lane (queue of a channel); possibly none. */
 export function requestingTypes(lane: Lane, { subscriptions }: LaneState): readonly string[] {
   return lane === "events" ? [...new Set(subscriptions.flatMap(({ types }) => types))] : REQUESTING[lane];
 }

@@ -19,7 +19,7 @@ export const inbox: Projection<Inbox> = {
   types: ["InboxRead", "AccountUnlinked"],
   initial: () => ({ newest_id: null, backlog: null, begun: false }),
   evolve(state, event) {
-    // Another account has other conversations.
+    // The account that is linked next has other conversations, so reading begins from the start.
     if (event.type === "AccountUnlinked") return inbox.initial();
     if (event.type !== "InboxRead") return state;
     state.newest_id = event.data.newest_id ?? state.newest_id;

@@ -6,8 +6,8 @@ export interface LinkAddress {
 }
 
 /**
- * Pattern of a domain that is already normalized. Nearly all clicks name their link so, and then nothing has to be
- * done.
+ * Pattern of a domain that is already normalized. Nearly all clicks name their domain in this form, which needs no
+ * further work.
  */
 const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::(?!0*(?:80|443)?(?:\/|$))\d+)?(?:\/[a-z0-9_-]+)*$/;
 const PLAIN_CODE = /^[A-Za-z0-9_-]+$/;
@@ -53,7 +53,10 @@ export function normalizeDomain(domain: string): string {
 
 const DOTS = /\.+$/;
 
-/** The ports of http and https, since a click does not say which one it used. An IPv6 address is in brackets. */
+/**
+ * Matches a host with a default port of http or https, since a click does not say which scheme it used. An IPv6 address
+ * is in brackets.
+ */
 const DEFAULT_PORT = /^(\[[^\]]*\]|[^:]+):(?:0*(?:80|443))?$/;
 
 /**

@@ -25,7 +25,7 @@ interface PersonalLink {
 /** Owner of a page to opt out, and the account whose message links the page. */
 interface OptOutPage {
   readonly recipient: Recipient;
-  /** Id of the account; absent in events without it. */
+  /** Id of the account; absent for an older message, whose events do not name it. */
   readonly account_id?: string;
 }
 

@@ -9,8 +9,9 @@ import { msOf } from "./time.ts";
 /** Events of one kind within a quarter of an hour. */
 export interface NewsCount {
   count: number;
-  /** Times of the first and the last event, in ms since 1970. */
+  /** Time of the first of these events, in ms since 1970. */
   first: number;
+  /** Time of the last of these events, in ms since 1970. */
   last: number;
   /** Positions of the first events, at most {@link POSITIONS_MAX}. */
   positions: number[];
@@ -21,8 +22,9 @@ export interface NewsRun {
   readonly dry_run: boolean;
   /** Name of the run's template, or its id; null if an older event names none. */
   readonly template: string | null;
-  /** Times of the start and of the last event, in ms since 1970. */
+  /** Time at which the run started, in ms since 1970. */
   readonly first: number;
+  /** Time of the run's last event, in ms since 1970. */
   last: number;
   /** Reason of the run's end, `abandoned` if its process died; null while it is in progress. */
   end: RunEnd | "abandoned" | null;
@@ -33,9 +35,11 @@ export interface NewsRun {
   failed: number;
   /** Ids of the attempts whose outcome is unknown. */
   doubts: string[];
-  /** Positions of the first failed and doubtful messages, of the first skipped recipients and of the first sent messages. */
+  /** Positions of the first failed or doubtful messages. */
   wrong: number[];
+  /** Positions of the first skipped recipients. */
   skips: number[];
+  /** Positions of the first sent messages. */
   sends: number[];
 }
 
@@ -43,7 +47,7 @@ export interface NewsRun {
 export interface NewsTrouble extends NewsCount {
   readonly kind: "dead" | "in_doubt" | "late";
   readonly channel: ChannelName;
-  /** Lane of the first dispatch; null for a channel that is late. */
+  /** Lane (queue of a channel) of the first dispatch; null for a channel that is late. */
   readonly lane: Lane | null;
   /** The network's words about the first dispatch; for a channel that is late, why it sent nothing. */
   cause: string;
@@ -67,7 +71,10 @@ export interface News {
   /** Counts of single events by quarter of an hour and {@link newsKind}. */
   quarters: Quarters<Map<string, NewsCount>>;
   runs: Map<string, NewsRun>;
-  /** Troubles by kind, channel and cause; one that a later one of the same cause followed also by its position. */
+  /**
+   * Troubles by kind, channel and cause. If a later trouble of the same cause followed, the key of the earlier one also
+   * has its position.
+   */
   troubles: Map<string, NewsTrouble>;
   sums: Quarters<NewsSums>;
 }
@@ -75,13 +82,13 @@ export interface News {
 /** Maximum number of positions kept for one line of the news, which shows no more events. */
 export const POSITIONS_MAX = 10;
 
-/** Longest time between two events of one trouble, in ms; a later event begins a new one. */
+/** Maximum time between two events of one trouble in the news, in ms; a later event begins a new trouble. */
 export const TROUBLE_GAP_MS = 3_600_000;
 
 /** Maximum number of runs, and of troubles, that are kept. */
 const KEPT_MAX = 1_000;
 
-/** Number of the oldest ones that are dropped at once. */
+/** Number of the oldest runs or troubles that are dropped at once. */
 const DROPPED = 100;
 
 const CAUSE_CHARACTERS = 120;
@@ -102,10 +109,13 @@ const COUNTED = [
   "CampaignChanged",
   "CampaignEnded",
   "LinkAdded",
+  "ConversionRecorded",
+  "ConversionReversed",
   "ChannelTestRequested",
   "DispatchRetryRequested",
   "DispatchDiscarded",
   "DispatchSettled",
+  "DispatchLost",
   "ChannelResumed",
   "WebhookSubscribed",
   "WebhookUnsubscribed",

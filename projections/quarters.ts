@@ -37,7 +37,10 @@ export function quarterAt<Counts>(
 /** For how long details of the news are kept, in ms: three days, one of which may have 25 hours. */
 const RECENT_MS = 3 * DAY_MS + HOUR_MS;
 
-/** As {@link quarterAt}, but a new quarter removes those that began {@link RECENT_MS} before it. */
+/**
+ * Returns the counts of the quarter of an hour that contains `ms`, as {@link quarterAt} does, but a new quarter removes
+ * those that began {@link RECENT_MS} before it.
+ */
 export function recentQuarterAt<Counts>(quarters: Quarters<Counts>, ms: number, none: () => Counts): Counts {
   const start = ms - (ms % QUARTER_MS);
   const known = quarters.get(start);

@@ -7,20 +7,20 @@ import { msOf } from "./time.ts";
  */
 export interface Quota {
   /**
-   * Places taken on each calendar day (YYYY-MM-DD in the quota's time zone). No day is dropped: ten years are some
-   * 3,650 entries, and a clock that jumps back must find the places used.
+   * Number of places of the quota that messages took on each calendar day (YYYY-MM-DD in the quota's time zone). No day
+   * is dropped: ten years are some 3,650 entries, and a clock that jumps back must find the places used.
    */
   days: Map<string, number>;
-  /** Days of the intents without a final outcome, by the intent's id. */
+  /** Calendar day of each intent to send a message that has no final outcome yet, by the intent's id. */
   open: Map<string, string>;
   /**
-   * Latest time at which the message of an intent was requested, by the id of the intent that took a place. Covers 24
-   * hours, so two days at most.
+   * Latest time at which a message that took a place was requested, by the id of the intent to send the message. Covers
+   * 24 hours, so two days at most.
    */
   recent: Map<string, number>;
-  /** Time zone of the newest intent's day; null if no intent has named one yet. */
+  /** Time zone of the day of the newest intent to send a message; null if no intent has named one yet. */
   timezone: string | null;
-  /** Time of the first intent in the present time zone; null if there was no other zone before. */
+  /** Time of the first intent to send a message in the present time zone; null if there was no other zone before. */
   changed_at: number | null;
   /**
    * Correction of event times that were ahead of the clock: those up to `recorded`, when the clock showed `real`. Null
@@ -105,16 +105,19 @@ export function usedAt(state: Quota, moment: QuotaMoment): number {
   return used;
 }
 
-/** True if the places of the last 24 hours count at a moment, and not those of its day. */
+/**
+ * True for 24 hours after a change of the quota's time zone, and before the first message in a new one: then the
+ * messages of the last 24 hours count, and not those of the calendar day.
+ */
 export function isAfterChange({ timezone, changed_at }: Quota, moment: QuotaMoment): boolean {
-  // The next intent will be the first one of the new zone.
+  // The next intent to send a message will be the first one of the new zone.
   if (timezone !== null && timezone !== moment.timezone) return true;
   return changed_at !== null && moment.ms < changed_at + QUOTA_WINDOW_MS;
 }
 
 /**
- * Returns the time when fewer places of the last 24 hours count, or when days count again. Undefined if days count now,
- * or no place is taken.
+ * Returns the time at which the places of the last 24 hours become fewer, or from which calendar days count again.
+ * Undefined if calendar days count now, or no place is taken.
  */
 export function releasedAt(state: Quota, moment: QuotaMoment): number | undefined {
   if (!isAfterChange(state, moment)) return undefined;
@@ -166,8 +169,8 @@ export function newestMs({ corrected }: Quota, time: string | undefined): number
 }
 
 /**
- * Drops the places of intents up to `ms`. They are in the order of the intents, so one with a later request keeps a few
- * after it for a while.
+ * Drops places whose messages were requested up to `ms`. Places are in the order of their intents, so a place with a
+ * late request keeps a few places after it for a while.
  */
 function forgetBefore(recent: Map<string, number>, ms: number): void {
   for (const [attemptId, at] of recent) {

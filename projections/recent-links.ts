@@ -1,12 +1,15 @@
 /** Maximum number of links counted separately; bounds the memory however many links are posted. */
 export const COUNTED_LINKS_MAX = 10_000;
 
-/** Number of links dropped at once: to look for the oldest one at each click would cost more than all else. */
+/**
+ * Number of links dropped at once, because looking for the oldest link at each click would cost more than counting the
+ * click.
+ */
 const LINKS_DROPPED = COUNTED_LINKS_MAX / 10;
 
 /**
- * Counts of one link, with its last use. A click sets that instead of moving the entry to the Map's end: in
- * JavaScriptCore a move among 10,000 others costs more than the rest of a click.
+ * Counts of one link, with its last use. A click sets that instead of moving the entry to the Map's end, which among
+ * 10,000 entries costs more in JavaScriptCore than counting the click.
  */
 export interface Recent {
   /** Position of the last event about the link, such as a click. */

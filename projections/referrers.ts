@@ -17,12 +17,12 @@ export interface Referrers extends Recent {
   messages: number;
   /** Number of messages with the link made from each variant, in the order in which the variants were first sent. */
   variants: (Origin & { messages: number })[];
-  /** Positions of the intents of the newest messages with the link, the oldest first. */
+  /** Positions of the intents to send the newest messages with the link, the oldest first. */
   newest: number[];
 }
 
 interface OpenMessage extends Origin {
-  /** Position of the message's intent. */
+  /** Position of the event that records the intent to send the message. */
   readonly position: number;
   readonly links: readonly string[];
 }
@@ -30,7 +30,7 @@ interface OpenMessage extends Origin {
 export interface SentLinks {
   /** Messages that held a link, by the link as `linkKey` writes it. */
   links: Map<string, Referrers>;
-  /** Messages with links that are neither sent nor failed yet, by the id of their intent. */
+  /** Messages with links that are neither sent nor failed yet, by the id of the intent to send the message. */
   open: Map<string, OpenMessage>;
 }
 

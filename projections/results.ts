@@ -32,7 +32,10 @@ export interface Message {
    * contacted.
    */
   readonly group: number;
-  /** Time at which the intent was recorded, ISO 8601. A message that the recipient wrote before it is no reply. */
+  /**
+   * Time at which the intent to send the message was recorded, ISO 8601. A message that the recipient wrote before it
+   * is no reply.
+   */
   readonly at: string;
   /** The recipient's network id. */
   readonly id: string;
@@ -41,7 +44,7 @@ export interface Message {
   /** Numbers of the message's links in {@link Results.links}. */
   readonly links: readonly number[];
   outcome: "open" | "in_doubt" | "sent" | "failed";
-  /** True if the network signalled that the recipient has read it; false if that is unknown. */
+  /** True if the network signalled that the recipient has read the message; false if that is unknown. */
   seen: boolean;
   replied: boolean;
   opted_out: boolean;
@@ -68,13 +71,13 @@ interface TrackedClicks {
   readonly before?: number;
 }
 
-/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 /** Names that operators gave to templates. */
 export interface TemplateNames {
-  /** Operator's last name for each template, by the template's id. */
+  /** The name that an operator gave each template last, by the template's id. */
   templates: Map<string, string>;
 }
 
+/** Every message with its outcome. Sums are computed on request, since there are 100 messages a day at most. */
 export interface Results extends TemplateNames {
   /** Groups of messages in the order of their first use. */
   groups: MessageGroup[];
@@ -82,13 +85,13 @@ export interface Results extends TemplateNames {
   links: Map<string, number>;
   /** Messages by their numbers, in the order in which they were attempted. */
   messages: Map<number, Message>;
-  /** Numbers of the messages that are neither sent nor failed, by the id of their intent. */
+  /** Numbers of the messages that are neither sent nor failed, by the id of the intent to send the message. */
   open: Map<string, number>;
   /** Number of the last message sent to each recipient, by the recipient's network id. */
   sent: Map<string, number>;
   /**
-   * Numbers of the messages in `sent` that went to a handle, by the handle in lower case, in the order in which they
-   * were sent.
+   * Numbers (keys of `messages`) of the last messages to recipients who had this handle then, by the handle in lower
+   * case, in the order of sending.
    */
   handles: Map<string, number[]>;
   /** Number of the message that contains a recipient's own link, by the link's code. */
@@ -207,7 +210,7 @@ function groupNumber({ groups, templates }: Results, data: Attempted): number {
   const { template = "", template_name, variant, run_id, source = null, basis = null } = data;
   const { campaign = DEFAULT_CAMPAIGN } = data;
   if (template_name !== undefined) templates.set(template, template_name);
-  // Messages of one run follow each other.
+  // Messages of one run follow each other, so the newest groups are searched first.
   const known = groups.findLastIndex(
     (group) =>
       group.run_id === run_id &&
@@ -258,8 +261,8 @@ function noteSent(state: Results, { id, username }: Message, number: number): vo
 }
 
 /**
- * Sets the final outcome of a message, and returns the message; undefined if it is already settled, as another instance
- * recorded.
+ * Sets the final outcome of a message, and returns the message; undefined if it is already settled, because another
+ * instance recorded its outcome.
  */
 function settle({ messages, open }: Results, attemptId: string, outcome: "sent" | "failed"): Message | undefined {
   const message = messages.get(open.get(attemptId) ?? NONE);
@@ -283,7 +286,8 @@ function react(state: Results, who: Recipient, reaction: "seen" | "replied" | "o
 function findSent({ sent, handles, messages }: Results, who: Recipient): Message | undefined {
   if (who.id !== undefined) return messages.get(sent.get(who.id) ?? NONE);
   let found: Message | undefined;
-  // Few recipients ever have the same handle. The newest intent counts, no matter when its outcome became known.
+  // Few recipients ever have the same handle, so all messages to a handle are searched. The newest intent counts, no
+  // matter when its outcome became known.
   for (const number of handles.get(who.username?.toLowerCase() ?? "") ?? []) {
     const message = messages.get(number)!;
     if (found === undefined || message.at >= found.at) found = message;

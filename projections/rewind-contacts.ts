@@ -17,7 +17,7 @@ export function canRewindContacts({ rewinds_to }: Contacts, position: number): b
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts | undefined, void> {
   if (!canRewindContacts(now, position)) return undefined;
   const past = yield* putBackAll(now, position);
-  // Events folded meanwhile may have dropped more.
+  // Events that were folded during the rewind may have dropped changes that it needs.
   return canRewindContacts(now, position) ? past : undefined;
 }
 
@@ -28,8 +28,8 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
     if (++looked % STEP_ENTRIES === 0) yield;
     if (at <= position) past.hashes.set(hash, at);
   }
-  // One copy a step, each a millisecond or two. The people are copied last: index entries of those who are new by then
-  // are removed again.
+  // Copies one part of the state in each step, which takes a millisecond or two. The people are copied last, so index
+  // entries of people who are new by then are removed again.
   past.ids = new Map(now.ids);
   yield;
   past.links = new Map(now.links);
@@ -43,7 +43,7 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
   for (const contact of entries.values()) {
     if (++looked % STEP_ENTRIES === 0) yield;
     for (const [key, other, then] of absorbedBy(contact, position)) {
-      // Absorbed since the copy, so it is still among the entries.
+      // The entry was absorbed since the copy, so it is still among the entries.
       if (entries.get(key) === other) continue;
       unlink(past, key, other, then);
       if (then !== undefined) absorbed.push([key, then]);
@@ -110,8 +110,8 @@ function changedUpTo({ changed: { full, open } }: Contacts, position: number): C
 }
 
 /**
- * Yields the contacts that this one has absorbed after the position: each with its key, as it is now and as it was.
- * They had no id, so they had absorbed none themselves.
+ * Yields the contacts that this contact has absorbed after the position: each with its key, as it is now and as it was.
+ * An absorbed contact had no user id, so it had absorbed none itself.
  */
 function* absorbedBy({ replaced = [] }: Contact, position: number) {
   for (const { at, absorbed } of replaced) {
@@ -157,7 +157,8 @@ export function peopleAt(now: () => Contacts, position: number): People {
       const contacts = now();
       const contact = contacts.people.get(key);
       const entry = contact && putBack(contact, position);
-      // An erasure replaces the state; an older entry may be of the erased recipient.
+      // An erasure replaces the state that was listed. Entries of the former state are then not returned, because one
+      // may be that of the erased recipient.
       return entry ?? (contacts === listed ? absorbed.get(key) : undefined);
     },
   };
@@ -178,7 +179,7 @@ function entryAt(contact: Contact, position: number): Contact | undefined {
 
 /**
  * Returns the contact with its values at a position, but all its lists of positions uncut; undefined if it was created
- * later. The same object if no value changed since. Absent members become undefined, as deleting them slows an object
+ * later. Returns the same object if no value changed since. Members are set to undefined: deleting slows an object
  * down.
  */
 function putBack(contact: Contact, position: number): Contact | undefined {

@@ -8,7 +8,7 @@ export interface OpenAttempt {
   run_id: string;
   recipient: KnownRecipient;
   text: string;
-  /** Time at which the intent was recorded, ISO 8601. */
+  /** Time at which the intent to send the message was recorded, ISO 8601. */
   attempted_at: string;
   in_doubt: boolean;
   /** Account that sent the message; absent in older events. */
@@ -16,8 +16,8 @@ export interface OpenAttempt {
   /** Campaign of the message; absent if it is `default`. */
   campaign?: string;
   /**
-   * Time at which the message was found to be in doubt, ISO 8601. Its request left after the intent, and minutes later
-   * if a 429 was waited for.
+   * Time at which the message was found to be in doubt, ISO 8601. Its request may have left shortly before that time,
+   * long after the intent was recorded, because a run waits for minutes after a 429.
    */
   doubted_at?: string;
   /** True if a caller had requested the recipient. Absent otherwise. */
@@ -30,7 +30,7 @@ export interface RunState extends Omit<DataOf<"RunStarted">, "rules"> {
   skipped: number;
   failed: number;
   in_doubt: number;
-  /** Messages of this run that it sent, or may have sent. */
+  /** Number of messages that this run sent, or may have sent; each of them counts toward the run's limit. */
   places: number;
   /** Number of `failed` messages that the run never asked the network to send. */
   withdrawn: number;
@@ -131,7 +131,7 @@ function evolveRun(state: Run, event: Folded): void {
     case "DirectMessageFailed":
       return fail(state, event.data);
     case "DirectMessageLeft":
-      // Nothing settles it any more, so its run counts it as in doubt for good.
+      // Nothing settles the message any more, so its run counts it as in doubt for good.
       state.open.delete(event.data.attempt_id);
       return;
     case "RunFinished":
@@ -153,7 +153,10 @@ export function isRequested(current: RunState | null, recipient: Recipient): boo
   return current?.requested.some((requested) => isSameRecipient(requested, recipient)) === true;
 }
 
-/** Removes the requests that an outcome of the run answers. True if there were any. */
+/**
+ * Removes the callers' requests for a message to this recipient, because the run has an outcome for the recipient now.
+ * True if there were any.
+ */
 function answerRequests({ current }: Run, { run_id, recipient }: { run_id: string; recipient: Recipient }): boolean {
   if (current?.run_id !== run_id || !isRequested(current, recipient)) return false;
   current.requested = current.requested.filter((requested) => !isSameRecipient(requested, recipient));

@@ -15,7 +15,7 @@ export interface RunSummary {
   readonly campaign?: string;
   /** Name of the run's template, or its id; null if an older event names none. */
   readonly template: string | null;
-  /** Most messages that the caller allowed; null if the caller set no limit. */
+  /** Maximum number of messages that the caller allowed; null if the caller set no limit. */
   readonly limit: number | null;
   /** Recipients that the run has skipped so far, by the reason. */
   readonly skips: Map<SkipReason, number>;
@@ -33,12 +33,13 @@ export interface RunOutcome {
   sent: number;
   readonly skipped: number;
   failed: number;
-  /** Messages that are in doubt still: one that is looked up later counts as sent or failed. */
+  /** Messages that are still in doubt. A message that is looked up later counts as sent or failed instead. */
   in_doubt: number;
-  /** Time and position of the event that ended the run. */
+  /** Time of the event that ended the run, ISO 8601. */
   readonly at: string;
+  /** Position of the event that ended the run. */
   readonly position: number;
-  /** Most that the run cost, in US dollars; null if no event says it. */
+  /** Maximum cost of the run in US dollars; null if no event says it. */
   readonly usd: number | null;
 }
 
@@ -54,7 +55,10 @@ export interface SinceReport {
   readonly refused: Map<DataOf<"RunRefused">["reason"], number>;
 }
 
-/** Numbers of all runs and all dry runs, and the newest of both by their ids, the oldest first. */
+/**
+ * How many runs and dry runs there were, and summaries of the newest {@link RUNS_MAX} of both together, by the run's
+ * id, oldest first.
+ */
 export interface Runs {
   count: number;
   dry: number;
@@ -93,7 +97,7 @@ function sinceReport(at: string | null, clicks: number): SinceReport {
   return { at, clicks, replies: 0, opt_outs: 0, refused: new Map() };
 }
 
-/** Counts what the next report says, beside the runs themselves. */
+/** Updates the counts that the next report of outreach states. */
 function noteForReport(state: Runs, { type, data, time }: Folded): void {
   const { since, started } = state;
   switch (type) {
@@ -177,7 +181,10 @@ function end({ started }: Runs, { data, time, position }: Ending, outcome: Omit<
   if (run !== undefined) run.end ??= { ...outcome, at: time, position };
 }
 
-/** Counts a message of a run that has ended: it was in doubt until now. */
+/**
+ * Counts a message of an ended run as sent or failed. Until now it counted as in doubt, because its outcome was
+ * unknown.
+ */
 function settle({ started }: Runs, runId: string, outcome: "sent" | "failed"): void {
   const ended = started.get(runId)?.end;
   if (ended == null || ended.in_doubt === 0) return;

@@ -68,7 +68,7 @@ function linkOf(word: string): string | undefined {
   if (slash < 1 || path.length > LINK_CHARACTERS_MAX) return undefined;
   const domain = path.slice(0, slash);
   const shortCode = path.slice(slash + 1).replace(PUNCTUATION_BEHIND, "");
-  // Without a scheme, only the dot distinguishes a domain from "and/or".
+  // In a text without a scheme, only the dot distinguishes a domain with a path from words such as "and/or".
   if (shortCode === "" || domain.includes("@") || (scheme === null && !domain.includes("."))) return undefined;
   return linkKey(domain, shortCode);
 }

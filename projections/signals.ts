@@ -7,9 +7,15 @@ export interface FoundNews {
   opt_outs: number;
 }
 
-/** State of the network's stream of signals, and whether it finds more than reading does. */
+/**
+ * State of the network's stream of signals (notifications of new messages), and if it finds messages that reading the
+ * inbox does not.
+ */
 export interface Signals {
-  /** Time at which the stream first opened, ISO 8601; null before that. News count from then on. */
+  /**
+   * Time at which the stream first opened, ISO 8601; null before that. Messages that the log had not known are counted
+   * from then on.
+   */
   since: string | null;
   open: boolean;
   /** Time at which `open` or `details` changed last, ISO 8601; null if never. */
@@ -18,7 +24,7 @@ export interface Signals {
   details: string[];
   by_stream: FoundNews;
   by_reading: FoundNews;
-  /** Messages in X Chat, which only the stream shows. */
+  /** Number of messages in X Chat, which only the stream of signals shows. */
   chats: number;
   /** Maximum cost of all signals and of the readings that closed gaps, in US dollars. */
   usd: number;

@@ -84,7 +84,8 @@ interface LargeMap {
 
 type Entries = Iterable<readonly [unknown, unknown]>;
 
-// Walks the values itself: a replacer or reviver is called for every value, and takes several times as long.
+// The functions below walk through a state's values themselves: JSON would call a replacer or reviver for every value,
+// and take several times as long.
 
 /**
  * Replaces Maps in a state by lists of their entries, and copies only what contains a Map. Large Maps are left out and

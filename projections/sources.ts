@@ -5,7 +5,7 @@ import type { Projection } from "./projection.ts";
 export interface SourceCursor {
   /** Cursor of the page to read next; null to start from the top. */
   next: string | null;
-  /** Newest entries of the pages read in the current pass, the first page's first. */
+  /** Newest entry of each page that the current pass has read, in the order of the pages. */
   newest: string[];
   /** Newest entries of the completed passes, the newest first: everything older than any of them was processed. */
   since: string[];

@@ -2,7 +2,7 @@ import type { EventType, Folded } from "../events/catalog.ts";
 import { projectionOf, type ProjectionName, type StateOf, type SomeStates } from "./all.ts";
 import type { Projection } from "./projection.ts";
 
-/** Folds events into some states. */
+/** Folds events into the states of some projections. */
 export interface Folding {
   readonly names: readonly ProjectionName[];
   /** Folds an event into the states of the projections that listen to its type. */

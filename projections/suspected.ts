@@ -33,7 +33,7 @@ export interface JudgedClick {
   name: string;
   /** Time of the click in ms since 1970. */
   at: number;
-  /** Member `visitor` of the click's event. */
+  /** The member `visitor` of the click's event. */
   visitor?: number;
 }
 
@@ -60,7 +60,7 @@ interface SentLink {
 
 /** Messages and requests that the rule about suspected clicks looks back at. */
 export interface Fetches {
-  /** Messages that clicks may be due to, by the id of their intent. */
+  /** Messages that clicks may be due to, by the id of the intent to send the message. */
   sends: Map<string, Send>;
   /**
    * Links of the messages in `sends`, so that a click need not look at each message; most clicked links are in none.
@@ -90,8 +90,9 @@ export interface Suspected extends Fetches {
 
 /** Clicks within a quarter of an hour, by link. */
 export interface RecentClicks {
-  /** Times of the first and the last click, in ms since 1970. */
+  /** Time of the first click, in ms since 1970. */
   readonly first: number;
+  /** Time of the last click, in ms since 1970. */
   last: number;
   links: Map<string, RecentLink>;
   /** Counts of the links beyond {@link RECENT_LINKS_MAX}, together. */
@@ -99,8 +100,9 @@ export interface RecentClicks {
 }
 
 export interface RecentLink extends SuspectedCounts {
-  /** Times of the first and the last click by a bot, in ms since 1970; 0 if there is none. */
+  /** Time of the first click by a bot, in ms since 1970; 0 if there is none. */
   bots_first: number;
+  /** Time of the last click by a bot, in ms since 1970; 0 if there is none. */
   bots_last: number;
 }
 
@@ -114,8 +116,8 @@ export const RECENT_LINKS_MAX = 100;
 export const FETCH_MS = 10_000;
 
 /**
- * Longest time between two requests of X's fetchers, in ms. They start together, so their requests come close to each
- * other; one person taps once.
+ * Maximum time between two requests of X's fetchers for one link, in ms. The fetchers start together, so their requests
+ * come close to each other; one person taps once.
  */
 export const BURST_GAP_MS = 2_000;
 

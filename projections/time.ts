@@ -2,8 +2,8 @@
 const USUAL_CHARACTERS = 24;
 
 /**
- * Last time that was read. Neighbours in the log are of the same day, and reading a date costs ten times as much as
- * reading a time of day.
+ * Cache of the last time that was converted. Neighbours in the log are of the same day, and converting a date costs ten
+ * times as much as converting a time of day.
  */
 const last = { day: "", dayMs: 0, time: "", ms: 0 };
 

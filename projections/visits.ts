@@ -52,8 +52,8 @@ export interface Visits extends Fetches {
 export const LINK_DAYS_MAX = 100_000;
 
 /**
- * Separate from {@link results}, since it holds nothing personal: results are folded again whenever a recipient is
- * forgotten, and so must not listen to clicks.
+ * Clicks per day on links. Separate from {@link results}, which hold personal data: results are folded again whenever a
+ * recipient is forgotten, so they must not listen to clicks, which are far more numerous.
  */
 export const visits: Projection<Visits> = {
   name: "visits",
@@ -87,7 +87,7 @@ function evolveVisits(state: Visits, event: Folded): void {
       return click(state, event);
     case "LinkAdded": {
       const { domain, code, template } = event.data;
-      // Tens of thousands may be imported at once: they must not push out links that are in messages.
+      // An operator may add tens of thousands of links at once: they must not push out links that are in messages.
       if (template !== undefined || state.links.size < COUNTED_LINKS_MAX)
         meet(state, linkKey(domain, code), event.position);
       return;
@@ -149,12 +149,12 @@ function beginDay(state: Visits, day: string): void {
   state.today = day;
 }
 
-/** Estimates the different visitors of a link on a day, each counted once. */
+/** Estimates the number of different visitors of a link on a day, each counted once. */
 export function countVisitors({ days, today, sketches, bursts }: Visits, day: string, link: string): number {
   if (day !== today) return days.get(day)?.get(link)?.visitors ?? 0;
   const waiting = bursts.get(link)?.waiting;
   const sketch = sketches.get(link);
-  // The waiting click counts until it is suspected.
+  // A click that waits to be judged counts as a visitor's until it is found to be suspected.
   const whole =
     waiting?.visitor === undefined || toDay(waiting.at) !== day ? sketch : addVisitor(sketch, waiting.visitor);
   return whole === undefined ? 0 : estimateVisitors(whole);

@@ -13,8 +13,8 @@ const DAY_MS = 86_400_000;
 const TELEGRAM_WAITS_S = 1_200;
 
 /**
- * Writes six busy weeks to the log that `openLog` opens, ending now, and the same messages and people to the sandbox's
- * X. Its account has lost its authorization there, so the operator of the demo gives it again.
+ * Writes six busy weeks, ending now, to the log that `openLog` opens, and their messages and people to the sandbox's X.
+ * X there has taken back the account's authorization, so the operator of the demo has to give it again.
  */
 export async function makeBusyHistory(
   openLog: (now: () => number) => Promise<StoryLog>,

@@ -41,7 +41,10 @@ const LIST = [
   }),
 ].join("\n");
 
-/** The history's runs: how many days ago each was, the replies an hour later, and the number of clicks after those. */
+/**
+ * Runs of the history: how many days ago each was, the replies that came an hour later, and the number of clicks after
+ * these.
+ */
 const RUNS: readonly { readonly daysAgo: number; readonly replies: readonly string[]; readonly clicks: number }[] = [
   { daysAgo: 14, replies: ["Thanks, that is just what I was looking for!"], clicks: 3 },
   { daysAgo: 10, replies: ["How much is it for a team of five?", "STOP"], clicks: 2 },
@@ -90,7 +93,8 @@ export async function makeHistory(
       seen = sandbox.x.messages.kept.length;
       await untilDispatched(call);
     }
-    // A run reads the replies since the run before it; this one reads any after the last of RUNS.
+    // Each run reads the replies since the run before it. A last run, one day before the present, reads the replies
+    // that followed the last of RUNS.
     clock.setBack(1);
     await run(call, 1);
   }

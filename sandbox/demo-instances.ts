@@ -18,7 +18,7 @@ export function createDemoInstances(
     const child = spawn(program, args, {
       env: { PATH: process.env["PATH"], ...environments.get(url), LOG_LEVEL: "info" },
       stdio: ["ignore", "ignore", "pipe"],
-      // Ctrl-C must reach only the demo, which then stops the services.
+      // A process group of its own, so that Ctrl-C reaches only the demo, which then stops the services.
       detached: true,
     });
     const listening = Promise.withResolvers<boolean>();

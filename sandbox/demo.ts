@@ -68,7 +68,7 @@ interface DemoTerminal {
 export async function runDemo(product: DemoProduct, options: DemoOptions, terminal: DemoTerminal): Promise<number> {
   const { directory, port, sandboxPort, busy } = options;
   const isShared = options.instances > 1;
-  // Read before anything starts, so that an interrupted demo ends in order.
+  // Takes over the signals before anything starts, so that an interrupted demo ends in order.
   const { signal } = terminal;
   await using server = isShared ? await product.startDatabaseServer() : undefined;
   await using instances = isShared ? createDemoInstances(product.serve, terminal.err) : undefined;
@@ -91,7 +91,8 @@ export async function runDemo(product: DemoProduct, options: DemoOptions, termin
     ...settingsOf(sandbox, options),
     PORT: String(ports[0]),
     DATABASE_URL: (await server?.newDatabase()) ?? `sqlite:${file}`,
-    // A log in a file also has its master key in a file.
+    // A log on a server has no file for its master key, so the key is a setting. A log in a file has its key in a file
+    // next to it.
     ...(isShared && { REACHLOG_KEY: randomBytes(32).toString("base64") }),
     API_TOKENS: `${busy ? OPERATOR : "demo"}:${token}:scope=${product.scopes.join("+")}`,
     MESSAGE_TEMPLATE_FILE: template,
@@ -106,8 +107,8 @@ export async function runDemo(product: DemoProduct, options: DemoOptions, termin
   };
   if (isNew && busy) await makeBusyHistory((now) => product.openLog(settings, now), sandbox, clock);
   else if (isNew) {
-    // The history is made without chat and messaging, which take one message a second. They get its clicks together,
-    // once the demo runs.
+    // The history is made without chat and messaging, because these accept one message a second. They get its clicks
+    // together once the demo runs.
     const quick = Object.entries(settings).filter(
       ([name]) => !/^(?:CHAT|TELEGRAM|LINE|WHATSAPP|MESSAGING)_/.test(name),
     );
@@ -118,7 +119,7 @@ export async function runDemo(product: DemoProduct, options: DemoOptions, termin
   const service = isShared ? undefined : await product.start(settings);
   const call = createCaller(url, token);
   await using shop = await startShop({ meta: () => sandbox.meta, call });
-  // A log that is used again has the links of former shops, at other ports.
+  // A log that an earlier demo wrote has the links of that demo's shop, at another port.
   const code = `shop${new URL(shop.url).port}`;
   const link = JSON.stringify({ code, target: `${shop.url}/` });
   await call("/api/links/add", link, { "content-type": "application/json" });

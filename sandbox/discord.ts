@@ -44,7 +44,7 @@ export function createDiscordState(clock: SandboxClock) {
     webhookToken: "sandboxWebhookToken_0123456789-abcdefghijklmnopqrstuvwxyzABCDEFGHIJK",
     messages: createRecorded<DiscordMessage>(),
     windows: createWindows(),
-    /** Maximum of messages in 2 seconds. */
+    /** Maximum number of messages in 2 seconds. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -77,7 +77,7 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
     return discordError(400, 50_109, "The request body contains invalid JSON.");
   }
   const { content, allowed_mentions, flags } = membersOf(body);
-  // Discord trims texts.
+  // Discord trims the text of a message.
   const text = typeof content === "string" ? content.trim() : "";
   if (text === "") return discordError(400, 50_006, "Cannot send an empty message");
   if (text.length > CONTENT_CHARS_MAX) {
@@ -95,7 +95,7 @@ async function execute(state: DiscordState, request: Request): Promise<Response>
 }
 
 /**
- * Message fields that have the same value for each message here:
+ * Fields to which the sandbox's Discord gives the same value in each message:
  * https://docs.discord.com/developers/resources/message#message-object
  */
 const NOTHING_MORE = {

@@ -62,7 +62,7 @@ async function suffer(fault: Fault, { incoming, response, path, now, handle, hol
     return SPOILED[kind](response, Buffer.from(await answer.arrayBuffer()), hold);
   }
   switch (kind) {
-    // Never answers; the request ends when the client gives up.
+    // Sends no answer; the request ends when the client gives up.
     case "timeout_before":
       return hold(() => cutOff(incoming));
     case "timeout_after_delivery":

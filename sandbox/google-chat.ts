@@ -6,7 +6,10 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { membersOf, parseJson, withRetryAfter } from "./request.ts";
 
-/** Messages per minute to a space, shared by all its senders: https://developers.google.com/workspace/chat/limits */
+/**
+ * Number of messages that a space accepts per minute from all its senders together:
+ * https://developers.google.com/workspace/chat/limits
+ */
 const DEFAULT_LIMIT = 60;
 const PERIOD_MS = 60_000;
 
@@ -25,7 +28,7 @@ export function createGoogleChatState(clock: SandboxClock) {
     token: "sandboxToken_0123456789-abcdefghijk=",
     messages: createRecorded<Rendered & { readonly at: number }>(),
     bucket: createBucket(),
-    /** Maximum of messages per minute, at once or spread. */
+    /** Maximum number of messages per minute, at once or spread. */
     limit: DEFAULT_LIMIT,
   };
 }

@@ -5,14 +5,16 @@ import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
-/** A push request that LINE accepted, kept to recognize a retry. */
+/** A request to send a message (LINE's push API) that LINE accepted, kept to recognize a retry. */
 interface Accepted {
   readonly requestId: string;
   readonly sentMessages: readonly { readonly id: string; readonly quoteToken: string }[];
   readonly at: number;
 }
 
-/** Requests per second: https://developers.line.biz/en/reference/messaging-api/#rate-limits */
+/**
+ * Number of requests that LINE accepts per second: https://developers.line.biz/en/reference/messaging-api/#rate-limits
+ */
 const DEFAULT_LIMIT = 2_000;
 const PERIOD_MS = 1_000;
 
@@ -47,7 +49,7 @@ export function createLineState(clock: SandboxClock) {
     /** Retry key -> the push request that LINE accepted with this key. */
     accepted: new Map<string, Accepted>(),
     bucket: createBucket(),
-    /** Maximum of requests per second. */
+    /** Maximum number of requests per second. */
     limit: DEFAULT_LIMIT,
     /** Number of messages that the account may still send this month. */
     quota: Infinity,
@@ -101,7 +103,10 @@ function acceptedBefore({ accepted, clock }: LineState, key: string): Accepted |
   return before !== undefined && clock.now() - before.at < KEY_KNOWN_MS ? before : undefined;
 }
 
-/** Answers an accepted push request. The answer to a retry (409) repeats the outcome of the first request. */
+/**
+ * Answers a push request that LINE accepted. LINE answers a retry with 409, and repeats the outcome of the first
+ * request.
+ */
 function accept(status: 200 | 409, { requestId, sentMessages }: Accepted): Response {
   if (status === 200) return HttpResponse.json({ sentMessages }, { headers: { "x-line-request-id": requestId } });
   return HttpResponse.json(
@@ -115,7 +120,10 @@ interface Detail {
   readonly property: string;
 }
 
-/** Maximum of messages in a push request: https://developers.line.biz/en/reference/messaging-api/#send-push-message */
+/**
+ * Maximum number of messages in a push request:
+ * https://developers.line.biz/en/reference/messaging-api/#send-push-message
+ */
 const MESSAGES_MAX = 5;
 
 /**
@@ -123,7 +131,10 @@ const MESSAGES_MAX = 5;
  */
 const TEXT_UNITS_MAX = 5_000;
 
-/** Returns the reason why LINE refuses a push request; undefined if it accepts it. The sandbox accepts only texts. */
+/**
+ * Returns the reason why LINE refuses a push request; undefined if it accepts the request. The sandbox accepts only
+ * texts.
+ */
 function pushFault(body: unknown): Detail | undefined {
   const { to, messages } = membersOf(body);
   if (typeof to !== "string" || to === "") return { message: "May not be empty", property: "to" };

@@ -38,8 +38,8 @@ export function createMetaState(clock: SandboxClock) {
     /** Events that Meta counts: one for each event_name and event_id within 48 hours. */
     events: createRecorded<MetaEvent>(),
     /**
-     * `event_name event_id` of each event -> the time of the first one. It is never shortened, so no repeat counts as
-     * new.
+     * `event_name event_id` of each event -> the time of the first event with them. Entries are never dropped, so no
+     * repeat counts as new.
      */
     seen: new Map<string, number>(),
   };
@@ -75,7 +75,7 @@ function accept(state: MetaState, { data, test_event_code }: Readonly<Record<str
   }
   if (test_event_code !== undefined && !isTestCode(test_event_code)) return invalid("test_event_code is not a code");
   const now = state.clock.now();
-  // One bad event refuses the whole batch; none of it is processed.
+  // One bad event makes Meta refuse the whole batch, of which no event is processed.
   for (const event of data as unknown[]) {
     const fault = faultOf(event, now / 1000);
     if (fault !== undefined) return invalid(fault);
@@ -114,10 +114,11 @@ export function countPixel(state: MetaState, members: URLSearchParams): string {
 }
 
 /**
- * Forms of the cookies `_fbc` and `_fbp`: version, subdomain index, ms, click id or random number. Meta's libraries
- * append a part. https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
+ * Form of the cookie `_fbc`: version, subdomain index, ms, click id. Meta's libraries append a part.
+ * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
  */
 const FBC = /^fb\.\d\.(\d{13})\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)?$/;
+/** Form of the cookie `_fbp`: version, subdomain index, ms, random number, and perhaps the part of Meta's libraries. */
 const FBP = /^fb\.\d\.(\d{13})\.\d+(?:\.[A-Za-z0-9_-]+)?$/;
 
 function isCookie(form: RegExp, value: unknown, now: number): boolean {
@@ -193,7 +194,7 @@ function invalid(reason: string): Response {
 }
 
 export const metaRefusals = {
-  // Meta limits with a 400 and a special code.
+  // Meta answers too many requests with a 400 and a code that says so.
   "429": ({ retryAfter }) =>
     withRetryAfter(graphError(400, 80_004, "There have been too many calls to this ad-account."), retryAfter),
   "500": () =>

@@ -41,7 +41,7 @@ export function createOpenAiState(clock: SandboxClock) {
     /** Events that OpenAI counts: one for each `id` and `type`. */
     events: createRecorded<OpenAiEvent>(),
     seen: new Set<string>(),
-    /** Ids of the events that it only validated. */
+    /** Ids of the events that OpenAI only validated, because the request asked for no more. */
     validated: new Set<string>(),
   };
 }
@@ -62,7 +62,7 @@ function accept(state: OpenAiState, { events, validate_only = false }: Readonly<
   if (typeof validate_only !== "boolean") return openAiError(400, "validate_only wants a boolean");
   if (!Array.isArray(events) || events.length < 1 || events.length > BATCH_MAX)
     return openAiError(400, `events wants 1 to ${BATCH_MAX} events`);
-  // One bad event fails the whole batch.
+  // One bad event makes the whole batch fail.
   const fault = (events as unknown[])
     .map((event) => faultOf(event, state.clock.now()))
     .find((one) => one !== undefined);

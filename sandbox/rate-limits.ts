@@ -1,4 +1,4 @@
-/** Rate limit: `limit` requests in each period, at once or spread. Used capacity returns evenly. */
+/** Rate limit: `limit` requests in each period, at once or spread. Used capacity returns evenly over time. */
 export interface Rate {
   readonly limit: number;
   readonly periodMs: number;
@@ -52,7 +52,7 @@ export interface WindowState {
 }
 
 export function createWindows(): Windows {
-  // One entry per endpoint and account, so it stays small.
+  // Open windows by key. There is one entry per endpoint and account, so the map stays small.
   const open = new Map<string, { used: number; resetAt: number }>();
   return {
     take(key, limit, lengthMs, now, cost = 1) {

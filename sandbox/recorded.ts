@@ -21,7 +21,7 @@ export function createRecorded<T>(keptMax = TEXTS_KEPT): Recorded<T> {
     add(item) {
       total++;
       kept.push(item);
-      // Drops half of them at once, because a shift each time would copy the whole list.
+      // Drops half of the items at once, because dropping one at each addition would copy the whole list each time.
       if (kept.length > 2 * keptMax) kept.splice(0, keptMax);
     },
     get total() {

@@ -44,6 +44,9 @@ export function credentialsOf({ x, meta, openai, snap, telegram, line, whatsapp 
     whatsappAccessToken: whatsapp.accessToken,
     whatsappPhoneNumberId: whatsapp.phoneNumberId,
     whatsappTo: whatsapp.to,
+    /** Secrets of the webhook of WhatsApp's statuses. Settings have them only on request. */
+    whatsappAppSecret: whatsapp.appSecret,
+    whatsappVerifyToken: whatsapp.verifyToken,
   };
 }
 
@@ -97,7 +100,7 @@ const ADS = {
 };
 
 export interface Choice {
-  /** Ads networks besides Meta. */
+  /** Ads networks that the service uses in addition to Meta. */
   readonly ads?: readonly (keyof typeof ADS)[];
   readonly chat?: keyof typeof CHATS;
   readonly messaging?: keyof typeof MESSENGERS;

@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Call } from "./demo-history.ts";
@@ -23,9 +24,13 @@ const CLICK_ID = /^[0-9a-f-]{36}$/;
  */
 export async function startShop({ meta, call }: ShopOptions): Promise<Shop> {
   let orders = 0;
-  const answer = async ({ url: path = "/", method }: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { url: path = "/", method, headers } = request;
     const { pathname, searchParams } = new URL(path, "http://shop.example");
-    // Meta's own address for this is https://www.facebook.com/tr.
+    // The pixel's script would set its cookie in the browser, for the shop's domain and all below it.
+    if (headers.cookie?.includes("_fbp=") !== true)
+      response.setHeader("set-cookie", `_fbp=fb.1.${Date.now()}.${randomInt(1e9, 1e10)}; Path=/; Max-Age=7776000`);
+    // Path of the pixel on this server; Meta's own address for it is https://www.facebook.com/tr.
     if (pathname === "/tr") return respond(response, countPixel(meta(), searchParams));
     const click_id = CLICK_ID.exec(searchParams.get("rl_click") ?? "")?.[0] ?? "";
     if (method !== "POST") {

@@ -7,7 +7,8 @@ import { createRecorded } from "./recorded.ts";
 import { isJson, isRecord, jsonOf, membersOf, withRetryAfter } from "./request.ts";
 
 /**
- * Messages in 5 seconds. Slack documents "1 per second, short bursts allowed": https://api.slack.com/apis/rate-limits
+ * Number of messages that Slack accepts in 5 seconds. Slack documents "1 per second, short bursts allowed":
+ * https://api.slack.com/apis/rate-limits
  */
 const DEFAULT_LIMIT = 5;
 const PERIOD_MS = 5_000;
@@ -20,7 +21,7 @@ export function createSlackState(clock: SandboxClock) {
     path: "/services/T0SANDBOX/B0SANDBOX/sandboxWebhookSecret",
     messages: createRecorded<ShownText>(),
     bucket: createBucket(),
-    /** Maximum of messages in 5 seconds, at once or spread. */
+    /** Maximum number of messages in 5 seconds, at once or spread. */
     limit: DEFAULT_LIMIT,
   };
 }
@@ -52,7 +53,7 @@ async function post(state: SlackState, request: Request): Promise<Response> {
   return plain(200, "ok");
 }
 
-/** Maximum of blocks in a message: https://docs.slack.dev/reference/block-kit/blocks */
+/** Maximum number of blocks in a message: https://docs.slack.dev/reference/block-kit/blocks */
 const BLOCKS_MAX = 50;
 const SECTION_CHARS_MAX = 3_000;
 const TEXT_CHARS_MAX = 40_000;

@@ -7,7 +7,7 @@ import { createRecorded } from "./recorded.ts";
 import { isRecord, membersOf, parseJson, withRetryAfter } from "./request.ts";
 
 /**
- * Requests per second:
+ * Number of requests that Teams accepts per second:
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using#rate-limiting-for-connectors
  */
 const DEFAULT_LIMIT = 4;
@@ -28,7 +28,7 @@ export function createTeamsState(clock: SandboxClock) {
      */
     failures: createRecorded<{ readonly text: string; readonly at: number }>(),
     bucket: createBucket(),
-    /** Maximum of requests per second. */
+    /** Maximum number of requests per second. */
     limit: DEFAULT_LIMIT,
   };
 }

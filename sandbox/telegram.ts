@@ -15,8 +15,8 @@ type Parameters = Readonly<Record<string, unknown>>;
 const TEXT_UNITS_MAX = 4_096;
 
 /**
- * Messages to a chat in 5 seconds. Telegram documents about one a second with short bursts, and 20 a minute per group:
- * https://core.telegram.org/bots/faq
+ * Number of messages that a chat accepts in 5 seconds. Telegram documents about one a second with short bursts, and 20
+ * a minute per group: https://core.telegram.org/bots/faq
  */
 const DEFAULT_LIMIT = 5;
 const CHAT_PERIOD_MS = 5_000;
@@ -32,7 +32,10 @@ export function createTelegramState(clock: SandboxClock) {
     messages: createRecorded<ShownText & { readonly chat_id: string }>(),
     chatBucket: createBucket(),
     groupBucket: createBucket(),
-    /** Maximum of messages to a chat in 5 seconds, at once or spread. A group accepts four times as many per minute. */
+    /**
+     * Maximum number of messages to a chat in 5 seconds, at once or spread. A group accepts four times as many per
+     * minute.
+     */
     limit: DEFAULT_LIMIT,
     /** Id of the supergroup that the group became, if it did. Telegram then refuses the group's old id. */
     migratedTo: undefined as string | undefined,
@@ -44,7 +47,7 @@ export type TelegramState = ReturnType<typeof createTelegramState>;
 export function telegramHandlers(state: TelegramState) {
   return [
     http.all(`${ORIGINS.telegram}/:bot/:method`, async ({ request, params }) => {
-      // The API does not know a path with a malformed token.
+      // Telegram answers a path with a malformed token like an unknown path.
       if (!/^bot\d+:[\w-]+$/.test(String(params["bot"]))) return telegramError(404, "Not Found");
       if (params["bot"] !== `bot${state.botToken}`) return telegramError(401, "Unauthorized");
       return call(state, String(params["method"]).toLowerCase(), await parametersOf(request));

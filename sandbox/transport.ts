@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Maximum size of a request: more than any network accepts here. A thousand events for Meta are under 1 MiB. */
+/**
+ * Maximum size of a request: larger than any request that a network accepts here. A thousand events for Meta are under
+ * 1 MiB.
+ */
 const REQUEST_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
@@ -48,12 +51,12 @@ const SLOW_CHUNKS = 60;
 
 const HUGE_CHUNK = Buffer.alloc(64 * 1024, "x");
 
-/** Chunks in a huge answer, 256 MiB in total. The answer ends even if a client reads without limit. */
+/** Number of chunks in a huge answer of 256 MiB. The answer ends even if a client reads without limit. */
 const HUGE_CHUNKS = 4_096;
 
 /** Kind of fault -> writes an answer's body with this fault. The head is already written. */
 export const SPOILED = {
-  /** Sends the body a few bytes at a time. Sends the rest at once when the fault is switched off. */
+  /** Sends the body a few bytes at a time. If the fault is switched off, sends all remaining bytes at once. */
   slow_body(response: ServerResponse, body: Buffer, hold: (end: () => void) => void): void {
     const size = Math.max(1, Math.ceil(body.length / SLOW_CHUNKS));
     let sent = 0;

@@ -6,17 +6,18 @@ import { ORIGINS, type Refusals } from "./network.ts";
 import { createBucket, takeTurn } from "./rate-limits.ts";
 import { createRecorded } from "./recorded.ts";
 import { bearerOf, jsonOf, membersOf, withRetryAfter } from "./request.ts";
+import { postStatus } from "./whatsapp-statuses.ts";
 
 /**
- * Messages per second from a number:
+ * Number of messages that a business number may send per second:
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/throughput
  */
 const DEFAULT_LIMIT = 80;
 const PERIOD_MS = 1_000;
 
 /**
- * Maximum of messages to one person in a burst. On average WhatsApp allows one per 6 seconds, so a burst is followed by
- * a longer wait.
+ * Maximum number of messages to one person in a burst. On average WhatsApp allows one per 6 seconds, so a longer wait
+ * follows a burst.
  */
 const PAIR_BURST = 45;
 const PAIR_PERIOD_MS = PAIR_BURST * 6_000;
@@ -36,6 +37,15 @@ export function createWhatsappState(clock: SandboxClock) {
     clock,
     phoneNumberId: "106540352242922",
     accessToken: "EAASandboxWhatsappToken0123456789",
+    /** Secret of Meta's app, with which it signs what it posts to a webhook. */
+    appSecret: "5eb63bbbe01eeed093cb22bb8f5acdc3",
+    /** Token that shows a webhook who subscribes it. */
+    verifyToken: "sandbox-whatsapp-verify-token",
+    /** Webhook that gets the statuses of messages; undefined until it is subscribed. */
+    statusUrl: undefined as string | undefined,
+    statuses: createRecorded<{ readonly body: string; readonly status: number }>(),
+    /** Texts of a month that are delivered; later ones are accepted and lost. */
+    freeTexts: 1_000,
     /** Phone number of the only person on this WhatsApp, digits only. */
     to: "15550783881",
     /** Id of the same person for this business, which can replace the phone number. */
@@ -43,9 +53,9 @@ export function createWhatsappState(clock: SandboxClock) {
     messages: createRecorded<ShownText & { readonly to: string }>(),
     numberBucket: createBucket(),
     pairBucket: createBucket(),
-    /** Maximum of messages per second from the business number. */
+    /** Maximum number of messages per second from the business number. */
     limit: DEFAULT_LIMIT,
-    /** Maximum of messages to the person in 4.5 minutes, at once or spread. */
+    /** Maximum number of messages to the person in 4.5 minutes, at once or spread. */
     pairLimit: PAIR_BURST,
     /** Time of the person's last message to the number, ms since the epoch; text is accepted for 24 hours after it. */
     wroteAt: clock.now(),
@@ -69,10 +79,11 @@ export function whatsappHandlers(state: WhatsappState) {
 }
 
 function send(state: WhatsappState, request: unknown): Response {
-  const { messaging_product, to, recipient, type = "text", text } = membersOf(request);
+  const { messaging_product, to, recipient, type = "text", text, biz_opaque_callback_data: data } = membersOf(request);
   const { body } = membersOf(text);
   if (messaging_product !== "whatsapp") return cloudError(400, 100, "messaging_product wants to be whatsapp");
-  // If both are given, the number counts.
+  // If the caller names the user by both a phone number (`to`) and a user id (`recipient`), WhatsApp sends to the phone
+  // number.
   const input = to ?? recipient;
   if (typeof input !== "string" || input === "") return cloudError(400, 100, "to and recipient are missing");
   if (type !== "text") return cloudError(400, 100, "only texts are known here");
@@ -88,6 +99,10 @@ function send(state: WhatsappState, request: unknown): Response {
   const { text: shown, marks } = renderWhatsapp(body);
   state.messages.add({ to: reached, text: body, shown, marks, at });
   const id = `wamid.${btoa(`${reached} ${state.messages.total}`)}`;
+  const callbackData = typeof data === "string" ? data : undefined;
+  // The webhook hears of the message after the sender, and may be slow.
+  if (state.statusUrl !== undefined)
+    setTimeout(() => void postStatus(state, { id, to: reached, callbackData, number: state.messages.total }), 20);
   const contacts = [{ input, ...(to === undefined ? { user_id: reached } : { wa_id: reached }) }];
   return HttpResponse.json({ messaging_product: "whatsapp", contacts, messages: [{ id }] });
 }

@@ -1,6 +1,6 @@
 import type { AnyOperation } from "./platform/operation.ts";
 
-/** The files of operations. A command loads only the files that it needs. */
+/** Loads the files that define operations, each on demand: a command loads only the files that it needs. */
 const FILES = {
   audit: () => import("./recipients/audit.operations.ts"),
   campaigns: () => import("./outreach/campaigns/campaigns.operations.ts"),
@@ -19,8 +19,8 @@ const FILES = {
 } as const;
 
 /**
- * First word of an operation's name -> keys in `FILES` of the files that define operations with this word. A command
- * loads only the files of its own word.
+ * Maps the first word of an operation's name to the files (keys of FILES) that define operations with this word. A
+ * command loads only those of its own word.
  */
 const WORDS: Readonly<Record<string, readonly (keyof typeof FILES)[]>> = {
   recipients: ["recipients"],

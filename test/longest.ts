@@ -1,5 +1,5 @@
 /**
- * The test files that take longest, longest first. They are started first, so that the run does not end waiting for
+ * The test files that take longest, the slowest first. A run starts with them, so that it does not end by waiting for
  * one.
  */
 export const LONGEST = [

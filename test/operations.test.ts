@@ -511,7 +511,7 @@ beforeAll(async () => {
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   for (const ip of ["203.0.113.7", "203.0.113.8"]) await service.post("/api/tracking/event", { ...click, ip }, BEARER);
   await authorize(service, world.sandbox);
-  await service.post("/social/run", {}, { ...BEARER, prefer: "wait=60" });
+  await service.post("/social/run", {}, { ...BEARER, prefer: "wait=300" });
   await service.post("/social/run", { dry_run: true }, BEARER);
   assistant = new Client({ name: "test", version: "1" });
   const [command = "", ...args] = onRuntime(["mcp"]);

@@ -35,7 +35,10 @@ async function run(command: readonly string[]): Promise<number> {
   return code;
 }
 
-/** The tests of each changed file. Tests that start processes take too long for this gate, so they are only named. */
+/**
+ * Returns the test files of each changed file. Tests that start processes take too long for this check, so they are
+ * only named.
+ */
 function testsOfChanges(): readonly string[] {
   const changed = new Set(
     linesOf("diff", "--name-only", "HEAD").concat(linesOf("ls-files", "--others", "--exclude-standard")),

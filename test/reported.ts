@@ -30,11 +30,11 @@ export async function runReported(
   const directory = mkdtempSync(join(tmpdir(), "reachlog-test-"));
   const report = join(directory, "junit.xml");
   const printed = join(directory, "printed.txt");
-  // Both streams share one file position, so that neither overwrites the other.
+  // stdout and stderr share one file position, so that neither overwrites the other.
   const out = keepsPrinted ? openSync(printed, "a") : "inherit";
   const run = Bun.spawn(
     [...wrapper, process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, ...args],
-    // Passed explicitly; otherwise variables set after the start would be missing.
+    // The environment is passed explicitly, because variables that were set after the start would be missing.
     { env: process.env, stdio: ["ignore", out, out] },
   );
   const code = await run.exited;

@@ -11,19 +11,19 @@ import { LONGEST } from "./longest.ts";
 import { runReported, summaryOf } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
-/** Four per core: files wait for timers, processes and disks for half of their time, and leave their core to others. */
+/** Four processes for each core: test files wait half of their time for timers, processes and disks. */
 const PROCESSES = 4 * availableParallelism();
 
-/** Only stops tests that hang. The parallel processes read no other setting of the time-out. */
+/** Timeout in ms that only stops tests which hang. The parallel processes read no other setting for it. */
 const TEST_TIMEOUT_MS = 1_200_000;
 
 useTemporaryFolder();
-// Tests the binary that ships, built for this run; RUNTIME=bun runs from source. With RUNTIME=deno only the tests that
-// start the service as a process run, with the service on Deno.
+// By default the tests use the shipped binary, built for this run; with RUNTIME=bun the source. With RUNTIME=deno only
+// tests that start the service as a process run, on Deno.
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
-// Processes that keep their memory until they end save a quarter of the run's processor time.
+// The allocator then returns no memory until a process ends, which saves a quarter of the run's processor time.
 process.env["MIMALLOC_PURGE_DELAY"] ??= "-1";
-// Files in one process share its loaded code, which saves time; no file depends on what others leave behind.
+// Files share a process and its loaded code, which saves time. No file depends on what others leave behind.
 const parallel = [
   `--parallel=${PROCESSES}`,
   "--no-isolate",

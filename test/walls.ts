@@ -1,6 +1,6 @@
 /**
- * Proves that the linter's walls stand: each file below breaks one on purpose, in a scratch copy of the layout, and the
- * linter must report it. Without this test a typing error could take a wall down unnoticed.
+ * Proves that the linter forbids what it should: each file below breaks one of its rules in a copy of the folders, and
+ * the linter must report it. Otherwise a typing error could disable a rule unnoticed.
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -31,25 +31,31 @@ const CRAWLERS = [
 const X_FETCHER = "Twitterbot/1.0";
 const BURST_BOT = "SiteProbe/2.1 (+https://siteprobe.example/bot)";
 
-/** Clicks by people on the operator's links on a day that long ago; on earlier days {@link USUAL_CLICKS}. */
+/**
+ * Clicks by people on the operator's links: today, yesterday and so on. On all earlier days there are
+ * {@link USUAL_CLICKS}.
+ */
 const NEWEST_DAYS = [50, 120, 105, 100, 45, 60];
 const USUAL_CLICKS = 12;
-/** Clicks by crawlers for each click by a person, and clicks whose shortener did not send a user agent. */
+/** Number of clicks by crawlers for each click by a person. */
 const CRAWLER_SHARE = 0.12;
+/** Share of clicks whose shortener did not send a user agent. */
 const NO_AGENT_SHARE = 0.06;
 
-/** Share of recipients who click, by campaign and variant, and of messages whose links X fetches. */
+/** Share of recipients who click, by campaign and variant. */
 const CLICKED: Readonly<Record<PlannedRun["campaign"], Readonly<Record<string, number>>>> = {
   autumn: { A: 0.18, B: 0.58 },
   winter: { A: 0.34, B: 0.36 },
 };
+/** Share of messages whose links X fetches itself. */
 const FETCHED_SHARE = 0.45;
 
-/** Number of clicks in the burst by one bot, and how many of them are appended together. */
+/** Number of clicks in the burst by one bot. */
 const BURST_CLICKS = 1_204;
+/** Number of the burst's clicks that are appended together. */
 const BURST_AT_ONCE = 14;
 
-/** Request for a short link. */
+/** Request for a short link in the story. */
 interface Visit {
   readonly link: StoryLink;
   readonly ip: string;
@@ -152,7 +158,7 @@ export function createClicks({ log, timeline, deliveries, random }: ClickParts) 
         const at = timeline.moment(daysAgo, startMs + (round / rounds) * 9 * MINUTE_MS);
         timeline.at(at, () => record({ link, ip: "198.51.100.77", agent: BURST_BOT, bot: true }, at, BURST_AT_ONCE));
       }
-      // A few people come by meanwhile, whose clicks the chat does not receive either.
+      // A few people click during the burst, in the minutes in which the chat receives nothing.
       for (const [nth, code] of ["guide", "spring", "guide"].entries()) {
         const named = OPERATOR_LINKS.find((one) => one.code === code)!;
         visit(timeline.moment(daysAgo, startMs + (2.2 + nth * 0.2) * MINUTE_MS), visitors.person(named));

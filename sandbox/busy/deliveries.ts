@@ -9,12 +9,13 @@ const SLACK_REFUSAL = { status: 429, detail: "Slack answered 429 rate_limited" }
 const SLACK_REJECTION = { status: 400, detail: "Slack answered 400 invalid_blocks", latency_ms: 95 };
 const NO_ANSWER = { detail: "no answer in time" };
 
-/** Most requests that one outcome event of the product has, and attempts that it makes. */
+/** Maximum number of requests that one outcome event of the product has. */
 const REQUESTS_MAX = 64;
+/** Number of attempts that the product makes at a dispatch before it gives up. */
 const ATTEMPTS = 8;
 const DIGEST_CLICKS = 40;
 
-/** Minutes from one attempt to the next of the clicks that Slack refuses for good. */
+/** Minutes from one attempt to the next, for the clicks that Slack refuses for good. */
 const WAITS_MIN = [0.1, 0.3, 1, 3, 9, 21, 32];
 
 export type StoryDeliveries = ReturnType<typeof createDeliveries>;
@@ -85,7 +86,8 @@ function createSlackTrouble(lanes: StoryLanes, timeline: Timeline, succeed: Succ
       const more = isLast ? { refused: false } : { retry_at: new Date(next).toISOString() };
       const act = () =>
         lanes.end("chat", isLast ? "DispatchAbandoned" : "DispatchFailed", [clicks], { ...asked, ...more });
-      // The first attempt is recorded at once, before any other outcome raises the low watermark.
+      // The story records the first attempt at once: from then on these clicks do not wait, so no later step of the
+      // story delivers them.
       if (attempt === 1) await act();
       else timeline.at(at, act);
       at = next;
@@ -93,7 +95,7 @@ function createSlackTrouble(lanes: StoryLanes, timeline: Timeline, succeed: Succ
   };
 
   return {
-    /** Makes `count` waiting clicks of chat dead letters, by people as far as `people` allows. */
+    /** Makes `count` waiting clicks of the chat dead letters: up to `people` clicks by people, the others by bots. */
     async refuse(count: number, people: number, at: number): Promise<void> {
       const waiting = lanes.waiting("chat");
       const byPeople = waiting.filter(({ bot }) => !bot).slice(0, people);
@@ -107,7 +109,7 @@ function createSlackTrouble(lanes: StoryLanes, timeline: Timeline, succeed: Succ
       const data = { channel: "chat", failures: 5, until: new Date(until).toISOString() };
       return lanes.append("chat", [{ type: "CircuitOpened", data }]);
     },
-    /** Lets chat receive what waited, in digests. */
+    /** Lets the chat receive the clicks that waited, in digests. */
     async release(): Promise<void> {
       resume();
       await lanes.append("chat", [{ type: "CircuitClosed", data: { channel: "chat" } }]);

@@ -5,10 +5,10 @@ import { isMessage } from "./plan.ts";
 /** Rules of the story's runs, as the product's events name them. */
 export const STORY_RULES = { daily_limit: 100, timezone: "UTC", require_consent: true };
 
-/** X's prices in dollars for a message, a person who is looked up, and a message that is read. */
+/** X's prices in dollars: for sending a message, for looking up a person, and for reading a message. */
 const PRICES = { send: 0.015, user: 0.01, message: 0.01 };
 
-/** Lets the operator make a dry run, of as many of these recipients as get a message on one day. */
+/** Has the operator make a dry run over these recipients, with as many messages as a day's quota allows. */
 export async function rehearse(log: StoryLog, template: StoryTemplate, people: readonly StoryPerson[]): Promise<void> {
   const run_id = toStoryId("dry run", "1");
   const listed = people.map(({ id, username, name, product, fate }) => {

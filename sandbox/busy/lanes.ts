@@ -12,7 +12,7 @@ export interface PendingClick {
   readonly hasAgent: boolean;
 }
 
-/** Clicks of a channel without an outcome, by their positions, and the position after the newest. */
+/** Clicks of a channel that have no outcome yet, by their positions, and the position after the newest click. */
 interface StoryLane {
   readonly waiting: Map<number, PendingClick>;
   next: number;
@@ -20,7 +20,7 @@ interface StoryLane {
 
 export type StoryLanes = ReturnType<typeof createLanes>;
 
-/** Creates the channels' lanes, which know which clicks wait for an outcome. */
+/** Creates the lanes (queues) of the channels, which know which clicks wait for an outcome. */
 export function createLanes(log: StoryLog) {
   const create = (): StoryLane => ({ waiting: new Map(), next: 1 });
   const lanes = { ads: create(), chat: create(), messaging: create() };

@@ -1,4 +1,6 @@
-/** Event of the product as the story writes it: the product checks that its data fits. */
+/**
+ * Event of the product as the story, a made-up history for the demo, writes it. The product checks that its data fits.
+ */
 export interface StoryEvent {
   readonly type: string;
   readonly data: object;
@@ -10,7 +12,7 @@ export interface StoryRecipient {
   readonly username: string;
 }
 
-/** Short link of a message. */
+/** Short link in a message of the story. */
 export interface StoryLink {
   readonly domain: string;
   readonly code: string;

@@ -9,7 +9,7 @@ const FIRST_NAMES =
 const CRAFTS = "ships paints reads sews bakes codes maps writes draws cooks".split(" ");
 const PRODUCTS = ["the design kit", "the print shop", "the course", "the studio plan"];
 
-/** Recipient of the story. */
+/** Recipient in the story, a made-up history for the demo. */
 export interface StoryPerson {
   readonly id: string;
   readonly username: string;
@@ -25,7 +25,7 @@ const FIRST_ID = 1_710_000_000_000_000_000n;
 /** Share of recipients who granted tracking, in twentieths. */
 const TRACKED = 9;
 
-/** Makes all recipients, in the order of the list: those of the runs first. */
+/** Makes all recipients, in the order of the imported list: first those that runs write to. */
 export function makePeople(runs: readonly PlannedRun[]): readonly StoryPerson[] {
   const fates = runs.flatMap((run) => run.fates);
   return Array.from({ length: RECIPIENTS }, (_, at): StoryPerson => {
@@ -37,7 +37,7 @@ export function makePeople(runs: readonly PlannedRun[]): readonly StoryPerson[] 
       username,
       name,
       product: PRODUCTS[at % PRODUCTS.length] ?? "",
-      // Some of the recipients that no run has met never agreed to a message.
+      // Recipients without a planned fate have not been met by a run. Some of them never agreed to a message.
       fate: fates[at] ?? (at % 12 === 5 ? "no_consent" : "left"),
       isTracked: (at * 7) % 20 < TRACKED,
     };

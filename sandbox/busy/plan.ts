@@ -1,4 +1,7 @@
-/** Outcome that the story plans for a recipient. `left`: no run has come to them yet. */
+/**
+ * Outcome that the story, the demo's made-up history, plans for a recipient. `left`: no run has come to the recipient
+ * yet.
+ */
 export type Fate = "sent" | "failed" | "in_doubt" | SkipFate | "left";
 export type SkipFate = "no_consent" | "protected" | "cannot_receive_dm" | "invalid_recipient";
 
@@ -22,14 +25,14 @@ export interface PlannedRun {
 
 export const RECIPIENTS = 640;
 const RUNS = 36;
-/** Days without a run, counted from today: one a week. */
+/** Days without a run, as numbers of days before today: one a week. */
 const REST_DAYS: readonly number[] = [4, 11, 18, 25, 32, 39];
 const FIRST_WINTER_RUN = 23;
 const CUT_OFF_RUN = 29;
 const STOPPED_RUN = 17;
 const WAITING_RUNS: readonly number[] = [8, 21, 36];
 
-/** Messages sent and recipients skipped by the newest runs. */
+/** Numbers of messages sent and of recipients skipped by the newest runs, by the run's number. */
 const NEWEST: Readonly<Record<number, readonly [sent: number, skipped: number]>> = {
   32: [13, 1],
   33: [15, 1],
@@ -62,7 +65,7 @@ export function planRuns(): readonly PlannedRun[] {
   });
 }
 
-/** Inserts a fate among the others, at a place that depends on `nth`. */
+/** Inserts a recipient's outcome among those that a run plans, at a place that depends on `nth`. */
 function insert(fates: Fate[], nth: number, fate: Fate): void {
   fates.splice(2 + ((nth * 3) % Math.max(1, fates.length - 2)), 0, fate);
 }

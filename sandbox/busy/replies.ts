@@ -8,7 +8,7 @@ const DAY_MS = 24 * HOUR_MS;
 /** Account that sends the story's messages. */
 export const STORY_ACCOUNT = { id: "1700000000000090000", username: "northwind_labs", name: "Northwind Labs" };
 
-/** Reply that the next run reads. */
+/** Reply of a recipient that the story's next run reads. */
 interface Reply {
   readonly person: StoryPerson;
   readonly messageId: string;
@@ -16,8 +16,9 @@ interface Reply {
   readonly kind: keyof typeof TEXTS;
 }
 
-/** Share of recipients who reply, and of replies that ask us to stop. */
+/** Share of recipients who reply. */
 const REPLY_SHARE = 0.15;
+/** Share of replies that ask us to stop. */
 const STOP_SHARE = 0.1;
 const TEXTS = {
   stop: ["STOP"],
@@ -25,7 +26,10 @@ const TEXTS = {
   reply: ["Thanks, looks good!", "How much is it for a team?", "Not now, maybe in spring.", "Is it in English?"],
 };
 
-/** Replies that always come at noon of a day, from those who got a message last. The newest run reads the last ones. */
+/**
+ * Replies that the story always has, at noon of a day, by the recipients who got a message last. The newest run reads
+ * those of yesterday.
+ */
 const WANTED: readonly { readonly daysAgo: number; readonly kind: keyof typeof TEXTS }[] = [
   { daysAgo: 5, kind: "stop" },
   { daysAgo: 1, kind: "stop" },

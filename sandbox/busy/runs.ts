@@ -18,8 +18,9 @@ import type { Timeline } from "./timeline.ts";
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** Time of a run's start after midnight, and between its messages: X's limit is one a minute. */
+/** Time after midnight at which a run starts. */
 const RUN_AT_MS = 8 * 60 * MINUTE_MS + 4 * SECOND_MS;
+/** Time between two messages of a run: X's limit is one a minute. */
 const SPACING_MS = 62 * SECOND_MS;
 const SKIP_MS = 2 * SECOND_MS;
 const WAIT_MS = 4 * MINUTE_MS;
@@ -102,14 +103,14 @@ function createMessages({ log, timeline, mailbox, clicks, replies, templates }: 
   const known = new Set<string>();
   const outreach = (...events: readonly StoryEvent[]) => log.append(STORY_STREAMS.outreach, events, SCHEDULER);
 
-  /** Returns X's answer to a request, as an event of the attempt. */
+  /** Returns the event that records how X answered the attempt to send a message. */
   const answer = (fate: Fate, attempt: { recipient: { id: string } }, text: string, next: object): StoryEvent => {
     if (fate === "failed") {
       const detail = "X answered 403: You do not have permission to DM one or more participants.";
       const failure = { reason: "recipient_closed", detail, frees_quota: true, retry: false };
       return { type: "DirectMessageFailed", data: { ...attempt, ...failure } };
     }
-    // X accepts a message in doubt too: only its answer is lost.
+    // Even if the message is in doubt, X has accepted it: only X's answer is lost.
     const message_id = mailbox.deliver(STORY_ACCOUNT.id, attempt.recipient.id, text);
     return fate === "in_doubt"
       ? { type: "DirectMessageInDoubt", data: { ...attempt, detail: "X gave no answer within 10 s" } }

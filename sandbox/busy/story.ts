@@ -30,21 +30,22 @@ Hello {{name|there}}! Your winter guide to {{product|our tools}}: {{link https:/
   },
 };
 
-/** Imports of the list: days ago, and the number of recipients that the list has afterwards. */
+/** Imports of the list: how many days ago each was, and how many recipients the list has after it. */
 const IMPORTS = [
   { daysAgo: 41, until: 400 },
   { daysAgo: 20, until: 599 },
   { daysAgo: 6, until: RECIPIENTS },
 ];
 
-/** Clicks of the last minutes, which messaging has not received yet, and the time in which they came. */
+/** Number of clicks in the last minutes, which messaging has not received yet. */
 const LATE_CLICKS = 37;
+/** Length of the time, ending now, in which the clicks came that messaging has not received yet. */
 const LATE_MS = 11 * MINUTE_MS;
 
 /** Time after midnight at which a bot begins to open a link today. */
 const BURST_MS = 3.2 * HOUR_MS;
 
-/** Day of the first run of the winter campaign, before which the operator makes a dry run. */
+/** Number of days ago on which the winter campaign's first run was. The operator makes a dry run before it. */
 const WINTER_DAYS_AGO = 15;
 
 export interface StoryParts {

@@ -1,8 +1,9 @@
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Number of days that the story covers, and the time of its last day at which it ends. */
+/** Number of days that the story covers. */
 export const STORY_DAYS = 42;
+/** Time at which the story's last day ends, in ms after midnight. */
 const STORY_END_MS = 11 * HOUR_MS + 42 * 60_000;
 
 /** Clock of the product and the networks while the story is written. */
@@ -32,7 +33,7 @@ export type Timeline = ReturnType<typeof createTimeline>;
  */
 export function createTimeline(clock: StoryClock, now: number, spanMs?: number) {
   const today = Math.floor(now / DAY_MS) * DAY_MS;
-  /** Factor that keeps the last day's story before `now`, for a present moment early in the day. */
+  /** Factor by which today's part of the story is compressed, so that it ends before `now` even early in the day. */
   const squeeze = Math.min(1, (now - today) / STORY_END_MS);
   const scale = spanMs === undefined ? 1 : spanMs / (STORY_DAYS * DAY_MS);
   const acts: { readonly at: number; readonly act: Act }[] = [];

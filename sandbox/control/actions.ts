@@ -14,7 +14,10 @@ export class Misuse extends Error {
   override readonly name = "Misuse";
 }
 
-/** Performs one action of the control API and returns its result. Throws {@link Misuse}. */
+/**
+ * Performs one action of the sandbox's control API, by which tests and the demo steer the imitated networks, and
+ * returns its result. Throws {@link Misuse}.
+ */
 type Action = (sandbox: ControlledWorld, body: unknown, query: URLSearchParams) => unknown;
 
 export const ACTIONS: Readonly<Record<string, Action>> = {

@@ -9,9 +9,9 @@ import { arrivedAt, newestMessages } from "./shown-messages.ts";
 interface ArrivedProps {
   readonly world: World;
   readonly network: Network;
-  /** Maximum of messages or events to show; for X, of conversations. */
+  /** Maximum number of messages or events to show; for X, of conversations. */
   readonly limit: number;
-  /** Maximum of messages to show in each conversation on X. */
+  /** Maximum number of messages to show in each conversation on X. */
   readonly newest: number;
 }
 

@@ -6,7 +6,7 @@ interface Asset {
   readonly body: string;
 }
 
-/** All files that the pages load; they load nothing from elsewhere. */
+/** All files that the sandbox's pages load. The pages load nothing from other sites. */
 const ASSETS: Readonly<Record<string, Asset>> = {
   "/sandbox.css": { type: "text/css", body: textOf(new URL("./sandbox.css", import.meta.url)) },
   "/sandbox.js": { type: "text/javascript", body: textOf(new URL("./sandbox.js", import.meta.url)) },

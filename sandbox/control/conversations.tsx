@@ -8,7 +8,7 @@ import type { ShownMessage } from "./shown-messages.ts";
 
 interface ConversationsProps {
   readonly x: XState;
-  /** Maximum of conversations to show. */
+  /** Maximum number of conversations to show. */
   readonly limit: number;
   readonly newest: number;
 }
@@ -58,8 +58,8 @@ function ConversationName({ x, id }: { readonly x: XState; readonly id: string }
 }
 
 /**
- * A form to answer the service's account as the other person in the conversation. Shown only if exactly one of the two
- * may authorize the service.
+ * A form by which the other person in a conversation answers the service's account. Shown only if exactly one of the
+ * two people, who is then that account, can authorize the service.
  */
 function Reply({ x, id }: { readonly x: XState; readonly id: string }): VNode | null {
   const people = id.split("-").flatMap((one) => x.people.get(one) ?? []);

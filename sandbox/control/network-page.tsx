@@ -8,7 +8,8 @@ import { AllOff, FaultSwitches } from "./faults.tsx";
 import { arrivedAt } from "./shown-messages.ts";
 
 /**
- * Maximum of messages, events or conversations on the page. It is small, because a message has up to 10,000 characters.
+ * Maximum number of messages, events or conversations on the page. It is small, because a message has up to 10,000
+ * characters.
  */
 const SHOWN = 25;
 const CONVERSATION_NEWEST = 10;

@@ -8,7 +8,7 @@ import { counted, pathOf, SandboxDocument, TITLES } from "./document.tsx";
 import { AllOff, kindsOn } from "./faults.tsx";
 import { arrivedAt } from "./shown-messages.ts";
 
-/** Maximum of messages, conversations or events to show of each network. */
+/** Maximum number of messages, conversations or events to show of each network. */
 const SHOWN = 3;
 
 /** Renders the overview: the newest messages or events that each network received, and how many faults are on. */

@@ -30,7 +30,7 @@ export async function control(sandbox: ControlledWorld, request: Request): Promi
     }
     const { page: from, ...fields } = Object.fromEntries(new URLSearchParams(await request.text()));
     action(sandbox, fields, searchParams);
-    // Returns to the form's page.
+    // Redirects the browser to the page with the form.
     const location = PAGES.find(({ path }) => path === from)?.path ?? "/";
     return new Response(null, { status: 303, headers: { location } });
   } catch (fault) {

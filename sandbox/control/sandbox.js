@@ -4,7 +4,7 @@ import { Idiomorph } from "./idiomorph.js";
 
 const REFRESH_MS = 1_000;
 
-/** Keeps the choices that the user made in a form. */
+/** Has the script keep the choices that the user made in a form. */
 const MORPH = {
   callbacks: { beforeNodeMorphed: (node) => !(node instanceof HTMLInputElement || node instanceof HTMLSelectElement) },
 };
@@ -26,7 +26,7 @@ async function fetchAgain() {
 
 async function refresh() {
   try {
-    // Saves work while the page is hidden.
+    // Does not fetch while the page is hidden, to save work.
     if (!document.hidden) await fetchAgain();
     setConnection("Live.", false);
   } catch {

@@ -9,7 +9,10 @@ export interface ShownMessage {
   readonly text: string;
   /** Time of the message, ms since the epoch. */
   readonly at: number;
-  /** Descriptions of what the message has besides plain text, such as mentions. */
+  /**
+   * Descriptions of the parts of a message other than plain text, such as mentions, for the sandbox's page that shows a
+   * network's messages.
+   */
   readonly notes: readonly string[];
   /** Author of the message; undefined if all messages of the network have the same author. */
   readonly author?: { readonly name: string; readonly isOwn: boolean };

@@ -12,7 +12,7 @@ export interface S3Fault {
    */
   readonly kind: "slow_down" | "cut_before" | "cut_after" | "cut_body" | "conflict" | "denied";
   count: number;
-  /** Number of requests that still succeed before the fault; default: none. */
+  /** Number of requests that still succeed before the fault; by default none does. */
   after?: number;
 }
 
@@ -23,7 +23,7 @@ interface StoredObject {
 }
 
 export interface S3Options {
-  /** Maximum of keys on a page of a list; AWS returns 1,000. */
+  /** Maximum number of keys on a page of a list; AWS returns 1,000. */
   readonly pageKeys?: number;
   /** Clock for the check of signatures, in ms since the epoch. */
   readonly clock?: () => number;

@@ -35,7 +35,7 @@ export function createActivity(damage: () => string | undefined) {
     /** Times until which the connections that clients have closed still count, in real ms since the epoch. */
     ghosts: [] as number[],
     signals: createRecorded<Signal>(),
-    /** Signal that waits to be written after the next one. */
+    /** Signal that a fault holds back until the next one was written. */
     late: undefined as string | undefined,
   };
 }

@@ -8,7 +8,7 @@ import { forbiddenScope, invalidRequest, unauthorized, xProblem } from "./answer
 import type { Connection, Damage, Subscription } from "./activity-state.ts";
 import { bill, findById, type DirectMessage, type XState } from "./state.ts";
 
-/** Types of event that this X offers to an account, with the scope that its subscription requires. */
+/** Types of event that the sandbox's X offers to an account, with the scope that a subscription requires. */
 const PRIVATE_TYPES = ["dm.received", "dm.sent", "dm.read", "dm.indicate_typing", "chat.received", "chat.sent"];
 const REVOKE = "oauth.revoke";
 
@@ -35,7 +35,7 @@ export function activityHandlers(state: XState) {
   ];
 }
 
-/** Refuses all tokens but the app's own; undefined for that one. */
+/** Refuses a request whose token is not the app's own; returns undefined for the app's own token. */
 function refuseUser(state: XState, request: Request): Response | undefined {
   const token = bearerOf(request);
   if (token === state.appBearer) return undefined;
@@ -163,7 +163,10 @@ const ID_FORMS = [
   () => undefined,
 ];
 
-/** Sends a signal to all open connections, if the account has subscribed to its type. What finds none is lost. */
+/**
+ * Sends a signal to all open connections, if the account has subscribed to its type. A signal that finds no connection
+ * is lost.
+ */
 function emit(state: XState, type: string, user_id: string | undefined, id: string | undefined, payload: object) {
   const { activity } = state;
   const isWanted = [...activity.subscriptions.values()].some(
@@ -189,7 +192,7 @@ function emit(state: XState, type: string, user_id: string | undefined, id: stri
 function transmit(connection: Connection, line: string, damage: Damage | undefined): void {
   if (damage === "stream_cut") {
     connection.write(line.slice(0, line.length / 2));
-    // The half line must leave first.
+    // The event loop has to write the half line before the connection is cut.
     setImmediate(() => connection.end("cut"));
     return;
   }
@@ -215,7 +218,7 @@ function flushLate({ activity }: XState): void {
   if (late !== undefined) for (const connection of activity.connections) connection.write(late);
 }
 
-/** Signals that a message has arrived. */
+/** Signals to the app that a message has arrived. */
 export function signalReceived(state: XState, { id, sender_id, recipient_id, text, created_at }: DirectMessage): void {
   emit(state, "dm.received", recipient_id, id, {
     direct_message_events: [
@@ -235,8 +238,8 @@ export function signalReceived(state: XState, { id, sender_id, recipient_id, tex
 }
 
 /**
- * Signals that a person has read the messages of `to`, in one of the two forms that were seen. Only the older one names
- * the last message that was read.
+ * Signals to the app that the person `from` has read the messages of `to`, in one of the two forms that were seen. Only
+ * the older form names the last message that was read.
  */
 export function signalRead(state: XState, from: string, to: string, lastReadId?: string): void {
   const created_timestamp = String(state.clock.now());
@@ -254,7 +257,7 @@ export function signalRead(state: XState, from: string, to: string, lastReadId?:
   );
 }
 
-/** Signals a message of X Chat, whose words are encrypted. */
+/** Signals to the app that a message of X Chat has arrived, whose words are encrypted. */
 export function signalChat(state: XState, from: string, to: string): void {
   const id = randomUUID();
   emit(state, "chat.received", to, id, {
@@ -269,7 +272,10 @@ export function signalChat(state: XState, from: string, to: string): void {
   });
 }
 
-/** Signals that a user has revoked the app, and forgets the subscriptions that were made with the user's tokens. */
+/**
+ * Has the imitated X signal to the app that a user has revoked its access, and forgets the subscriptions that were made
+ * with the user's tokens.
+ */
 export function signalRevoked(state: XState, user_id: string): void {
   emit(state, REVOKE, undefined, undefined, {
     date_time: new Date(state.clock.now()).toISOString(),

@@ -58,7 +58,7 @@ export function resourceNotFound(parameter: string, value: string, resource_type
     resource_type,
     parameter,
     resource_id: value,
-    // Some of X's answers still use the old domain.
+    // Some of X's answers still name the old domain.
     type: "https://api.twitter.com/2/problems/resource-not-found",
   };
 }

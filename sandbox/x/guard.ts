@@ -12,9 +12,9 @@ export interface Terms {
   /** Name of the endpoint for its limits. Endpoints with the same name share them. */
   readonly endpoint: string;
   readonly scopes: readonly string[];
-  /** Maximum of requests per 15 minutes. */
+  /** Maximum number of requests per 15 minutes. */
   readonly limit: number;
-  /** Maximum of requests per 24 hours; absent if X has no such limit for the endpoint. */
+  /** Maximum number of requests per 24 hours; absent if X has no such limit for the endpoint. */
   readonly dayLimit?: number;
 }
 
@@ -47,7 +47,7 @@ function count({ windows, clock, limits }: XState, { endpoint, limit, dayLimit }
   const now = clock.now();
   const key = `${endpoint} ${userId}`;
   const quarter = windows.take(key, limit, QUARTER_HOUR_MS, now);
-  // A request that the shorter window refuses does not count in the longer one.
+  // A request that exceeds the limit for 15 minutes does not count toward the limit for 24 hours.
   const cost = quarter.allowed ? 1 : 0;
   const day = dayLimit === undefined ? undefined : windows.take(`day ${key}`, dayLimit, DAY_MS, now, cost);
   return {

@@ -6,7 +6,7 @@ import { signalReceived } from "./activity.ts";
 import { guarded } from "./guard.ts";
 import { bill, findById, type DirectMessage, type Grant, type XState } from "./state.ts";
 
-/** Scopes that sending requires. X's specification names all but `dm.read`, which X's guide adds. */
+/** Scopes that sending a message requires. X's specification names all of them but `dm.read`, which X's guide adds. */
 const SCOPES = ["dm.write", "dm.read", "tweet.read", "users.read"];
 
 /** Maximum length of a message: https://developer.x.com/en/docs/x-api/direct-messages/manage/api-reference */
@@ -54,7 +54,7 @@ function textOf(body: unknown): string | undefined {
   return typeof text === "string" && text.trim() !== "" && text.length <= TEXT_CHARS_MAX ? text : undefined;
 }
 
-/** Age up to which X shows messages. */
+/** Age up to which X shows messages, in ms. */
 const SHOWN_MS = 30 * 24 * 3_600_000;
 
 const FIRST_ID = 1_800_000_000_000_000_000n;
@@ -76,7 +76,7 @@ export function deliver(state: XState, sender_id: string, recipient_id: string, 
 /** Returns the messages that the account `own` can see, newest first: those with one participant, or all. */
 export function visibleTo({ messages, clock, limits }: XState, own: string, participant?: string): DirectMessage[] {
   const now = clock.now();
-  // Networks commit late, so a new message is not visible yet.
+  // Networks commit late, so a message that was just accepted is not visible yet.
   const isShown = ({ created_at }: DirectMessage): boolean =>
     created_at + limits.lateCommitMs <= now && now - created_at < SHOWN_MS;
   return messages.kept.filter((message) => isShown(message) && isBetween(message, own, participant)).toReversed();

@@ -49,23 +49,23 @@ export interface XApp {
 
 /** X's documented limits: https://docs.x.com/x-api/fundamentals/rate-limits */
 const DOCUMENTED_LIMITS = {
-  /** Maximum of messages per 15 minutes (99 was seen live). */
+  /** Maximum number of messages per 15 minutes. Such a limit of 99 was seen at the real X. */
   dmLimit: 15,
-  /** Maximum of messages per 24 hours. */
+  /** Maximum number of messages per 24 hours. */
   dmDayLimit: 1_440,
-  /** Maximum of reads of conversations per 15 minutes. */
+  /** Maximum number of reads of conversations per 15 minutes. */
   dmReadLimit: 15,
   /** True if answers have the x-rate-limit headers, which answers of the real X sometimes lack. */
   rateHeaders: true,
-  /** Time for which a new message does not yet appear in conversations, ms. */
+  /** Time for which a new message does not yet appear in conversations, in ms. */
   lateCommitMs: 0,
   /** Time between two keep-alives of the stream of signals, ms. An idle stream answers with the first one. */
   keepAliveMs: 20_000,
   /** Time for which a connection to the stream still counts after the client has closed it, ms. */
   ghostMs: 0,
-  /** Maximum of subscriptions to signals. */
+  /** Maximum number of subscriptions to signals. */
   subscriptions: 1_500,
-  /** Form of the answer to a new subscription: X documents three. */
+  /** Form of the answer to a new subscription. X documents three. */
   createAnswer: "spec" as "spec" | "list" | "bare",
   /** True if the app can subscribe to `oauth.revoke`, which X's guide has and X's specification lacks. */
   offersRevoke: true,
@@ -83,7 +83,7 @@ export function createXState(
   return {
     clock,
     clientId: "sandbox-client",
-    // Contains characters that percent-encoding changes, like real secrets.
+    // The secret contains characters that percent-encoding changes, as real secrets do.
     clientSecret: app.clientSecret ?? "sandbox-secret_with-marks",
     app,
     /** The app's own token, as X's developer console shows it. */

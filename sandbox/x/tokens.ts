@@ -54,7 +54,7 @@ async function withClient(
   if (isClient(state, header, form)) return answer(state, form);
   if (header === null) return oauthError(401, "unauthorized_client", "Missing valid authorization header");
   const failed = oauthError(401, "invalid_client", "Client authentication failed.");
-  // RFC 6749 (section 5.2) requires this challenge for a client that tried the header.
+  // RFC 6749 (section 5.2) requires this challenge if the client sent its credentials in the header.
   failed.headers.set("www-authenticate", 'Basic realm="oauth"');
   return failed;
 }
@@ -119,7 +119,7 @@ function refresh(state: XState, form: URLSearchParams): Response {
   const dead = grant === undefined || state.revokedFamilies.has(grant.family) || state.clock.now() >= grant.expiresAt;
   if (dead) return invalid(INVALID_TOKEN);
   if (grant.used) {
-    // A reused token reveals a copy, so the whole family ends.
+    // A refresh token that is used twice must have been copied, so all tokens of its authorization end.
     state.revokedFamilies.add(grant.family);
     return invalid(INVALID_TOKEN);
   }

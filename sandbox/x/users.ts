@@ -9,7 +9,10 @@ import { bill, findById, findByUsername, others, type XState } from "./state.ts"
 
 const SCOPES = ["tweet.read", "users.read"];
 
-/** Limit of the endpoint for the account itself, per 15 minutes: https://docs.x.com/x-api/fundamentals/rate-limits */
+/**
+ * Number of requests per 15 minutes that X accepts to the endpoint that describes the asking account itself:
+ * https://docs.x.com/x-api/fundamentals/rate-limits
+ */
 const ME: Terms = { endpoint: "me", scopes: SCOPES, limit: 75 };
 const LOOKUP_LIMIT = 900;
 const FOLLOWERS: Terms = { endpoint: "followers", scopes: [...SCOPES, "follows.read"], limit: 300 };
@@ -78,7 +81,8 @@ function audienceHandlers(state: XState) {
         const malformed = refuseId("id", id);
         if (malformed !== undefined) return malformed;
         if (findById(state, id) === undefined) return noResource(id, "user");
-        // `follows_you` concerns the asking account; the sandbox knows no followers of others.
+        // `follows_you` says that a person follows the account that asks. The sandbox knows the followers of no other
+        // account.
         const followers = id === userId ? others(state).filter((person) => person.follows_you === true) : [];
         return peoplePage(state, request, followers, FOLLOWERS_SIZE, "followers");
       }),

@@ -38,7 +38,7 @@ export const showAccount = operation({
 });
 
 interface UnlinkContext extends StateContext {
-  /** The linked X account's network and tokens. Undefined if X is not configured. */
+  /** The network and tokens of the X account. Undefined if X is not configured. */
   readonly account: Account | undefined;
 }
 

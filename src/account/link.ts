@@ -7,12 +7,12 @@ import type { Claims } from "../vault/secret-database.ts";
 import { type Authorization, type OAuth, OAuthError, type TokenPair } from "./oauth.ts";
 import type { Tokens } from "./tokens.ts";
 
-/** The X account that the service acts for: its network, and the tokens to call the network. */
+/** Access to the X account for which the service acts: the OAuth client, the tokens and the network. */
 export interface Account {
   readonly oauth: OAuth;
   readonly tokens: Tokens;
   readonly network: SocialNetwork;
-  /** The only X handle that may authorize. If undefined, the first account that authorizes is linked. */
+  /** The only X handle that may be linked. Undefined: the first account that authorizes is linked. */
   readonly pinnedHandle: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export async function linkAccount(
       await discard(oauth, pair);
       throw fault;
     });
-    // A command in another process may just have unlinked the former account.
+    // Another process may just have unlinked the former account, so the newest state counts.
     await context.projector.until((await context.eventLog.store.head()).position);
     if (!mayLink(context, account, user)) {
       await discard(oauth, pair);
@@ -50,8 +50,8 @@ export async function linkAccount(
 }
 
 /**
- * Revokes the account's grant and deletes its tokens; `revoked` is true if the network confirmed. Undefined if no
- * account is linked and no tokens are stored. Throws a SocialError `unavailable` if the tokens were replaced meanwhile.
+ * Revokes the account's grant and deletes its tokens. `revoked` is true if the network confirmed; undefined if nothing
+ * was linked or stored. Throws a SocialError `unavailable` if other tokens were stored meanwhile.
  */
 export async function unlinkAccount(
   context: StateContext,
@@ -63,8 +63,8 @@ export async function unlinkAccount(
     const pair = await tokens.peek();
     if (user === null && pair === undefined) return undefined;
     const revoked = pair !== undefined && (await discard(oauth, pair));
-    // After a standstill of this process, newer tokens may be stored. The caller did not ask to unlink those, and they
-    // are not revoked.
+    // If this process stood still, newer tokens may have been stored. The caller did not mean those, so they are kept,
+    // and the caller must unlink again.
     if (!(await tokens.drop(pair?.accessToken)))
       throw new SocialError("unavailable", "the tokens were replaced while they were revoked: unlink again");
     const data = { user_id: user?.id ?? "", revoked };
@@ -83,7 +83,10 @@ function mayLink(
   return pinnedHandle === undefined || pinnedHandle.toLowerCase() === user.username.toLowerCase();
 }
 
-/** Revokes tokens that are not kept, so that they do not stay valid. Returns true if the network confirmed. */
+/**
+ * Revokes tokens that are not stored or no longer wanted, so that they cannot be used. Returns true if the network
+ * confirmed.
+ */
 async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
   let revoked = true;
   for (const token of [pair.refreshToken, pair.accessToken]) {
@@ -98,16 +101,15 @@ async function discard(oauth: OAuth, pair: TokenPair): Promise<boolean> {
 }
 
 /**
- * How long the state of a used authorization is remembered: for as long as the browser's cookie with it could come
- * back.
+ * For how long a used OAuth state is remembered, in ms: as long as the browser keeps the cookie of the authorization.
  */
 export const STATE_TTL_MS = 10 * 60_000;
 
 export type UsedStates = ReturnType<typeof createUsedStates>;
 
 /**
- * Remembers OAuth states that were used, and redirects that linked an account, across restarts and instances, until
- * they expire.
+ * Remembers, for all instances and across restarts, which OAuth states were used and which OAuth callbacks linked an
+ * account, until they expire.
  */
 export function createUsedStates(vault: Claims, clock: Clock) {
   return {
@@ -116,7 +118,7 @@ export function createUsedStates(vault: Claims, clock: Clock) {
       const now = clock();
       return vault.claim(`oauth-state/${hash("sha256", state)}`, now + STATE_TTL_MS, now);
     },
-    /** Remembers that this redirect from the network linked this user. */
+    /** Remembers that this OAuth callback (X's redirect back to this service) linked this user. */
     async finish(redirect: URLSearchParams, userId: string): Promise<void> {
       const now = clock();
       await vault.claim(finishedName(redirect, userId), now + STATE_TTL_MS, now);
@@ -127,7 +129,7 @@ export function createUsedStates(vault: Claims, clock: Clock) {
 }
 
 /**
- * Returns the name under which a finished redirect is remembered: a hash of the whole redirect with its code, because
+ * Returns the name under which a redirect that linked an account is remembered. It hashes the whole redirect, because
  * the same state with another code has linked no account.
  */
 function finishedName(redirect: URLSearchParams, userId: string): string {

@@ -4,8 +4,8 @@ import type { Secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 
 /**
- * OAuth scopes that the service requests: DMs (write needs read), users, followers, and `offline.access` for a refresh
- * token. https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
+ * OAuth scopes that the service asks for: to send and read DMs, read users and followers, and get a refresh token.
+ * https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code
  */
 export const SCOPES = [
   "dm.write",
@@ -18,11 +18,12 @@ export const SCOPES = [
 ];
 
 /**
- * Time-out of a token request. It is long, because the network may have rotated the refresh token before it answers.
+ * Timeout of a token request, in ms. It is long because a lost answer may cost the grant: the network may have replaced
+ * the refresh token already.
  */
 const TOKEN_TIMEOUT_MS = 30_000;
 
-/** Lifetime of an access token for which X reports none; X documents two hours. */
+/** Assumed lifetime of an access token, in seconds, if X reports none. X documents two hours. */
 const DEFAULT_LIFETIME_S = 7200;
 
 export interface TokenPair {
@@ -40,7 +41,8 @@ export interface TokenPair {
 export class OAuthError extends ServiceError<"rejected" | "unavailable"> {
   override readonly name = "OAuthError";
   /**
-   * True if the network may have carried out the failed request all the same, and used up the code or refresh token.
+   * True if the network may have executed the request although it failed, so that the code or refresh token may be used
+   * up.
    */
   readonly isUnsettled: boolean;
   constructor(kind: OAuthError["kind"], message: string, isUnsettled = false) {
@@ -59,8 +61,8 @@ export interface Authorization {
 export type OAuth = ReturnType<typeof createOAuth>;
 
 /**
- * How Basic authentication encodes client id and secret: `raw`, as X documents, or `form` (form-encoded), as RFC 6749
- * requires.
+ * How client id and secret are encoded for Basic authentication: as they are (`raw`), as X documents, or form-encoded
+ * (`form`), as RFC 6749 requires.
  */
 export type BasicEncoding = "raw" | "form";
 
@@ -94,8 +96,8 @@ export function createOAuth(options: OAuthOptions) {
 
   return {
     /**
-     * Begins an authorization: returns a fresh state and PKCE verifier, and the URL that sends the browser to the
-     * network.
+     * Begins an authorization: returns a new state, a PKCE verifier, and the URL of the network to which the browser is
+     * sent.
      */
     async begin() {
       const state = oauth.generateRandomState();
@@ -113,8 +115,8 @@ export function createOAuth(options: OAuthOptions) {
       return { state, verifier, url: url.href };
     },
     /**
-     * Checks the network's redirect against the authorization that began it, and exchanges the redirect's code for
-     * tokens.
+     * Checks that the OAuth callback (X's redirect back to this service) belongs to this authorization, and exchanges
+     * its code for tokens.
      */
     exchange: (redirect: URLSearchParams, { state, verifier }: Authorization) =>
       translated(async () => {
@@ -161,21 +163,22 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
   ): Promise<Response> => {
     const { status, headers, text } = await options.safeFetch(url, {
       method: init.method,
-      // The library sends its own name if no user agent is given.
+      // Without this header the library would send its own name.
       headers: { ...init.headers, "user-agent": USER_AGENT },
-      // The library sends forms only.
+      // The library only ever sends form-encoded bodies.
       body: init.body instanceof URLSearchParams ? init.body.toString() : undefined,
       timeoutMs: TOKEN_TIMEOUT_MS,
     });
-    // The library ignores the body of an answer with a challenge, and loses the status if the body is malformed.
+    // The library ignores the body of a 401 with a `WWW-Authenticate` header, and loses the status if the body is
+    // malformed. So errors are read here.
     if (status >= 400) throw toOAuthError(options, { status, text }, ends);
     return new Response(text, { status, headers });
   };
 }
 
 /**
- * Converts the token endpoint's answer with a status of 400 or more to an error, which names the network's own code or
- * the status. After a 5xx the work may be done. A 401 concerns the client, unless its body says otherwise.
+ * Converts an error answer (status 400 or more) of the token endpoint, and names the network's own code. After a 5xx
+ * the token may be used up. A 401 means wrong client credentials, unless its body says otherwise.
  */
 function toOAuthError(
   options: OAuthOptions,
@@ -195,7 +198,10 @@ function unexpected(isUnsettled: boolean, what = ""): OAuthError {
   return new OAuthError("unavailable", `the network's token endpoint did not answer as expected${what}`, isUnsettled);
 }
 
-/** Matches a text that both encodings of Basic authentication leave unchanged. */
+/**
+ * Matches client ids and secrets that look the same in both encodings of Basic authentication, so that the encoding
+ * cannot be at fault.
+ */
 const SAME_ENCODED = /^[\w.*-]*$/;
 
 function whatToCheck({ clientId, clientSecret }: OAuthOptions): string {
@@ -218,14 +224,15 @@ async function translated<T>(work: () => Promise<T>): Promise<T> {
   } catch (fault) {
     if (fault instanceof OAuthError) throw fault;
     if (fault instanceof oauth.AuthorizationResponseError) throw new OAuthError("rejected", toErrorCode(fault.error));
-    // A lost or malformed answer is useless here, but the network has issued it and used up the code or token.
+    // If the answer is lost or malformed, the network may still have issued tokens and used up the code or refresh
+    // token.
     throw unexpected(!(fault instanceof NetworkFault && fault.certainlyNotSent));
   }
 }
 
 /**
- * Throws `rejected` only for a redirect that does not fit the authorization; the OAuth library reports that and a wrong
- * answer of the network with one code.
+ * Checks a redirect, and throws `rejected` if it does not belong to the authorization. The OAuth library reports that
+ * with the same code as a wrong answer of the network.
  */
 function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   try {
@@ -238,7 +245,10 @@ function checkRedirect(check: () => URLSearchParams): URLSearchParams {
   throw new OAuthError("rejected", "the redirect does not match the authorization that was started");
 }
 
-/** The members of an OAuth error body that are read: the code, and X's description where the code is ambiguous. */
+/**
+ * The members that are read of an OAuth error body: the code, and X's description, because some codes of X have several
+ * meanings.
+ */
 interface ErrorBody {
   readonly error: string | undefined;
   readonly description: string;
@@ -247,23 +257,25 @@ interface ErrorBody {
 /** Function that is true if an OAuth error means that the code or refresh token no longer works. */
 type Ends = (body: ErrorBody) => boolean;
 
-/** OAuth error codes about the app's own credentials. Once those are fixed, an existing grant still works. */
+/** OAuth error codes for wrong credentials of the app. Once the operator has corrected those, the grant works again. */
 const CLIENT_ERRORS: ReadonlySet<string> = new Set(["invalid_client", "unauthorized_client"]);
 
 /**
- * Matches X's description of a refresh token that was used, revoked or has expired. X answers it with
- * `invalid_request`, where RFC 6749 requires `invalid_grant`.
+ * Matches X's description of a refresh token that was used, revoked or has expired. X sends it with `invalid_request`,
+ * where RFC 6749 requires `invalid_grant`.
  */
 const X_DEAD_TOKEN = /value passed for the token was invalid/i;
 
 /**
- * True if an OAuth error means that the refresh token no longer works. Narrow on purpose: a wider match would ask the
- * operator to authorize again while the grant still works.
+ * True if an OAuth error means that the refresh token no longer works. It matches few errors, because after a false
+ * match the operator would have to authorize again for nothing.
  */
 const endsGrant: Ends = ({ error, description }) =>
   error === "invalid_grant" || (error === "invalid_request" && X_DEAD_TOKEN.test(description));
 
-/** True for any OAuth error about an authorization code: a code works once, so only a new authorization helps. */
+/**
+ * True for every OAuth error about an authorization code. A code works only once, so the operator must authorize again.
+ */
 const endsAuthorization: Ends = ({ error }) => error !== undefined;
 
 function parseErrorBody(text: string): ErrorBody {
@@ -279,8 +291,8 @@ function parseErrorBody(text: string): ErrorBody {
 }
 
 /**
- * Returns an OAuth error code that has the form of all registered ones, else `unknown_error`, because other text may be
- * forged.
+ * Returns the network's OAuth error code if it looks like one, else `unknown_error`: an attacker may have put any text
+ * there.
  */
 function toErrorCode(error: string): string {
   return /^[\w.-]{1,64}$/.test(error) ? error : "unknown_error";

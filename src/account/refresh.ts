@@ -7,15 +7,15 @@ import { SocialError } from "../networks/network.ts";
 import { OAuthError, type OAuth, type TokenPair } from "./oauth.ts";
 import type { Secrets } from "../vault/vault.ts";
 
-/** The tokens of the linked account, and the OAuth client that refreshes them. */
+/** Parts that a refresh uses: the stored tokens of the linked account, and the OAuth client. */
 export interface RefreshContext extends StateContext {
   readonly pairs: StoredTokens;
   readonly oauth: OAuth;
 }
 
 /**
- * How long the lease must still last when a refresh begins: longer than its request takes to reach the network.
- * Otherwise it could arrive after another instance took the lease.
+ * Remaining time of the lease, in ms, without which no refresh begins. The request must reach the network before
+ * another instance can take the lease.
  */
 const BEGIN_MS_MAX = 5_000;
 
@@ -27,9 +27,10 @@ const BEGIN_MS_MAX = 5_000;
 export async function refreshPair(context: RefreshContext, stale: string | undefined, lease: HeldLease) {
   const { pairs } = context;
   const pair = await pairs.read();
-  // Another process was first: its pair counts.
+  // Another process has already refreshed the tokens, so its access token is used.
   if (pair?.accessToken !== stale) return pair?.accessToken;
-  // Another process may also have found the grant dead, or unlinked the account.
+  // Another process may have recorded that the grant is dead, or unlinked the account, so the projections first read
+  // the log to its end.
   await context.projector.until((await context.eventLog.store.head()).position);
   if (!context.projector.state("account").authorized) return undefined;
   if (pair === undefined) return await declareDead(context, "its tokens are no longer in the vault", lease);
@@ -37,9 +38,9 @@ export async function refreshPair(context: RefreshContext, stale: string | undef
   const isOurs = (): boolean => lease.lasts(BEGIN_MS_MAX);
   if (!isOurs() || !(await pairs.begin(pair)) || !isOurs()) {
     const kept = await pairs.read();
-    // The account was authorized again meanwhile.
+    // Meanwhile the account was authorized again, which stored newer tokens.
     if (kept?.accessToken !== stale) return kept?.accessToken;
-    // After a standstill, another instance may be using the refresh token, which works only once.
+    // If this process stood still, another instance may have begun to use the refresh token, which works only once.
     throw new LeaseLost(ROLES.tokens);
   }
   try {
@@ -61,8 +62,8 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
   const next = { ...renewed, refreshToken: renewed.refreshToken ?? old.refreshToken, begun: false };
   if (!(await replaceSoon(context, old.accessToken, next))) {
     const kept = await context.pairs.read();
-    // While this process stood still, the account was unlinked, or another one linked. If the stored token is ours, an
-    // earlier try stored it, but its answer was lost.
+    // If this process stood still, the account may have been unlinked or replaced meanwhile. If the stored token is the
+    // new one, an earlier attempt stored it, but its answer was lost.
     if (kept?.accessToken !== next.accessToken) return kept?.accessToken;
   }
   const data = { user_id: userId(context), expires_at: isoTime(next.expiresAt) };
@@ -71,8 +72,8 @@ async function keep(context: RefreshContext, old: StoredTokenPair, renewed: Toke
 }
 
 /**
- * Most attempts to store a refreshed token pair: they last longer than a database takes to come back, because without
- * the new pair the operator must authorize again.
+ * Maximum number of attempts to store a refreshed token pair. They go on for longer than a database restart takes:
+ * without the new pair, the operator would have to authorize again.
  */
 const STORE_TRIES_MAX = 120;
 const STORE_RETRY_MS = 500;
@@ -94,8 +95,8 @@ async function replaceSoon(
 }
 
 /**
- * Returns the old access token while it lives, after a refresh that failed for now; the next caller tries again. The
- * stored pair stays marked as begun if the network may have used up the refresh token.
+ * Returns the old access token, if it has not expired, after a refresh that failed; the next caller refreshes again.
+ * The stored pair stays marked as `begun` if the network may have used up the refresh token.
  */
 async function goOnWith(context: RefreshContext, pair: StoredTokenPair, fault: OAuthError): Promise<string> {
   if (!fault.isUnsettled) await context.pairs.replace(pair.accessToken, pair);
@@ -106,12 +107,11 @@ async function goOnWith(context: RefreshContext, pair: StoredTokenPair, fault: O
 }
 
 /**
- * Announces and records that the grant is dead, in that order: if a crash comes between, the next refresh does both
- * again, and the key prevents a second announcement. The lease keeps the record from counting against a newer
- * authorization.
+ * Announces, then records, that the grant is dead. After a crash between the two, the next refresh does both, and the
+ * key prevents a second announcement. Without the lease nothing is recorded: the account may be authorized again.
  */
 async function declareDead(context: RefreshContext, reason: string, lease: HeldLease): Promise<undefined> {
-  // The position of the last authorization names the grant.
+  // The position of the last authorization identifies the grant.
   const key = `grant/${(await findLast(context.eventLog.store, "AccountAuthorized"))?.position ?? 0}`;
   await context.announce("the X account is no longer authorized: open /social/auth again", key);
   await recordRefresh(
@@ -133,18 +133,15 @@ function userId({ projector }: RefreshContext): string {
 const SECRET = "x-tokens";
 
 export interface StoredTokenPair extends TokenPair {
-  /**
-   * True if a refresh of the pair was begun and its answer is not stored: the refresh token may be used up, unless the
-   * answer still comes.
-   */
+  /** True if a refresh of the pair was begun and no answer is stored: the refresh token may be used up. */
   readonly begun: boolean;
-  /** Version of the stored pair, which grows with each change. */
+  /** Version of the stored pair, which grows with each change of it. */
   readonly version: number;
 }
 
 type StoredTokens = ReturnType<typeof createStoredTokens>;
 
-/** The account's tokens in the vault, durable and visible to all instances. */
+/** Gives access to the account's tokens in the vault, which are durable and shared by all instances. */
 export function createStoredTokens(vault: Secrets) {
   const read = async (): Promise<StoredTokenPair | undefined> => {
     const kept = await vault.get(SECRET);
@@ -155,8 +152,8 @@ export function createStoredTokens(vault: Secrets) {
   const write = ({ accessToken, refreshToken, expiresAt, scopes }: TokenPair, begun: boolean, expected: number) =>
     vault.put(SECRET, JSON.stringify({ accessToken, refreshToken, expiresAt, scopes, begun }), expected);
   /**
-   * Changes the stored token pair if its access token is `stale`, and retries while others write. Returns false if
-   * another pair is stored.
+   * Changes or deletes the stored token pair if its access token is `stale`, and tries again if another process writes
+   * meanwhile. Returns false if another pair is stored.
    */
   const changeIf = async (stale: string | undefined, change: (version: number) => Promise<boolean>) => {
     for (;;) {
@@ -173,17 +170,17 @@ export function createStoredTokens(vault: Secrets) {
       for (;;) if (await write(pair, false, (await read())?.version ?? 0)) return;
     },
     /**
-     * Marks a token pair as begun before its refresh token is used. Returns false if the stored pair changed since it
-     * was read.
+     * Marks a token pair as `begun`, before its refresh token is used. Returns false if the stored pair has changed
+     * since this one was read.
      */
     async begin(pair: StoredTokenPair): Promise<boolean> {
-      // Versions start over with another account, so the version alone proves nothing.
+      // After another account is linked, versions count from the start again, so the access token is compared too.
       const isSame = (await read())?.accessToken === pair.accessToken;
       return isSame && (await write(pair, true, pair.version));
     },
     /**
-     * Stores a token pair in place of the one with the access token `stale`. Returns false, and stores nothing, if that
-     * one is gone.
+     * Stores a token pair in place of the one with the access token `stale`. Returns false and stores nothing if
+     * another pair is stored.
      */
     replace: (stale: string, pair: TokenPair & { readonly begun: boolean }): Promise<boolean> =>
       changeIf(stale, (version) => write(pair, pair.begun, version)),

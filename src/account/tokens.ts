@@ -10,24 +10,24 @@ import { createSerialQueue } from "../platform/serial-queue.ts";
 
 export type Tokens = ReturnType<typeof createTokens>;
 
-/** The right to call the network as the authorized account. */
+/** Access to the network as the linked account, for reads (`use`) and for sending messages (`send`). */
 export interface Credentials {
   readonly use: Tokens["use"];
   readonly send: Tokens["send"];
 }
 
-/** A log, and where the tokens of the linked account are stored and refreshed. */
+/** Parts that the tokens use: the log, the vault that stores them, and the OAuth client that refreshes them. */
 export interface TokensContext extends StateContext {
   readonly vault: Secrets;
   readonly oauth: OAuth;
 }
 
-/** Remaining life in ms below which an access token is refreshed before it is used. */
+/** Remaining lifetime of an access token, in ms, below which it is refreshed before use. */
 const REFRESH_BELOW_MS = 5 * 60_000;
 
 /**
- * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress: an answer that is not
- * stored would be lost, and the grant with it.
+ * Creates access to the linked account's tokens. Disposing it waits for a refresh in progress: if its answer were not
+ * stored, the grant would be lost.
  */
 export function createTokens(context: TokensContext) {
   const { projector } = context;
@@ -35,10 +35,7 @@ export function createTokens(context: TokensContext) {
   const tokenLease = createTokenLease(context);
   let refreshing: Promise<string | undefined> | undefined;
 
-  /**
-   * Refreshes the access token. All callers that find it stale wait for one refresh, which continues when a caller
-   * leaves.
-   */
+  /** Refreshes the access token. All callers wait for the same refresh, which continues even if a caller gives up. */
   const refresh = (stale: string | undefined): Promise<string | undefined> => {
     refreshing ??= tokenLease
       .run((lease) => refreshPair({ ...context, pairs }, stale, lease))
@@ -56,8 +53,8 @@ export function createTokens(context: TokensContext) {
   };
 
   /**
-   * Returns a new access token after a 401; undefined if the grant is dead. Throws a SocialError `unavailable` if there
-   * is no new one.
+   * Returns a new access token after the network refused one with a 401; undefined if the grant is dead. Throws a
+   * SocialError `unavailable` if the network gives no new one.
    */
   const renewed = async (refused: string): Promise<string | undefined> => {
     const token = await refresh(refused);
@@ -66,19 +63,19 @@ export function createTokens(context: TokensContext) {
   };
 
   return {
-    /** Stores a new token pair durably, then appends the events about it. */
+    /** Stores the token pair of a new authorization durably, then appends its events. */
     async store(pair: TokenPair, newEvents: readonly NewEvent[], metadata: EventMetadata): Promise<void> {
       await pairs.put(pair);
       await record(context, STREAMS.account, newEvents, { metadata });
     },
     /** Runs `work` while no other process changes the tokens. */
     exclusively: <T>(work: () => Promise<T>): Promise<T> => tokenLease.run(work),
-    /** Returns the stored token pair, for revoking it. */
+    /** Returns the stored token pair, so that a caller can revoke it. */
     peek: (): Promise<TokenPair | undefined> => pairs.read(),
     drop: pairs.drop,
     /**
-     * Calls the network with a fresh access token; after a SocialError `unauthorized`, refreshes the token once and
-     * calls again.
+     * Calls the network with a valid access token. If the network refuses it (a SocialError `unauthorized`), refreshes
+     * it once and calls again.
      */
     async use<T>(call: (token: string) => Promise<T>): Promise<T> {
       const current = await fresh();
@@ -93,8 +90,8 @@ export function createTokens(context: TokensContext) {
       }
     },
     /**
-     * Sends a message with a fresh access token, and once more after a refresh if the network refuses the token.
-     * Failures are results rather than errors.
+     * Sends a message with a valid access token, and once more after a refresh if the network refuses the token. A
+     * failure is returned as a result, not thrown.
      */
     async send(call: (token: string) => Promise<SendDmResult>): Promise<SendDmResult> {
       const current = await fresh().catch(asUnreachable);
@@ -111,40 +108,38 @@ export function createTokens(context: TokensContext) {
 }
 
 /**
- * True if the access token can be used without a refresh. It is refreshed early, unless the refresh token is missing or
- * may be used up; then only when the access token expires.
+ * True if the access token can be used without a refresh. It is refreshed some minutes before it expires; if the
+ * refresh token is missing or may be used up, only once it has expired.
  */
 function isFresh({ expiresAt, refreshToken, begun }: StoredTokenPair, now: number): boolean {
   const belowMs = refreshToken === undefined || begun ? 0 : REFRESH_BELOW_MS;
   return expiresAt - now >= Math.max(1, belowMs);
 }
 
-/** Converts a failed refresh to the result of a message that was certainly not sent. */
+/** Converts a failed refresh to the result of a message: it was certainly not sent. */
 function asUnreachable(fault: unknown): SendDmResult {
   if (!(fault instanceof SocialError)) throw fault;
   return { outcome: "unreachable", detail: fault.message, rate: undefined };
 }
 
 /**
- * Terms of the tokens' lease. It is short, since no instance can refresh while a dead process's lease lasts, and
- * renewed often, since a token request may take longer and one renewal may fail.
+ * Terms of the tokens' lease. It is short, because after a crash no instance can refresh until it expires. It is
+ * renewed often, because a token request may take longer and one renewal may fail.
  */
 const TERMS = { name: ROLES.tokens, ttlMs: 15_000, renewMs: 5_000 };
 const POLL_MS = 200;
 
 /**
- * Longest wait for the tokens' lease: longer than another process's token request takes, and than a dead process's
- * lease lasts.
+ * Maximum wait for the tokens' lease, in ms: longer than a token request of another process, and than the lease of a
+ * dead one.
  */
 const WAIT_MS_MAX = 60_000;
 
-/**
- * Most attempts of work that lost the tokens' lease: enough for a machine that slept, which loses the lease only once.
- */
+/** Maximum number of attempts of work that loses the tokens' lease. A machine that slept loses it only once. */
 const TRIES_MAX = 3;
 
 /**
- * Creates the lease of the account's tokens, under which one piece of work runs at a time across all processes.
+ * Creates the lease under which, across all processes, one piece of work at a time changes the account's tokens.
  * Disposing it waits for the work in progress.
  */
 export function createTokenLease(context: LogContext) {
@@ -152,8 +147,8 @@ export function createTokenLease(context: LogContext) {
   const oneByOne = createSerialQueue();
   return {
     /**
-     * Runs work in order, under the tokens' lease. Retries under a new lease if it lost one, as after a standstill of
-     * this process. Throws a SocialError `unavailable` if others hold the lease too long, or if it loses each one.
+     * Runs one piece of work after the other, under the tokens' lease. If the lease is lost, repeats the work under a
+     * new one. Throws a SocialError `unavailable` if no lease is free in time, or if the work loses each one.
      */
     run: <T>(work: (lease: HeldLease) => Promise<T>): Promise<T> =>
       oneByOne(() => underLease(context, work, stopping.signal)),

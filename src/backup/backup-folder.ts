@@ -7,8 +7,8 @@ import { systemCode, withPath } from "../platform/system-fault.ts";
 import { BEGINNING, type Increments, SECRET_FORM, SEGMENT_FORM, segmentFile, SEGMENTS } from "./increments-manifest.ts";
 
 /**
- * Regular expression of the names at the top of a folder of incremental backups, including those that a killed backup
- * leaves.
+ * Matches the names at the top of a folder of incremental backups, including those that a backup leaves when it is
+ * killed.
  */
 const IN_FOLDER =
   /^(?:manifest\.json(?<partial>\..+\.partial)?|backup\.(?:lock(?:-journal|-wal|-shm)?|owner)|segments|secrets-(?<secrets>\d{6,}))$/;
@@ -24,7 +24,7 @@ export function listFiles(folder: string): readonly string[] {
   });
 }
 
-/** Lists the names in a subfolder of the backups. Empty if a backup in progress has just removed the subfolder. */
+/** Lists the names in a subfolder of the backups. Empty if another backup has just removed the subfolder. */
 function listBelow(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -34,7 +34,7 @@ function listBelow(folder: string): readonly string[] {
   }
 }
 
-/** Throws a ServiceError (conflict) that names the first path in a folder of backups which no backup would write. */
+/** Throws a ServiceError (conflict) if a folder has a file that no backup writes; the error names the file. */
 export function refuseOtherFiles(folder: string, paths: readonly string[]): void {
   const other = paths.find((path) => !(path.includes("/") ? BELOW : IN_FOLDER).test(path));
   if (other === undefined) return;
@@ -79,8 +79,8 @@ async function holdsSegment(log: OpenedLog, file: string, first: number): Promis
 }
 
 /**
- * Removes files that cut-off backups left in the folder: partial ones, keys of other backups than the newest, and
- * segments after its last position. Segments with earlier positions stay, even if the manifest does not name them.
+ * Removes files that interrupted backups left in the folder: partial ones, keys of backups other than the newest, and
+ * segments after its last position. Earlier segments stay, even if the manifest does not name them.
  */
 export function removeRemains(folder: string, paths: readonly string[], known: Increments | undefined): void {
   const named = new Set(known?.segments.map((one) => segmentFile("", one)));

@@ -16,8 +16,8 @@ export function withoutSlash(address: string): string {
 }
 
 /**
- * Throws a ServiceError (conflict) if backups would share a place with archived segments, even if nothing is archived
- * yet: one of the two would take the other's files for its own.
+ * Throws a ServiceError (conflict) if backups and archived segments would be in the same place, even if nothing is
+ * archived yet: each would take the other's files for its own.
  */
 export function refuseArchive(place: string, { log }: { readonly log: Config["log"] }): void {
   const archive = log.archive ?? (log.kind === "sqlite" ? logFiles(log.file).segments : undefined);
@@ -35,7 +35,7 @@ function overlap(place: string, archive: string): boolean {
   }
   if (ofBackups !== undefined || ofArchive !== undefined) return false;
   const folder = withSeparator(resolveLinks(archive));
-  // The backups' own segments may be a link to another disk.
+  // The subfolder for the backups' segments may be a symbolic link to another disk.
   return [place, join(place, SEGMENTS)].some((one) => isEitherIn(withSeparator(resolveLinks(one)), folder));
 }
 
@@ -43,7 +43,9 @@ function withSeparator(path: string): string {
   return path.endsWith(sep) ? path : path + sep;
 }
 
-/** True if one of two places lies within the other. Each argument ends with a slash, or is empty. */
+/**
+ * True if one of two places lies within the other, or both are the same. Each argument ends with a slash, or is empty.
+ */
 function isEitherIn(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one);
 }

@@ -20,8 +20,8 @@ export function measureAll<Name extends BackupFile>(folder: string, names: reado
 }
 
 /**
- * Copies a file of a backup to the new file `to`, durably, if it still has the size and hash that the manifest records.
- * Throws a ServiceError (invalid, conflict); `to` does not exist then.
+ * Copies a file of a backup to the new file `to`, durably. Throws a ServiceError (invalid, conflict), and creates no
+ * file, if its size or hash is not the one in the manifest.
  */
 export async function copyUnchanged(from: string, to: string, wanted: Copied): Promise<void> {
   if (!existsSync(from)) throw new ServiceError("invalid", `${from} is missing`);
@@ -70,7 +70,7 @@ export async function copySecrets(
   from: SecretPlace,
   to: SecretPlace,
   binding: Binding,
-  /** True for the names of secrets that stay out of the copy. */
+  /** True for the names of secrets that the copy must not contain. */
   isLeftOut: (name: string) => boolean = () => false,
 ): Promise<void> {
   await using source = await from.open();

@@ -12,12 +12,12 @@ import { BEGINNING, type Increments, readIncrements, readSegment, secretFile } f
 import { MANIFEST, type Manifest, NAMES, openSigningKey, SECRET_FILES, signManifest } from "./manifest.ts";
 import { makeNewFile } from "../platform/new-file.ts";
 
-/** Maximum number of reads of a folder of backups: a backup made during a read makes it start over. */
+/** Maximum number of reads of a folder of backups. If another backup is made during a read, the read starts over. */
 const READS_MAX = 5;
 
 /**
- * Reads a folder of incremental backups. A backup made during the read removes keys of the former one, so a read that
- * throws or misses a file is repeated.
+ * Reads a folder of incremental backups with `read`. A backup made meanwhile removes keys of the previous one; if the
+ * read then throws or misses a file, it is repeated.
  */
 export async function readSettled<Result>(
   folder: string,
@@ -48,7 +48,7 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
   const newest = backups.at(-1)!;
   if (to !== undefined && to > newest.position)
     throw new ServiceError("usage", `${folder} ends at position ${newest.position}: it has no position ${to}`);
-  // An earlier try may have left half of it.
+  // An earlier attempt may have left an unfinished folder.
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { mode: 0o700 });
   const file = join(target, NAMES.log);
@@ -64,7 +64,7 @@ export async function extractBackup(folder: string, master: Uint8Array, target: 
   const unsigned = {
     format: 1,
     version: VERSION,
-    // The time at which the keys were copied.
+    // The newest backup copied the keys at this time.
     made_at: newest.made_at,
     log: { id: log, position: head.position, hash: head.hash },
     master_key: keyId(master),
@@ -95,8 +95,8 @@ async function signingKey(folder: string, increments: Increments, master: Uint8A
 }
 
 /**
- * Proves a folder of incremental backups without restoring it: each file's hash, the chain through all segments and the
- * backups' heads on it, and the root that the log's own key signed. Throws a ServiceError if the manifest is invalid.
+ * Proves a folder of incremental backups without restoring it: each file's hash, the hash chain through all segments,
+ * the backups' heads, and the signed root. Throws a ServiceError if the manifest is invalid.
  */
 export async function verifyIncrements(
   folder: string,
@@ -106,8 +106,7 @@ export async function verifyIncrements(
   const increments = readIncrements(folder, master);
   const { log, segments, backups, files } = increments;
   /**
-   * Result of verifyIncrements: a sentence for each missing or altered file, and for each backup that the segments
-   * contradict.
+   * Faults found: a sentence for each missing or altered file, and for each backup whose head is not that of a segment.
    */
   const faults: string[] = [];
   const attempt = <Result>(work: () => Result): Result | undefined => {
@@ -126,7 +125,7 @@ export async function verifyIncrements(
   for (const segment of segments) {
     const opened = attempt(() => readSegment(folder, log, segment, after));
     if (opened !== undefined) tree.join(opened.tree);
-    // A damaged segment is reported, and those behind it are still proved.
+    // A damaged segment is reported, and the segments after it are checked as well.
     after = { position: segment.last, hash: segment.hash };
     ends.set(after.position, after.hash);
     onProgress(after.position);

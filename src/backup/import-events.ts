@@ -1,3 +1,4 @@
+// Imports a JSON Lines file of `reachlog audit export` as a new log. It restores no backup.
 import { createReadStream, statSync } from "node:fs";
 import { isStoreError, type Head } from "eventstore-lite";
 import type { Config } from "../config/config.ts";
@@ -25,8 +26,8 @@ interface ExportedFile {
 }
 
 /**
- * Creates the configured log from an exported file, and binds vault and keys to it. Imports nothing unless every event
- * fits. Throws a ServiceError, or the system's error of the file.
+ * Creates the configured log from an exported file, and binds vault and keys to it. If one event does not fit, nothing
+ * is imported. Throws a ServiceError, or the system's error of the file.
  */
 export async function importEvents(config: Config, file: ExportedFile, monitor: WorkMonitor): Promise<Head> {
   const place = locateLog(config);
@@ -47,7 +48,7 @@ async function importFile(store: StorePlace, { path }: ExportedFile, monitor: Wo
       throw isStoreError(fault, "import_refused") ? fileFault(place.line, fault.message) : fault;
     }
   };
-  // The size of a pipe's content is unknown.
+  // The size of a pipe's content is unknown, so no progress can be shown.
   return bytes === undefined ? read() : monitor.showProgress("importing KiB", bytes / KIB, read);
 }
 
@@ -84,8 +85,8 @@ async function* readEvents(
 }
 
 /**
- * Parses one line of an exported log as an event. Checks only the shape: the log itself checks that the events fit. The
- * error does not repeat the line, because the line is full of personal data.
+ * Parses one line of an exported log as an event. Checks only its form; the log checks that each event follows the one
+ * before. An error does not repeat the line, which holds personal data.
  */
 function parseEvent(text: string, line: number): StoredEvent {
   let value: unknown;
@@ -98,14 +99,14 @@ function parseEvent(text: string, line: number): StoredEvent {
   return toStored(value as ShownEvent);
 }
 
-/** Error for an exported file that cannot be read as a log, because of the given line. Nothing was imported. */
+/** Creates the error for an exported file in which this line cannot be read. Nothing was imported. */
 function fileFault(line: number, reason: string): ServiceError {
   return new ServiceError("invalid", `line ${line}: ${reason}; nothing was imported`);
 }
 
 /**
- * Maximum length of a line of an exported log. An event has at most 256 KiB, and its data stands in a line twice:
- * decrypted and as stored. A file without line breaks must not fill the memory.
+ * Maximum length of a line of an exported log, in bytes: an event has at most 256 KiB, and the line holds its data
+ * twice, decrypted and as stored. A file without line breaks must not fill the memory.
  */
 const LINE_BYTES_MAX = KIB * KIB;
 
@@ -113,8 +114,8 @@ const LINE_FEED = 0x0a;
 const BYTE_ORDER_MARK = "\ufeff";
 
 /**
- * Yields arrays with the lines of a UTF-8 text, without line breaks (LF or CRLF); each array holds the lines that end
- * in one chunk. `first`: the number of its first line, from 1. Throws a ServiceError (invalid).
+ * Yields the lines of a UTF-8 text, without line breaks (LF or CRLF), in arrays: each has the lines that end in one
+ * chunk of bytes. `first`: number of its first line, from 1. Throws a ServiceError (invalid).
  */
 export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
   let rest: Uint8Array = new Uint8Array();
@@ -130,7 +131,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>) {
     rest = Buffer.concat([rest, chunk.subarray(end + 1)]);
     if (rest.length > LINE_BYTES_MAX) throw fileFault(first, `it is longer than ${LINE_BYTES_MAX} bytes`);
   }
-  // The last line break may be missing.
+  // The last line may end without a line break.
   if (rest.length > 0) yield { first, lines: split(rest, first) };
 }
 

@@ -11,7 +11,7 @@ import { copied, decodeManifest, MANIFEST, NAMES, refuseForged, SECRET_FILES } f
 export const SEGMENTS = "segments";
 
 /**
- * Returns the subfolder of backup `number` for keys, vault, signed head and signing key. Those of the newest backup
+ * Returns the subfolder for the keys, vault, signed head and signing key of backup `number`. Those of the newest backup
  * also open all earlier ones.
  */
 export function secretsFolder(number: number): string {
@@ -31,7 +31,9 @@ const incrementsSchema = Type.Object({
   /** Version of reachlog that made the newest backup in the folder. */
   version: Type.String(),
   log: Type.String(),
-  /** Continuations of the backed-up log, oldest first: its creation, then each restore, import or copy. */
+  /**
+   * Epochs of the backed-up log, oldest first: one begins when it is created, and with each restore, import or copy.
+   */
   epochs: Type.Array(
     Type.Object({
       id: Type.String(),
@@ -52,15 +54,15 @@ const incrementsSchema = Type.Object({
 });
 
 /**
- * Manifest of a folder of incremental backups. Each backup replaces the manifest last, atomically; files that it does
- * not name belong to no backup.
+ * Manifest of a folder of incremental backups. Each backup ends by replacing it atomically; files that it does not name
+ * belong to no backup.
  */
 export type Increments = Static<typeof incrementsSchema>;
 
 export type SegmentEntry = Increments["segments"][number];
 
 /**
- * Digits of a position in the name of a segment's file: as many as the largest position has, so that names sort by
+ * Number of digits of a position in the name of a segment's file: enough for the largest one, so that names sort by
  * position.
  */
 const DIGITS = 16;

@@ -19,11 +19,11 @@ import { type Increment, writeIncrement } from "./write-increment.ts";
 /** A backup that was made and recorded. */
 export interface MadeBackup extends Increment {
   /**
-   * Number of keys of personal data that the backed-up events name, and that were lost: the key store does not have
-   * them, so neither has the backup.
+   * Number of lost keys: the backed-up events name them, but the key store no longer has them, so the backup has no key
+   * for that personal data either.
    */
   readonly missingKeys: number;
-  /** Where the operator keeps the master key, such as the path of its file; the backup does not contain the key. */
+  /** Where the operator keeps the master key, such as the path of its file. The backup does not contain the key. */
   readonly masterKey: string;
 }
 

@@ -52,8 +52,8 @@ export type Manifest = Static<typeof manifestSchema>;
 export type Copied = Static<typeof copied>;
 
 /**
- * Signs a backup's manifest with the master key. Chain, signed head and ciphertexts do not protect everything in the
- * files: the log also has idempotency keys, states of projections, and an engine's own statements.
+ * Signs a backup's manifest with the master key. It protects what the hash chain and the encryption do not: idempotency
+ * keys, states of projections, and statements that the database engine executes.
  */
 export function signManifest<Signed extends { mac: string }>(manifest: Omit<Signed, "mac">, master: Uint8Array) {
   const unsigned = { ...manifest, mac: "" };
@@ -98,8 +98,8 @@ export function refuseForged(
 }
 
 /**
- * Purpose for which a key is derived from the master key: it encrypts the signing key in a backup. Outside of backups
- * the signing key is a plain file of its owner.
+ * Purpose of the key, derived from the master key, that encrypts the signing key in a backup. Outside of backups the
+ * signing key is a plain file that only its owner can read.
  */
 const PURPOSE = "backup";
 

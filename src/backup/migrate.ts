@@ -20,8 +20,8 @@ import { loadMasterKey } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 
 /**
- * Source of the settings of the log's new place: a file in the form of `.env`, and the environment for all that the
- * file does not set.
+ * Where the settings of the log's new place come from: a file in the form of `.env`, and the environment for settings
+ * that the file lacks.
  */
 interface TargetSettings {
   readonly env: RawEnvironment;
@@ -31,8 +31,8 @@ interface TargetSettings {
 }
 
 /**
- * Moves the log of a configuration, its vault and its keys to the place of other settings: makes a backup, proves it
- * and puts it back there. The former place does not change. Throws a ServiceError.
+ * Moves the log of a configuration, its vault and its keys to the place that other settings name: makes a backup,
+ * proves it and restores it there. The log at the former place is not changed. Throws a ServiceError.
  */
 export async function migrateLog(source: Config, settings: TargetSettings, monitor: WorkMonitor) {
   const { secrets } = locateLog(source);
@@ -40,7 +40,7 @@ export async function migrateLog(source: Config, settings: TargetSettings, monit
   await using log = await openLog(source, owner);
   const target = loadTarget(settings, log.master);
   await refuseServed(log);
-  // Keys that stay where they are serve the moved log too.
+  // Keys that stay in their place serve the moved log too, so they may belong to it already.
   await refuseTaken(target, log.id, true);
   const { position, hash } = (await copyTo(monitor, log, source, target)).log;
   return { position, hash, to: target.log, masterKey: nameOfKey(secrets) };
@@ -69,7 +69,7 @@ async function copyTo(monitor: WorkMonitor, log: OpenedLog, source: Config, targ
   return await putBack(monitor, folder, target, { master: log.master, beforePlacing });
 }
 
-/** Names of the settings that locate a log; the new place inherits none of them from the former one. */
+/** Names of the settings that locate a log. Those of the former place do not apply to the new one. */
 const PLACE = ["DATABASE_URL", "KEYS_FILE", "KEYS_DATABASE_URL"].flatMap((name) => [name, `${name}_FILE`]);
 
 /**

@@ -24,9 +24,8 @@ import { NAMES, readManifest, type Manifest } from "./manifest.ts";
 import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
 
 /**
- * Throws a ServiceError if the configured place is taken: conflict by a log, busy by a service with an empty log and,
- * unless `takeOverKeys`, configuration by vault or keys that belong to another log than `log` or to one at another
- * place.
+ * Throws a ServiceError if the configured place is taken: `conflict` by a log, `busy` by a service with an empty log.
+ * Without `takeOverKeys` also `configuration`: its vault or keys belong to a log other than `log`, or at another place.
  */
 export async function refuseTaken(config: Config, log: string | undefined, takeOverKeys: boolean): Promise<void> {
   await refuseLog(config);
@@ -48,7 +47,7 @@ async function refuseLog(config: Config): Promise<void> {
   throw new ServiceError("conflict", `nothing is overwritten: the log in ${store.name} holds ${position} events`);
 }
 
-/** Binds the vault and keys at a place to the log that is there now, so that they serve no other log. */
+/** Binds the vault and keys at a place to the log that is there now, so that no other log can use them. */
 export async function bindNext(place: LogPlace): Promise<void> {
   for (const file of ["keys", "vault"] as const) {
     const secrets = place.secrets[file];
@@ -62,8 +61,8 @@ export async function bindNext(place: LogPlace): Promise<void> {
 }
 
 /**
- * Returns the binding of restored vault or keys to the log with the id `log`, in whichever continuation is opened next.
- * Secrets next to the log move with it.
+ * Returns the binding of restored vault or keys to the log with the id `log`. It holds for whichever epoch is opened
+ * next. Keys or a vault next to the log are bound to no place, because they move with it.
  */
 function nextBinding({ store, keysAreApart }: LogPlace, file: "keys" | "vault", log: string): Binding {
   return { log, epoch: null, place: file === "keys" && keysAreApart ? store.name : null };
@@ -74,13 +73,16 @@ interface PutBackOptions {
   readonly master: Uint8Array;
   /** True to prove the backup without restoring it. */
   readonly isRehearsal?: boolean;
-  /** Called after the backup is proved and before anything is restored; if it throws, nothing has changed. */
+  /**
+   * The restore calls this when it has proved the backup, and before it writes anything; if this throws, nothing has
+   * changed.
+   */
   readonly beforePlacing?: () => Promise<void>;
 }
 
 /**
- * Proves a backup in a scratch folder, and then restores it to the configured place. A log restored to a server is
- * proved there once more. Throws a ServiceError; then no log is there.
+ * Proves a backup in a scratch folder, then restores it to the configured place; on a server, the log is proved there
+ * once more. Throws a ServiceError. No log is there then, unless it was that last proof that failed.
  */
 export async function putBack(
   monitor: WorkMonitor,
@@ -103,7 +105,7 @@ export async function putBack(
   const target = locateLog(config);
   const { secrets } = target;
   for (const file of ["keys", "vault"] as const) {
-    // Copied from the backup, because the rehearsal has used its own copies.
+    // The rehearsal has opened its own copies of the backup's files, so these are copied once more.
     const copy = join(scratch, `${file}.unused`);
     await copyUnchanged(join(folder, NAMES[file]), copy, manifest.files[file]);
     await copySecrets(sqliteSecrets(copy), secrets[file], nextBinding(target, file, manifest.log.id));
@@ -126,7 +128,7 @@ async function refuseOtherKeys(place: SecretPlace, file: string, manifest: Manif
 }
 
 /**
- * Restores the log to a server in one piece, after vault and keys: if a log exists, all that belongs to it exists too.
+ * Restores the log to a server, at once and as the last part: if the log is there, its vault and keys are there too.
  */
 async function placeOnServer(
   monitor: WorkMonitor,
@@ -159,6 +161,7 @@ async function proveOnServer(config: Config, manifest: Manifest, onProgress: (ch
   }
   await log.goOn();
   await log.checkpoints.write(await signHead(log, head, await log.checkpoints.loadKey(), systemClock));
-  // The log was put back on purpose, so what an instance knew of the lost one counts as no loss.
+  // The operator restored this log on purpose. Events that an instance remembers and this log lacks are not reported as
+  // a loss.
   await log.checkpoints.acceptLoss();
 }

@@ -22,13 +22,14 @@ export interface RehearseOptions {
   /** Empty folder in which the backup's files are placed as a restore would place them. */
   readonly scratch: string;
   readonly onProgress?: (checked: number) => void;
-  /** True if keys of the log's personal data may be missing: data that they encrypted then reads as erased. */
+  /** True if the backup may lack keys of personal data. Data encrypted with a missing key then counts as erased. */
   readonly acceptLostKeys?: boolean | undefined;
 }
 
 /**
- * Proves a backup by restoring it into a scratch folder: unaltered files, a head signed by the log's own key and held
- * by a whole chain, and keys for all encrypted data, opened by `master`. Throws a ServiceError for the first fault.
+ * Proves a backup by restoring it into a scratch folder: its files are unaltered, its chain is whole up to the head
+ * that the log's own key signed, and `master` opens keys for all encrypted data. Throws a ServiceError for the first
+ * fault.
  */
 export async function rehearse(
   folder: string,
@@ -55,7 +56,10 @@ export async function rehearse(
   return manifest;
 }
 
-/** Throws a ServiceError (invalid) if the log of a backup names keys that were never in the key store `place`. */
+/**
+ * Throws a ServiceError (invalid) if the log of a backup names keys that the key store `place` never had. Keys that
+ * were deleted are no fault.
+ */
 export async function refuseMissing(place: string, log: LogStore, keyring: Keyring, { made_at }: Manifest) {
   const missing = await missingKeys(log, keyring, Date.parse(made_at));
   if (missing.length === 0) return;
@@ -67,9 +71,9 @@ export async function refuseMissing(place: string, log: LogStore, keyring: Keyri
 }
 
 /**
- * Puts a backup's files where the log belongs, the log last, so that a kill leaves no log. Existing vault and keys
- * stay, and an equal signing key. Throws a ServiceError, and places nothing, if a file is altered or its place is
- * taken.
+ * Copies a backup's files to where the log belongs, the log last, so that none is there if this is killed. Existing
+ * vault, keys and the same signing key stay. Throws a ServiceError, and places nothing, if a file is altered or its
+ * place taken.
  */
 export async function place(folder: string, manifest: Manifest, files: LogFiles, master: Uint8Array): Promise<void> {
   const placed: string[] = [];
@@ -86,7 +90,7 @@ export async function place(folder: string, manifest: Manifest, files: LogFiles,
       await makeNewFile(files.signingKey, pem);
       placed.push(files.signingKey);
     }
-    // The checkpoint of the lost log knew more than the backup holds.
+    // The checkpoint of the lost log may name events that the backup lacks, so it is moved aside.
     if (existsSync(files.checkpoint)) renameSync(files.checkpoint, former);
     await copy("head", files.checkpoint);
     await copy("log", files.log);

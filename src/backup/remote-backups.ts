@@ -13,12 +13,12 @@ import {
 } from "./remote-names.ts";
 
 /**
- * Backups below an address of a store, whose lists may be late. A claim, written last, makes a backup valid. Claims are
- * numbered without a gap and never removed; of backups made at the same time, one writes the next claim.
+ * Backups at an address of an object store. Its lists may lag behind, so a backup is valid once its claim is written,
+ * as its last object. Claims are numbered without gaps and never removed; only one backup can write the next.
  */
 export interface RemoteBackups {
   readonly storage: SegmentStorage;
-  /** Address of the backups, as messages show it. */
+  /** Address of the backups, in the form for messages. */
   readonly place: string;
   /** Parses a manifest; throws unless a holder of the configured master key wrote it. */
   readonly open: (manifest: Uint8Array) => Increments;
@@ -32,8 +32,8 @@ interface FoundManifest {
 }
 
 /**
- * Adds the backup that `make` returns as the successor of the newest one, and removes objects that are no longer
- * needed. Throws a ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
+ * Adds the backup that `make` returns after the newest one, and removes objects that are no longer needed. Throws a
+ * ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
  */
 export async function addBackup<Made extends NewBackup>(
   remote: RemoteBackups,
@@ -77,7 +77,8 @@ async function readNewest(
       if (increments.backups.length === number) return { increments, manifest };
       throw new ServiceError("damaged", `${place}/${name} is the manifest of backup ${increments.backups.length}`);
     }
-    // Only a later backup removes the manifest, and then there is another claim.
+    // Only a later backup removes a manifest. If there is no claim of a later one, the store does not show the manifest
+    // yet.
     if ((await storage.read(claimName(number + 1))) === undefined) throw unreadable(place, name);
   }
 }
@@ -107,8 +108,8 @@ export interface NewBackup extends FoundManifest {
 }
 
 /**
- * Writes a backup to the store. The claim comes last, once all that it names exists, and makes the backup valid.
- * Resolves with the names that the store lists.
+ * Writes a backup to the store. Its claim is written last, once all objects that the backup names exist, and makes it
+ * valid. Resolves with the names that the store lists.
  */
 async function store({ storage, place }: RemoteBackups, { increments, manifest, added }: NewBackup) {
   const number = increments.backups.length;
@@ -140,8 +141,8 @@ function overtaken(place: string, cause?: unknown): ServiceError {
 }
 
 /**
- * Writes an object to the store. Replaces a damaged object of that name, which a cut-off backup left and no manifest
- * names.
+ * Writes an object to the store. If a damaged object has that name, an interrupted backup left it and no manifest names
+ * it, so it is replaced.
  */
 async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes: Uint8Array): Promise<void> {
   try {
@@ -154,8 +155,8 @@ async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes
 }
 
 /**
- * Removes objects that no later backup can need once `newest` is made: keys and manifest of the backup `former`, even
- * if the store's list is late, and what cut-off backups left.
+ * Removes objects that no later backup needs after `newest`: keys and manifest of the backup `former`, which the store
+ * may not list yet, and objects of interrupted backups.
  */
 async function removeFormer(
   { storage }: RemoteBackups,
@@ -177,12 +178,15 @@ function manifestName({ increments: { log, backups }, manifest }: FoundManifest)
   return hashedName(log, claimName(backups.length), hash("sha256", manifest));
 }
 
-/** Maximum number of reads for one copy of remote backups: a backup made meanwhile makes another read necessary. */
+/**
+ * Maximum number of attempts to read all files of remote backups. If a backup made meanwhile removes some, they are
+ * read again.
+ */
 const READS_MAX = 5;
 
 /**
- * Reads all files of the newest remote backup. `take` gets each with its path below the folder of backups, and no bytes
- * of a damaged one. Starts over if another backup removed files meanwhile; resolves with false if there is no backup.
+ * Reads all files of the newest remote backup and passes each to `take` with its path; a damaged one has no bytes.
+ * Starts over if another backup removed files meanwhile. Resolves with false if there is no backup.
  */
 export async function readAll(
   remote: RemoteBackups,
@@ -211,8 +215,8 @@ export async function readAll(
 }
 
 /**
- * Reads an object of a backup, and a damaged one as empty: the comparison of its hash then reports it as altered,
- * together with all others.
+ * Reads an object of a backup. A damaged one counts as empty, so that the later check of hashes reports it along with
+ * all other faults.
  */
 async function readObject(storage: RemoteBackups["storage"], name: string): Promise<Uint8Array | undefined> {
   try {

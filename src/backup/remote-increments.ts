@@ -15,8 +15,8 @@ import { type BackupSource, type WriteOptions } from "./write-backup.ts";
 import { type Increment, readKnown, writeIncrement } from "./write-increment.ts";
 
 /**
- * Adds an incremental backup to those at a store's address, and removes none of them. Of two backups made at once, the
- * second is refused and the first is unharmed. Throws a ServiceError (busy, conflict, damaged), or the store's error.
+ * Adds an incremental backup to those at a store's address. If two are made at the same time, one is refused and the
+ * other is unharmed. Throws a ServiceError (busy, conflict, damaged), or the store's error.
  */
 export async function writeRemoteIncrement(
   config: Config,
@@ -39,7 +39,7 @@ export async function writeRemoteIncrement(
 }
 
 /**
- * Returns a function that parses a remote manifest by writing it into a local folder and reading it there with `read`.
+ * Returns a function that parses a remote manifest: it writes the manifest into a local folder, where `read` reads it.
  */
 function openManifest(folder: string, read: () => Increments): RemoteBackups["open"] {
   return (manifest) => {
@@ -48,13 +48,16 @@ function openManifest(folder: string, read: () => Increments): RemoteBackups["op
   };
 }
 
-/** Files that a backup wrote into a local folder, without its manifest, by their paths below the folder. */
+/** Returns the files that a backup wrote into a local folder, except its manifest, by their paths below the folder. */
 function addedFiles(folder: string): ReadonlyMap<string, () => Uint8Array> {
   const paths = listFiles(folder).filter((path) => path.includes("/"));
   return new Map(paths.map((path) => [path, () => readFileSync(join(folder, path))]));
 }
 
-/** Returns a local copy of the backups at an address; a folder is used as it is. Messages name the address. */
+/**
+ * Copies the backups at an address into a local folder; a local folder of backups is used as it is. Error messages name
+ * the address.
+ */
 export async function openIncrements(place: string, config: Config, master: Uint8Array): Promise<Scratch> {
   if (!isS3Address(place)) return { folder: place, work: (act) => act(place), [Symbol.dispose]() {} };
   const storage = openSegmentStorage(place, config);
@@ -68,7 +71,8 @@ export async function openIncrements(place: string, config: Config, master: Uint
 interface Scratch extends Disposable {
   readonly folder: string;
   /**
-   * Calls `act` with the local folder of backups. Rethrows what it throws, with the backups' address in the message.
+   * Calls `act` with the local folder of backups. If it throws, the error is thrown again with the backups' address in
+   * its message.
    */
   work<Result>(act: (folder: string) => Promise<Result>): Promise<Result>;
 }

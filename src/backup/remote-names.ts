@@ -10,23 +10,20 @@ import {
 } from "./increments-manifest.ts";
 import { SECRET_FILES } from "./manifest.ts";
 
-/**
- * Kind of an object that backups keep in a store, parsed from its name. `tag` identifies the log that the object
- * belongs to.
- */
+/** Kind of a backup's object in a store, parsed from its name. `tag` identifies the log of which it is a part. */
 export type RemoteName =
   /**
-   * Claim of backup `number`: it names the manifest of that backup. Written last, by one backup only, and never
-   * removed.
+   * Claim of backup `number`, which contains the name of the backup's manifest. It is written last, by one backup only,
+   * and never removed.
    */
   | { readonly kind: "claim"; readonly number: number }
   | { readonly kind: "manifest" | "secret"; readonly number: number; readonly tag: string }
-  /** Segment whose first event has the position `first`. `tag` is undefined in names of an earlier build. */
+  /** Segment whose first event has the position `first`. `tag` is undefined in names that an early version wrote. */
   | { readonly kind: "segment"; readonly first: number; readonly tag: string | undefined };
 
 /**
- * Numbers of digits, at the end of an object's name, of the log's tag and of the content's SHA-256: together as long as
- * one SHA-256.
+ * Numbers of hexadecimal digits at the end of an object's name: of the log's tag, and of the content's SHA-256.
+ * Together they are as long as one SHA-256.
  */
 const [TAG_DIGITS, CONTENT_DIGITS] = [16, 48];
 
@@ -72,8 +69,8 @@ export function listObjects(increments: Increments): ReadonlyMap<string, string>
 }
 
 /**
- * Throws a ServiceError (conflict) unless all names listed at the address are those of backups. An empty name passes,
- * because a store's console may list the address itself.
+ * Throws a ServiceError (conflict) if the address holds a name that no backup writes. An empty name passes: the store's
+ * console may create one for the address itself.
  */
 export function refuseOtherNames(place: string, listed: readonly string[]): void {
   const other = listed.find((name) => name !== "" && parseRemoteName(name) === undefined);
@@ -82,8 +79,8 @@ export function refuseOtherNames(place: string, listed: readonly string[]): void
 }
 
 /**
- * Called if there is no valid backup. Throws a ServiceError (conflict) for a name that no cut-off first backup of this
- * log wrote: the object may be another log's, or belong to backups whose claims are lost.
+ * Throws a ServiceError (conflict) for names that this log's first backup, if interrupted, cannot have left: another
+ * log's, or backups whose claims are lost. Called only if no backup is valid.
  */
 export function refuseUnprovedNames(place: string, listed: readonly string[], log: string): void {
   const tag = hashLogId(log);
@@ -97,8 +94,8 @@ export function refuseUnprovedNames(place: string, listed: readonly string[], lo
 }
 
 /**
- * True if an object that the newest manifest does not name can be removed, because no later manifest will name it.
- * Without this log's tag, only an object that is newer than the previous backup counts.
+ * True if an object that the newest manifest does not name can be removed, as no later manifest will name it. Without
+ * this log's tag in its name, only one written since the previous backup.
  */
 export function isFormer(text: string, { log, backups }: Increments): boolean {
   const name = parseRemoteName(text);

@@ -15,19 +15,22 @@ import { openIncrements } from "./remote-increments.ts";
 import { recordBackup, type Recording } from "./write-backup.ts";
 
 interface RestoreChoices {
-  /** True to prove the backup only. The backed-up log, if it is at the configured place, records that. */
+  /**
+   * True to prove the backup without restoring it. The log at the configured place, if it is the one backed up, then
+   * records the proof.
+   */
   readonly isRehearsal: boolean;
   /** Number of the incremental backup to restore, from 1; default: the newest. */
   readonly number: string | undefined;
-  /** Moment to restore; the incremental backups must cover it. */
+  /** Moment as of which the log is restored; only incremental backups can restore one. */
   readonly asOf: string | undefined;
   readonly takeOverKeys: boolean;
   readonly acceptLostKeys: boolean | undefined;
 }
 
 /**
- * Proves the backup at a place, and restores it as the configured log. `isOfIncrements`: the backup was built from
- * incremental ones, and `made_at` is the time of the newest one. Throws a ServiceError.
+ * Proves the backup at a place, and restores it as the configured log. `isOfIncrements`: it was built from incremental
+ * backups, and `made_at` is the time of the newest of them. Throws a ServiceError.
  */
 export async function restoreBackup(
   config: Config,
@@ -41,7 +44,7 @@ export async function restoreBackup(
   const moment = await copy.work(async () => chooseMoment(config, folder, master, { number, asOf }));
   const id = moment === undefined ? readManifest(folder).log.id : readIncrements(folder, master).log;
   if (!isRehearsal) await refuseTaken(config, id, takeOverKeys);
-  // One backup is built from the incremental ones, and removed after its use.
+  // Incremental backups are first turned into one whole backup, which is removed after use.
   using scratch = moment && temporaryFolder("reachlog-rehearsal-", folderBeside(config));
   const source = scratch === undefined ? folder : join(scratch.path, "backup");
   if (moment !== undefined)
@@ -52,8 +55,8 @@ export async function restoreBackup(
 }
 
 /**
- * Returns the moment that is restored from incremental backups; undefined if the folder holds one whole backup. Throws
- * a ServiceError (usage).
+ * Returns the moment to restore from incremental backups (default: the newest); undefined for a whole backup. Throws a
+ * ServiceError (usage).
  */
 function chooseMoment(
   config: Config,

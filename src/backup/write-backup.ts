@@ -29,7 +29,7 @@ import {
 import { isVisitorRef } from "../privacy/day-keys.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** A log that is in use, and the secrets that belong to it. */
+/** The log that is backed up, and the place of its secrets. */
 export interface BackupSource {
   readonly log: OpenedLog;
   readonly secrets: MasterKeyPlace;
@@ -41,8 +41,8 @@ export interface WriteOptions {
 }
 
 /**
- * Writes a backup of a log and its secrets while instances use them. The new folder gets its final name only once all
- * files are complete and durable. Throws a ServiceError (conflict, damaged, busy), or what the store throws.
+ * Writes a backup of a log and its secrets while instances use them. The folder has another name until all its files
+ * are complete and durable. Throws a ServiceError (conflict, damaged, busy), or what the store throws.
  */
 export async function writeBackup(source: BackupSource, folder: string, options: WriteOptions): Promise<Manifest> {
   if (existsSync(folder)) throw new ServiceError("conflict", `${folder} exists already: nothing is overwritten`);
@@ -59,8 +59,8 @@ export async function writeBackup(source: BackupSource, folder: string, options:
 }
 
 /**
- * Fills a backup's folder, the log first: a key exists before anything is encrypted with it, so the keys copied later
- * open all of the copied log. The salts of visitors stay out: they open nothing, and would outlive their day.
+ * Fills a backup's folder, the log first: each key exists before data is encrypted with it, so keys copied later open
+ * all of the copied log. Salts of visitors are left out, because a backup would keep them beyond their day.
  */
 async function fill(source: BackupSource, folder: string, { clock, onProgress }: WriteOptions): Promise<Manifest> {
   const { log } = source;
@@ -73,8 +73,8 @@ async function fill(source: BackupSource, folder: string, { clock, onProgress }:
     log: { id: log.id, position: head.position, hash: head.hash },
     master_key: keyId(log.master),
     /**
-     * Sizes and hashes of the backup's files. Data whose keys were deleted after the log and before the keys were
-     * copied reads as erased; only the key store tells that it was forgotten.
+     * Sizes and hashes of the backup's files. A key deleted between the copies of the log and of the keys is missing;
+     * the key store tells that it was erased on purpose.
      */
     files: { log: measure(file), ...(await copyRest(source, folder, { head, clock })) },
   } as const;
@@ -102,7 +102,9 @@ export async function copyRest(
   return measureAll(folder, SECRET_FILES);
 }
 
-/** Throws if copied secrets do not open with `master`, because the master key was rotated during the backup. */
+/**
+ * Throws if `master` does not open the copied secrets, because the master key was rotated while the backup was made.
+ */
 async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   try {
     await using _open = await openSecretStore({ place: sqliteSecrets(copy), master });
@@ -112,7 +114,7 @@ async function refuseOtherKey(copy: string, master: Uint8Array): Promise<void> {
   }
 }
 
-/** Author of the event that records a backup, and the monitor to which a failure to record it is reported. */
+/** The caller named in the event that records a backup, and the monitor that shows a failure to record it. */
 export interface Recording {
   readonly metadata: EventMetadata;
   readonly monitor: WorkMonitor;
@@ -120,7 +122,7 @@ export interface Recording {
 
 /**
  * Records in the log at `place` that a backup of it was made or rehearsed, unless another log or another history is
- * there. A failure is only reported to the operator: the backup is still good.
+ * there. If that fails, the operator is only told: the backup itself is good.
  */
 export async function recordBackup(
   type: "BackupMade" | "BackupRehearsed",
@@ -130,7 +132,7 @@ export async function recordBackup(
 ): Promise<void> {
   try {
     if (!(await place.isThere())) return;
-    // Opened without vault and keys: if they are missing, this must not create any.
+    // The log is opened without vault and keys, so that missing ones are not created.
     await using store = await place.open();
     if (store.id !== id || (await store.head()).position < position) return;
     if (position > 0 && (await eventAt(store, position)).hash !== hash) return;

@@ -26,16 +26,16 @@ import { copyRest, type WriteOptions, type BackupSource } from "./write-backup.t
 export interface Increment {
   readonly log: { readonly id: string; readonly position: number; readonly hash: string };
   readonly made_at: string;
-  /** Number of an incremental backup in its folder, from 1; undefined for a whole backup. */
+  /** Number of the incremental backup, from 1; undefined for a whole backup. */
   readonly number: number | undefined;
-  /** Position of the first event in this backup; no earlier backup had it. */
+  /** Position of the first event in this backup, which is in no earlier one. */
   readonly first: number;
   /** Number of bytes that this backup wrote. */
   readonly bytes: number;
 }
 
 /**
- * Adds the events since the last backup to its folder, while instances use the log. Replaces the manifest last: a
+ * Adds the events since the last backup to its folder, while instances use the log. The manifest is replaced last: a
  * killed backup changes nothing, the next one cleans up. Throws a ServiceError (busy, conflict, damaged) or the store's
  * error.
  */
@@ -74,7 +74,7 @@ async function add(source: BackupSource, folder: string, { clock, onProgress }: 
   await refuseUnprovedFiles(log, folder, paths, known);
   removeRemains(folder, paths, known);
   makeFolder(join(folder, SEGMENTS));
-  // The log first, the keys after it: a key exists before anything is encrypted with it.
+  // The keys are copied after the log: each key exists before data is encrypted with it, so none is missing.
   const head = await log.head();
   const sealed: SegmentEntry[] = [];
   for await (const { header, bytes } of sealSegments(log, last, head.position)) {
@@ -108,8 +108,8 @@ async function add(source: BackupSource, folder: string, { clock, onProgress }: 
 }
 
 /**
- * Reads the manifest that the next backup replaces. Throws a ServiceError (conflict) for backups of another master key,
- * and what {@link readIncrements} throws.
+ * Reads the present manifest, which the backup in progress will replace. Throws a ServiceError (conflict) if the
+ * backups have another master key, and what {@link readIncrements} throws.
  */
 export function readKnown(folder: string, master: Uint8Array): Increments {
   try {
@@ -122,8 +122,8 @@ export function readKnown(folder: string, master: Uint8Array): Increments {
 }
 
 /**
- * Throws a ServiceError (conflict) if the backups in the folder are of another log, or of a history of this log with
- * other events.
+ * Throws a ServiceError (conflict) if the backups in the folder are of another log, or hold events that this log no
+ * longer has.
  */
 async function refuseOtherHistory(log: OpenedLog, folder: string, { log: id, backups }: Increments): Promise<void> {
   const refuse = (what: string): never => {

@@ -36,11 +36,11 @@ Exit code 1 if the log lacks events of its last checkpoint.`,
       const signed = await signHeadNow(store, checkpoints, systemClock);
       if ("loss" in signed) return fail(terminal, `${signed.loss}; nothing was signed`);
       if (out === undefined) return terminal.out(signed.note);
-      // Existing files are not overwritten: an older head proves something that a newer one cannot.
+      // An existing file is not replaced: an older signed head proves something that a newer one cannot.
       return await makeNewFile(out, signed.note);
     });
 
-/** Newest past events that `audit tail` shows before it follows the live ones. */
+/** Number of newest past events that `audit tail` shows before it follows new ones. */
 const TAIL_EVENTS = 20;
 
 const tail: MakeCommand = (terminal) =>

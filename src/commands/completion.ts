@@ -19,11 +19,13 @@ reachlog. It fits this version: print it again after an upgrade.`,
     });
 
 interface CompletedCommand {
-  /** The words that call this command, each after a space, such as ` audit verify`. Empty for the program itself. */
+  /**
+   * The words that call this command, with a space before each, such as ` audit verify`. Empty for the program itself.
+   */
   readonly path: string;
   readonly commands: readonly { readonly name: string; readonly summary: string }[];
   readonly options: readonly CompletedOption[];
-  /** The words that complete the command's first argument. Undefined if it takes none. */
+  /** Possible words for the command's first argument. Undefined if it takes none. */
   readonly argument: readonly string[] | undefined;
 }
 
@@ -44,23 +46,24 @@ export function describeCommands(program: typed.CommandUnknownOpts, path = ""): 
 type CompletedOption = ReturnType<typeof describeOption>;
 
 /**
- * Describes an option for completion: `names` such as `-h` and `--help`, and in `value` the words that complete its
- * value, undefined if it takes none.
+ * Describes an option for completion. `names`: such as `-h` and `--help`; `value`: possible words for its value,
+ * undefined if it takes none.
  */
 function describeOption(option: typed.Option, description: string) {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const placeholder = /<(\w+)>/.exec(option.flags)?.[1];
   const value = placeholder === undefined ? undefined : listWords(option, placeholder);
-  // Only the text up to the first colon, semicolon or parenthesis: a shell shows it on one line, next to the name.
+  // The summary ends at the first colon, semicolon or parenthesis, because a shell shows it on one line next to the
+  // name.
   return { names, summary: description.split(/[:;(]/)[0]?.trim() ?? "", value };
 }
 
-/** Stands for "any file name" in place of words that complete a value. */
+/** Stands for any file name, in a list of words that complete a value. */
 const FILES: readonly string[] = ["FILE"];
 
 /**
- * Returns the words that complete the value of an option or argument; {@link FILES} for a `<file>` or `<folder>`, none
- * for free text.
+ * Returns the possible words for the value of an option or argument: {@link FILES} for a `<file>` or `<folder>`, none
+ * for other texts.
  */
 function listWords({ argChoices }: typed.Option | typed.Argument, placeholder: string): readonly string[] {
   return argChoices ?? (["file", "folder"].includes(placeholder) ? FILES : []);
@@ -84,7 +87,10 @@ complete -F _reachlog reachlog
 `;
 }
 
-/** Writes the completion script for zsh: a file `_reachlog` in a folder of `fpath`, or read with `source`. */
+/**
+ * Writes the completion script for zsh. The operator saves it as `_reachlog` in a folder of `fpath`, or reads it with
+ * `source`.
+ */
 export function zshScript(commands: readonly CompletedCommand[]): string {
   return `#compdef reachlog
 _reachlog() {
@@ -99,8 +105,8 @@ if [[ $funcstack[1] == _reachlog ]]; then _reachlog "$@"; else compdef _reachlog
 }
 
 /**
- * Writes the shell code that bash and zsh share. It finds the command among the typed words, `$@`, and puts into
- * `found` the possible completions of `$cur`, the word after `$before`, each with its summary after a colon.
+ * Writes the shell code that bash and zsh share. It finds the command in the typed words, `$@`, and sets `found` to the
+ * possible completions of `$cur`, the word after `$before`, each with its summary after a colon.
  */
 function findWords(commands: readonly CompletedCommand[]): string {
   return `  local at= word

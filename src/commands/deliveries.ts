@@ -8,7 +8,7 @@ import { askService, TOKEN_HELP, URL_OPTION } from "./shared/ask-service.ts";
 
 const channelOption = () =>
   Object.assign(new Option("--channel <name>", "only this channel, also webhook-NAME").argParser(parseChannel), {
-    // Webhooks with a name are accepted too, but are not known here.
+    // Names of webhooks are accepted too, but without a configuration they are not known here.
     argChoices: [...CHANNEL_NAMES],
   });
 

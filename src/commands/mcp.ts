@@ -13,7 +13,7 @@ send, spend or erase anything. The assistant sees people's handles and texts.
 Ends when its input does.`,
     )
     .action(async () => {
-      // A wrong configuration is reported at once, and not in each answer.
+      // The configuration is read now, so that a fault is reported at the start and not in each answer.
       readConfig(terminal);
       const { serveStdio } = await import("@modelcontextprotocol/server/stdio");
       const { createMcpServer } = await import("./mcp/server.ts");

@@ -49,7 +49,7 @@ function collectNames(name: string, earlier: readonly string[] = []): readonly s
   return [...earlier, name];
 }
 
-/** Members of the answer to a started run that the command says. */
+/** Members of the service's answer to a started run that the command shows. */
 interface RunAnswer {
   readonly run_id: string;
   readonly joined?: boolean;

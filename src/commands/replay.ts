@@ -82,7 +82,7 @@ from the last saved work.`,
       return rebuilt.every(({ differences }) => (differences ?? []).length === 0) ? EXIT.ok : EXIT.fault;
     });
 
-/** True if the report of a rebuild shows differences in a projection whose state names recipients. */
+/** True if a rebuild's report has differences in a projection whose state contains names of recipients. */
 function showsRecipients({ projection, differences }: Rebuilt): boolean {
   return differences !== null && differences.length > 0 && PERSONAL.has(projection);
 }
@@ -100,7 +100,7 @@ function formatReport({ projection, events, position, differences: found }: Rebu
 }
 
 /**
- * Shows what outreach would have done so far under the rules in `file`, and records the question in the log. Returns
+ * Shows what outreach would have done until now under the rules in `file`, and records the question in the log. Returns
  * the exit code.
  */
 export async function askWhatIf(terminal: Terminal, file: string, json: boolean | undefined): Promise<number> {

@@ -67,7 +67,7 @@ The master key is read from REACHLOG_KEY${describeKeyFile(terminal)}.`,
       const { log, made_at, isOfIncrements } = await restoreBackup(config, place, choices, recording);
       const { position, hash } = log;
       const done = only ? "is whole and can be restored" : `is restored to ${redactedUrl(config.log)}`;
-      // With incremental backups, `made_at` is the time of the newest one, which may not be the restored one.
+      // For incremental backups, `made_at` is the time of the newest one, which need not be the one that is restored.
       const which = isOfIncrements ? place : `${place} of ${made_at}`;
       const text = `${which} ${done}: ${position} events; head ${position} ${hash}\n`;
       answer(terminal, json, { folder: place, restored: !only, made_at, position, hash }, text);

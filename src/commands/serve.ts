@@ -52,8 +52,8 @@ from that of the other instances, or the log contradicts its checkpoint.`,
     });
 
 /**
- * Greets the operator when the service starts at a terminal. Under a supervisor nothing is written, because its log has
- * only lines of JSON.
+ * Greets an operator who starts the service at a terminal. Under a supervisor nothing is written, because its log must
+ * have only lines of JSON.
  */
 function welcome({ err }: Terminal, { url }: Service, config: Config): void {
   const { configured, missing } = listPartNames(config);
@@ -71,7 +71,7 @@ Stop with Ctrl-C.
 `);
 }
 
-/** Serves until a signal comes or the log fails, then stops within the configured time. Returns the exit code. */
+/** Serves until a signal comes or the log fails; then stops, within the configured time. Returns the exit code. */
 export async function untilStopped(service: Service, config: Config, terminal: Terminal): Promise<number> {
   const logger = createLogger(config.logLevel, terminal.err, Date.now);
   const stopped = untilAborted(terminal.signal).then(() => "stopped" as const);
@@ -79,7 +79,8 @@ export async function untilStopped(service: Service, config: Config, terminal: T
   const why = await Promise.race([stopped, service.failed]);
   if (why !== "stopped") {
     logger.error("the log failed; restart", { error: String(why) });
-    // Nothing more can be recorded, but waiting callers get an answer: a 503 says what happened, a broken connection does not.
+    // Although nothing can be recorded any more, callers who wait still get a 503, which tells them more than a broken
+    // connection.
     await within(FAILED_STOP_MS_MAX, stop()).catch(() => {});
     return EXIT.software;
   }
@@ -91,7 +92,7 @@ export async function untilStopped(service: Service, config: Config, terminal: T
 }
 
 /**
- * Time to stop after the log has failed. Requests are then refused within milliseconds, and a supervisor should not
- * wait for a hanging one.
+ * Time in ms to stop after the log has failed. All requests are then refused within milliseconds, so a supervisor need
+ * not wait longer.
  */
 const FAILED_STOP_MS_MAX = 1_000;

@@ -5,8 +5,8 @@ import { type Environment, variables, type Variable } from "./schema.ts";
 import { readUrl, parseHttpUrl } from "./urls.ts";
 
 /**
- * Reads the configuration of X. Undefined without X_CLIENT_ID; the addresses of X are checked even then, because a
- * fault found early is cheaper.
+ * Reads the configuration of X. Undefined without X_CLIENT_ID; even then the addresses of X are checked, so that the
+ * operator learns of a fault early.
  */
 export function readX({ values, env, report }: Settings) {
   const apiUrl = readUrl("X_API_URL", values.X_API_URL, report);
@@ -18,13 +18,16 @@ export function readX({ values, env, report }: Settings) {
     clientId: values.X_CLIENT_ID,
     /** Client secret of the X app. Undefined for a public client. */
     clientSecret: values.X_CLIENT_SECRET === undefined ? undefined : secret(values.X_CLIENT_SECRET),
-    /** The X app's own token, which opens the stream of signals. Undefined if messages are only read. */
+    /**
+     * The X app's own token, with which the service opens X's stream of signals (notifications of new messages).
+     * Undefined: the service finds messages only by reading the inbox.
+     */
     appBearer: values.X_APP_BEARER_TOKEN === undefined ? undefined : secret(values.X_APP_BEARER_TOKEN),
-    /** How client id and secret are written in HTTP Basic: as they are, or form-encoded. */
+    /** How client id and secret are encoded for HTTP Basic authentication: as they are, or form-encoded. */
     basicEncoding: values.X_BASIC_ENCODING,
     /** The only X handle that may authorize, in lower case, without @. */
     account: values.X_ACCOUNT?.replace(/^@/, "").toLowerCase(),
-    /** True if the authorized account owns the developer app. X then charges less for what belongs to that account. */
+    /** True if the authorized account owns the developer app. X then charges less for data of that account. */
     accountOwnsApp: values.X_ACCOUNT_OWNS_APP,
     apiUrl,
     authorizeUrl,
@@ -73,7 +76,7 @@ export function readChat({ values, env, report }: Settings) {
     }
     return undefined;
   }
-  // Webhooks of two networks carry their secret in the query, and Discord's may name a thread there.
+  // The webhooks of two networks carry their secret in the query, and Discord's may name a thread there.
   const webhookUrl = readUrl("CHAT_WEBHOOK_URL", raw, report, { query: provider !== "slack" });
   checkWebhook(provider, raw, report);
   return { provider, webhookUrl: secret(webhookUrl) };
@@ -106,7 +109,7 @@ interface Form {
 }
 
 const FORMS: Readonly<Record<ChatProvider, Form>> = {
-  // Slack's workflows have addresses on the same host, but take no messages: they answer `ok` to none.
+  // Webhooks of Slack's workflows are on the same host, but post nothing although they answer `ok`.
   slack: { path: /^\/(?!triggers\/|workflows\/)/, query: [], wanted: "https://hooks.slack.com/services/T…/B…/…" },
   discord: {
     path: /\/api(?:\/v\d+)?\/webhooks\/\d+\/[\w-]+$/,
@@ -122,8 +125,8 @@ const FORMS: Readonly<Record<ChatProvider, Form>> = {
 };
 
 /**
- * Reports a chat webhook whose address belongs to another network than the configured one; it would look like a dead
- * channel.
+ * Reports a chat webhook whose address is that of another network than the configured one. Otherwise its requests would
+ * fail as if the channel was dead.
  */
 function checkWebhook(provider: ChatProvider, raw: string, report: Report): void {
   const url = parseHttpUrl(raw);
@@ -154,8 +157,8 @@ const CREDENTIALS = {
 } as const satisfies Record<MessagingProvider, readonly Variable[]>;
 
 /**
- * Reads the configuration of the messaging network. Undefined without its credentials; its addresses are checked even
- * then, because a fault found early is cheaper.
+ * Reads the configuration of the messaging network. Undefined without its credentials; even then its addresses are
+ * checked, so that the operator learns of a fault early.
  */
 export function readMessaging({ values, env, report }: Settings) {
   const provider = values.MESSAGING_PROVIDER;
@@ -165,6 +168,7 @@ export function readMessaging({ values, env, report }: Settings) {
     whatsapp: readUrl("WHATSAPP_API_URL", values.WHATSAPP_API_URL, report),
   };
   requireAllOrNone(CREDENTIALS[provider], env, report);
+  requireAllOrNone(["WHATSAPP_APP_SECRET", "WHATSAPP_VERIFY_TOKEN"], env, report);
   warnOfOthers(provider, env, report);
   const config = { telegram: readTelegram, line: readLine, whatsapp: readWhatsapp }[provider](
     values,
@@ -191,12 +195,21 @@ function readLine(values: Environment, apiUrl: string) {
 function readWhatsapp(values: Environment, apiUrl: string) {
   const { WHATSAPP_ACCESS_TOKEN: token, WHATSAPP_PHONE_NUMBER_ID: phoneNumberId, WHATSAPP_TO: to } = values;
   if (token === undefined || phoneNumberId === undefined || to === undefined) return undefined;
-  return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl };
+  const { WHATSAPP_APP_SECRET: appSecret, WHATSAPP_VERIFY_TOKEN: verifyToken } = values;
+  /**
+   * Secrets of the webhook by which Meta reports messages that it lost. Undefined if the service does not answer this
+   * webhook.
+   */
+  const statuses =
+    appSecret === undefined || verifyToken === undefined
+      ? undefined
+      : { appSecret: secret(appSecret), verifyToken: secret(verifyToken) };
+  return { provider: "whatsapp" as const, accessToken: secret(token), phoneNumberId, to, apiUrl, statuses };
 }
 
 /**
- * Warns about settings of messaging providers other than the chosen one. Only one provider is used, and an operator who
- * configures a second would wait for its messages.
+ * Warns about settings of messaging providers that are not used. An operator who configures two would wait for the
+ * messages of the second.
  */
 function warnOfOthers(provider: MessagingProvider, env: RawEnvironment, report: Report): void {
   const isOthers = (name: string): boolean =>

@@ -24,7 +24,7 @@ export function loadConfig(
   given: Settings["env"],
   /** Function that reads the text of the files that `MESSAGE_TEMPLATE_FILE` and `API_TOKENS_FILE` name. */
   readFile: Settings["readFile"],
-  /** The service's paths that `OPEN_ROUTES` is compared with; without them, `OPEN_ROUTES` is not checked. */
+  /** Returns the service's paths, against which `OPEN_ROUTES` is checked. Undefined: it is not checked. */
   paths?: () => RoutePaths,
 ) {
   const { env, report } = readSecretFiles(given, createReport());
@@ -63,7 +63,7 @@ export function loadConfig(
     /** The witness that cosigns the log's heads. Undefined if there is none. */
     witness: readWitness(from),
   };
-  // Instances on PostgreSQL share no key file.
+  // Instances that share a log on PostgreSQL have no common key file, so each needs the key as a setting.
   if (parts.log.kind === "postgres" && parts.key === undefined)
     report.fault("REACHLOG_KEY", "missing: a log on PostgreSQL has no key file", WANTED_OF_KEYS);
   if (parts.outreach.report.isAfterRun && parts.chat === undefined)
@@ -75,12 +75,12 @@ export function loadConfig(
     /** The API token that commands send when they call the running service. */
     token: values.REACHLOG_TOKEN === undefined ? undefined : secret(values.REACHLOG_TOKEN),
     /**
-     * Seconds that a click may wait to be announced. If the oldest pending click has waited longer, a chat or messaging
-     * channel announces the pending clicks in one digest instead of one message each.
+     * Maximum wait of a click, in seconds, before it is announced. If the oldest pending click has waited longer, a
+     * chat or messaging channel sends one digest instead of a message for each.
      */
     digestAfterSeconds: values.CHAT_DIGEST_AFTER_SECONDS,
     bots: values.BOT_CLICKS,
-    /** Attribution of conversions: to the last or the first click of these days before. */
+    /** To which click a conversion is attributed: the last or the first one in this number of days before it. */
     attribution: { model: values.ATTRIBUTION, days: values.ATTRIBUTION_DAYS },
     auditReads: values.AUDIT_READS === "on",
     /**
@@ -88,7 +88,7 @@ export function loadConfig(
      * by hand.
      */
     retentionDays: values.RETENTION_DAYS,
-    /** Whole days after which a service archives an event. Undefined if only `reachlog archive` does. */
+    /** Age in whole days after which a service archives events. Undefined: only the command `reachlog archive` does. */
     archiveAfterDays: values.ARCHIVE_AFTER_DAYS,
     logLevel: values.LOG_LEVEL,
     /** Returns today's rules of outreach with these values in place of settings. Throws as {@link loadConfig} does. */
@@ -98,7 +98,7 @@ export function loadConfig(
   };
 }
 
-/** Reads where traces are sent, and which share of them. The settings have OpenTelemetry's names. */
+/** Reads where traces are sent, and which share of them. The settings have the names that OpenTelemetry defines. */
 function readTracing(values: Environment, report: Report): TracingOptions | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: ratio } = values;
   if (endpoint === undefined) return undefined;

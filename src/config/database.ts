@@ -43,10 +43,7 @@ export function redactedUrl(log: LogConfig): string {
 
 const WANTED = "sqlite:PATH, such as sqlite:./data/reachlog.sqlite, or postgres://USER:PASSWORD@HOST/DATABASE";
 
-/**
- * Settings by which the keys of personal data and the archived segments are kept outside the log's own file or
- * database.
- */
+/** Settings that place the keys of personal data, or archived segments, outside of the log's own file or database. */
 type Elsewhere = Pick<Environment, "KEYS_FILE" | "KEYS_DATABASE_URL" | "ARCHIVE_FOLDER" | "ARCHIVE_AFTER_DAYS">;
 
 /**
@@ -68,7 +65,7 @@ export function readLog(raw: string, elsewhere: Elsewhere, report: Report): LogC
     report.fault("DATABASE_URL", "not the address of an event log", WANTED);
     return { kind: "sqlite", file: "" };
   }
-  // A log in memory would lose what it acknowledged, and `?` starts options that are not supported.
+  // A log in memory would lose what it has acknowledged, and options after a `?` are not supported.
   if (file.includes(":memory:")) report.fault("DATABASE_URL", "a log in memory is lost with the process", WANTED);
   if (file.includes("?") || file.endsWith("/")) report.fault("DATABASE_URL", "not a plain file path", WANTED);
   refuseShellPath("DATABASE_URL", file, report);
@@ -107,8 +104,8 @@ function readPostgresLog(raw: string, elsewhere: Elsewhere, report: Report): Pos
 }
 
 /**
- * Parameters that a PostgreSQL URL may hold. `sslrootcert` names the certificate file of an authority that is not a
- * public one.
+ * Parameters that a PostgreSQL URL may have. `sslrootcert` names the certificate file of an authority that is not
+ * generally trusted.
  */
 const PARAMETERS = ["sslmode", "sslrootcert"];
 
@@ -124,13 +121,14 @@ function readPostgres(variable: "DATABASE_URL" | "KEYS_DATABASE_URL", raw: strin
   }
   const { pathname, searchParams, hash } = url;
   if (pathname.length < 2) fault("names no database");
-  // The text after a slash in a password must not pass for the database, whose name messages show.
+  // If a password contains a slash, the text after it must not be taken for the name of the database, which messages
+  // show.
   if (/[/@]/.test(pathname.slice(1)))
     fault("holds a slash or an @ that is not part of it: in a password they are %2F and %40");
   if (hash !== "" || [...searchParams.keys()].some((name) => !PARAMETERS.includes(name))) {
     fault(`holds a parameter other than ${PARAMETERS.join(" and ")}`);
   }
-  // Any other mode accepts every server that answers, and gives it the password.
+  // Modes other than `verify-full` would send the password to any server that answers.
   if (!servers.every(({ hostname }) => isLoopback(hostname)) && searchParams.get("sslmode") !== "verify-full") {
     fault("a server on another machine needs sslmode=verify-full");
   }

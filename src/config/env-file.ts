@@ -3,13 +3,13 @@ import type { Fault } from "./error.ts";
 
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;
-  /** Faults of lines in the `.env` file that have no single meaning. None repeats a value, which may be a secret. */
+  /** Faults of lines in the `.env` file whose meaning is unclear. None repeats a value, which may be a secret. */
   readonly faults: readonly Fault[];
 }
 
 /**
- * A setting that was read from a `.env` file, or why its line is refused. `next`: index of the line after it; undefined
- * if the setting's end is unknown.
+ * A setting read from a `.env` file, or why its line is refused. `next`: index of the line after the setting; undefined
+ * if its end is unknown.
  */
 type Entry = { readonly next: number | undefined } & (
   { readonly value: string } | { readonly problem: string; readonly wanted: string }
@@ -17,7 +17,7 @@ type Entry = { readonly next: number | undefined } & (
 
 const SETTING = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=(.*)$/s;
 
-/** Matches a comment after a value. Without a space after `#` it may be a part of the value. */
+/** Matches a comment after a value. A `#` with text right after it does not match: it may be part of the value. */
 const COMMENT = /[ \t]#(?:[ \t].*)?$/s;
 
 /** Matches a reference, such as `$NAME`, that other readers of `.env` files replace by the value of another setting. */
@@ -26,8 +26,8 @@ const REFERENCE = /(?<!\\)\$(?:\{[^}\n]*\}|[A-Za-z_][A-Za-z0-9_]*)/g;
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\", $: "$" };
 
 /**
- * Parses `NAME=value` lines by the grammar of docs/configure.md. Faults name the file by `path`. `given` is the real
- * environment, whose variables other readers of such files insert for `$NAME`.
+ * Parses `NAME=value` lines by the grammar of docs/configure.md. Faults name the file by `path`. `given`: the real
+ * environment, whose variables other programs would insert for `$NAME`.
  */
 export function parseEnvFile(text: string, path: string, given: RawEnvironment): EnvFile {
   const lines = text.split(/\r?\n/);
@@ -80,7 +80,7 @@ function readValue(
     return readQuoted(quote, body, at, isSet);
   }
   const next = at + 1;
-  // A space before the value counts as well: `NAME= # none` has an empty value and a comment.
+  // The space before a `#` may be the first character: `NAME= # none` has an empty value and a comment.
   const value = rest.replace(COMMENT, "").trim();
   const isCut = value !== trimmed;
   if (/^#[ \t]|[ \t]#/.test(isCut ? value : rest) || (isCut && (/\s/.test(value) || (value !== "" && isMessage(name)))))
@@ -95,8 +95,8 @@ function readValue(
 }
 
 /**
- * True if the setting holds the message template. A # after a space in its unquoted value is refused: if it is no
- * comment, recipients would get a text that is cut off.
+ * True if the setting holds the message template. A `#` after a space in its unquoted value is refused: if it was read
+ * as a comment by mistake, recipients would get a text that is cut off.
  */
 function isMessage(name: string): boolean {
   return name === "MESSAGE_TEMPLATE";

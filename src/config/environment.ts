@@ -19,13 +19,15 @@ export interface Settings {
   readonly report: Report;
 }
 
-/** Most characters of a faulty value that an error message repeats; more would hide the rest of the list. */
+/**
+ * Maximum number of characters of a faulty value in an error message: more would make the list of faults hard to read.
+ */
 const SHOWN_CHARS_MAX = 60;
 
 /** The character that decoders write in place of bytes that are not UTF-8. */
 export const LOST_CHARACTER = "\ufffd";
 
-/** Matches a whole number of at most 15 digits: a double would lose digits of a longer one. */
+/** Matches a whole number of at most 15 digits. A longer one would lose digits as a JavaScript number. */
 const WHOLE_NUMBER = /^\d{1,15}$/;
 
 const BOOLEANS = new Map([
@@ -44,8 +46,8 @@ export function readSetting(env: RawEnvironment, name: string): string | undefin
 }
 
 /**
- * Checks every environment variable against the schema. A faulty one is reported and takes its default, so that checks
- * which compare variables still run and report their faults too.
+ * Checks every environment variable against the schema. A faulty one is reported and then has its default, so that
+ * checks of several variables can still run and report their faults.
  */
 export function readEnvironment(env: RawEnvironment, report: Report): Environment {
   const values: Record<string, unknown> = {};
@@ -76,7 +78,7 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
 function convert(schema: TSchema, raw: string): unknown {
   if (schema["type"] === "integer") return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
   if (schema["type"] === "boolean") return BOOLEANS.get(raw.toLowerCase()) ?? raw;
-  // A flag that also takes words other than true and false.
+  // Some flags also have values other than true and false.
   if (schema["anyOf"] !== undefined) return BOOLEANS.get(raw.toLowerCase()) ?? raw.toLowerCase();
   return raw;
 }
@@ -85,7 +87,7 @@ function withDefaults(values: Record<string, unknown>): unknown {
   return Value.Default(environmentSchema, { ...values });
 }
 
-/** Quotes a value that is no secret for a message, and cuts it if it is long. */
+/** Quotes a value for a message, and cuts a long one. Not for secrets. */
 export function quoteValue(raw: string): string {
   return JSON.stringify(raw.length > SHOWN_CHARS_MAX ? `${raw.slice(0, SHOWN_CHARS_MAX)}…` : raw);
 }
@@ -108,7 +110,10 @@ export function readNamedFile(from: Settings, variable: Variable, file: string, 
   }
 }
 
-/** Matches the part of a path that only a shell replaces; taken as it stands, it would name a new, empty place. */
+/**
+ * Matches `~` and `$NAME` in a path, which only a shell would replace. Without a shell, the path would name a new,
+ * empty place.
+ */
 const SHELL_PATH = /^~(?:[\w.-]*\/|$)|\$(?:\{|[A-Za-z_])/;
 
 /** Reports a setting with a path that begins with `~`, or holds `$NAME`. */
@@ -124,14 +129,14 @@ export function commaList(raw: string | undefined): string[] {
     .filter((item) => item !== "");
 }
 
-/** Reports the setting `other` as missing if `name` is set: half a credential is a mistake, not a disabled channel. */
+/** Reports the setting `other` as missing if `name` is set: the operator has forgotten half of a credential. */
 export function requireTogether(name: Variable, other: Variable, env: RawEnvironment, report: Report): void {
   if (readSetting(env, name) !== undefined && readSetting(env, other) === undefined) {
     report.fault(other, `missing, but ${name} is set`, `both ${name} and ${other}, or neither`);
   }
 }
 
-/** Reports each missing setting, once, if any of these settings is set: they are only used together. */
+/** Reports the missing ones of these settings if any of them is set, because they are only used together. */
 export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment, report: Report): void {
   const set = names.find((name) => readSetting(env, name) !== undefined);
   if (set === undefined) return;
@@ -140,24 +145,24 @@ export function requireAllOrNone(names: readonly Variable[], env: RawEnvironment
   }
 }
 
-/** Most edits by which an unknown name counts as a misspelt setting; a name that differs by more is another name. */
+/** Maximum number of edits between an unknown name and a setting for the name to count as misspelt. */
 const EDITS_MAX = 2;
 
 /**
- * Fewest characters of a name that is compared with settings: two edits turn a shorter one into another word (`HOST`,
+ * Minimum length of a name that is compared with settings: two edits turn a shorter one into another word (`HOST`,
  * `POST`, `PORT`).
  */
 const NAME_CHARS_MIN = 8;
 
 /**
- * Matches prefixes that few other programs use. An unknown setting with one is reported, because it would otherwise
- * look accepted.
+ * Matches prefixes of names that hardly any other program uses. An unknown variable with such a prefix is reported,
+ * because the operator would think that it has an effect.
  */
 const OUR_PREFIX = /^(?:REACHLOG|LINE|WHATSAPP|TELEGRAM)_/;
 
 /**
- * Warns of variables that look like misspelt settings. They are no faults, because a host's environment is full of
- * names that belong to other programs.
+ * Warns of variables that look like misspelt settings. They are no faults, because the environment of a machine has
+ * many names that belong to other programs.
  */
 export function warnOfMisspelt(env: RawEnvironment, report: Report): void {
   const known = listSettings(env);
@@ -176,7 +181,7 @@ export function findClosest(name: string, known: readonly string[]): string | un
   });
 }
 
-/** Counts the edits between two names (Levenshtein): insertions, deletions and replacements, a row at a time. */
+/** Counts the edits between two names (Levenshtein distance): characters inserted, deleted or replaced. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {

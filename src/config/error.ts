@@ -16,8 +16,8 @@ export function configurationError(faults: readonly Fault[]): ServiceError {
 }
 
 /**
- * Collects faults while all parts of the configuration are read. A part that reports a fault still returns something of
- * the right shape: it is never used, because the faults are thrown at the end.
+ * Collects faults while all parts of the configuration are read. A part with a fault still returns a value of its type,
+ * which is never used: the faults are thrown once all parts are read.
  */
 export type Report = ReturnType<typeof createReport>;
 
@@ -27,7 +27,7 @@ export function createReport() {
   return {
     faults,
     warnings,
-    /** Hosts to which plain http is allowed, in the spelling of the URL parser. */
+    /** Hosts for which the operator allows plain http, in the spelling of the URL parser. */
     plainHttpHosts: new Set<string>(),
     fault: (variable: string, problem: string, wanted: string): void => void faults.push({ variable, problem, wanted }),
     warn: (text: string): void => void warnings.push(text),

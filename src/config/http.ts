@@ -7,11 +7,11 @@ import { isLoopback, parseHttpUrl } from "./urls.ts";
 
 export type HttpConfig = ReturnType<typeof readHttp>;
 
-/** Paths of the service by whether `OPEN_ROUTES` may open them to callers without a token. */
+/** Paths of the service: those that `OPEN_ROUTES` may open to callers without a token, and those that it may not. */
 export interface RoutePaths {
   /** Paths that `OPEN_ROUTES` may open; naming one that is always open has no effect. */
   readonly openable: readonly string[];
-  /** Paths that need a token under every policy, so `OPEN_ROUTES` may not name them. */
+  /** Paths that always need a token, so that `OPEN_ROUTES` may not name them. */
   readonly guarded: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
   const path = values.API_TOKENS_FILE;
   const authPolicy: Policy = values.AUTH_POLICY ?? (isLoopback(values.HOST) ? "spec" : "strict");
   const publicUrl = readPublicUrl(values, report);
-  // Read from the raw settings, so that a faulty token is not reported as a missing one too.
+  // The raw setting is read, so that a faulty token is not reported as a missing one too.
   const hasToken = readSetting(env, "API_TOKENS") !== undefined || readSetting(env, "API_TOKENS_FILE") !== undefined;
   const lines = path === undefined ? undefined : readNamedFile(from, "API_TOKENS_FILE", path, WANTED_TOKENS_FILE);
   const tokens = lines === undefined ? fixed : [...fixed, ...readTokenLines(lines, fixed, report)];
@@ -40,19 +40,17 @@ export function readHttp(from: Settings, paths: (() => RoutePaths) | undefined) 
     host: values.HOST,
     /** Port to listen on. 0 stands for any free port, which is known once the service listens. */
     port: values.PORT,
-    /** Host names that requests may name, in lower case, with the port where one was given. */
+    /** Host names that requests may address, in lower case, with a port where the operator gave one. */
     allowedHosts,
-    /** Origin under which people and networks reach the service, without a trailing slash. */
+    /** Origin at which people and networks reach the service, without a slash at the end. */
     publicUrl,
     authPolicy,
     openRoutes,
     /** All API tokens at the time when the configuration was read. */
     tokens,
-    /**
-     * The file of the API tokens that can be exchanged while the service runs. `fixed` are the tokens outside the file.
-     */
+    /** The file with API tokens that can be changed while the service runs. `fixed`: the tokens outside of the file. */
     tokensFile: path === undefined ? undefined : { path, fixed },
-    /** Addresses and networks of proxies whose `X-Forwarded-For` is believed. */
+    /** Addresses and networks of proxies whose `X-Forwarded-For` header is trusted. */
     trustedProxies: readTrustedProxies(values.TRUSTED_PROXIES, report),
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
     shutdownSeconds: values.SHUTDOWN_SECONDS,
@@ -79,7 +77,8 @@ function checkPolicy(policy: Policy, hasToken: boolean, publicUrl: string, { val
   const reads = hasToken ? "" : ", and read the console, the log and all personal data in it";
   const openness = `every caller that reaches it may start runs and record clicks without a token${reads}`;
   if (!isLoopback(values.HOST)) return report.warn(`AUTH_POLICY=spec on ${values.HOST}: ${openness}.`);
-  // On loopback the default policy is `spec`, which fits operators on this machine but not a proxy.
+  // On loopback the default is `spec`, which opens routes to operators on this machine. Behind a proxy it would open
+  // them to all callers.
   const isPublic = values.PUBLIC_URL !== undefined && !isLoopback(parseHttpUrl(publicUrl)?.hostname ?? "");
   if (!isPublic && values.TRUSTED_PROXIES === undefined) return;
   report.warn(
@@ -158,7 +157,9 @@ function isAddressOrNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
-/** True if neither the address to listen on, nor a proxy, nor a host name lets another machine reach the service. */
+/**
+ * True if no other machine can reach the service, by the address that it listens on, its proxies and its host names.
+ */
 export function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
   const names = [new URL(publicUrl).host, ...allowedHosts];
   return (

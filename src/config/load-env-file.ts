@@ -8,14 +8,14 @@ import type { Fault } from "./error.ts";
 
 const FILE = ".env";
 
-/** Files of settings that Bun would read too. This service ignores them, because its documents name none of them. */
+/** Files of settings that Bun would read too. This service does not, because its documentation does not name them. */
 const NEVER_READ = [".env.local", ".env.development", ".env.production", ".env.test"] as const;
 
 const WANTED = "a readable file in UTF-8";
 
 /**
- * Puts the settings of `.env` into `process.env`, by the same rules on every runtime, and removes what the runtime put
- * there. A variable of the real environment takes precedence. Returns the faults of the file.
+ * Puts the settings of `.env` into `process.env`, by the same rules on every runtime, and removes what the runtime
+ * itself put there. Variables of the real environment take precedence. Returns the file's faults.
  */
 export function loadEnvFile(): readonly Fault[] {
   const named = namedEnvFiles();
@@ -42,7 +42,7 @@ export function readEnvFile(file: string, given: RawEnvironment): EnvFile {
   }
 }
 
-/** Reads the file of a setting that names one. Throws NotUtf8, and the system's errors. */
+/** Reads a text file that a setting names. Throws NotUtf8, and the system's errors. */
 export function readSettingsFile(path: string): string {
   return decodeUtf8(readFileSync(path));
 }
@@ -61,20 +61,21 @@ function describe(fault: unknown): string {
 }
 
 /**
- * True if the file or link exists, even if the link is broken: its settings would otherwise be missing without a word.
+ * True if the file or link exists, even if the link is broken. Otherwise its settings would be missing without an
+ * error.
  */
 function isThere(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Warnings about files in the folder of `.env` that another program would read. */
+/** Returns warnings about files next to `.env` that other programs would read and this one does not. */
 export function warnOfOtherEnvFiles(): string[] {
   return NEVER_READ.filter(isVisible).map(
     (file) => `${file} is not read: move the settings of reachlog in it to .env.`,
   );
 }
 
-/** True if the file exists and the runtime may look at it. Deno throws if it may not. */
+/** True if the file exists and this program may see it. Deno throws if it may not. */
 function isVisible(file: string): boolean {
   try {
     return existsSync(file);

@@ -12,8 +12,8 @@ const OWN_SETTINGS = [...settingNames].filter((name) => name.startsWith("WEBHOOK
 const NAMED = new RegExp(`^WEBHOOK_(.+)(?:${OWN_SETTINGS.map((name) => name.slice("WEBHOOK".length)).join("|")})$`);
 
 /**
- * Words of the webhook settings, such as URL, which a webhook's name may not hold. They would make it hard to tell
- * which webhook and which setting is meant.
+ * Words in names of webhook settings, such as URL, that a webhook's name may not contain: in a setting such as
+ * `WEBHOOK_A_URL_SECRET`, it would be hard to tell where the name ends.
  */
 const RESERVED: ReadonlySet<string> = new Set(OWN_SETTINGS.flatMap((name) => name.split("_").slice(1)));
 
@@ -62,7 +62,10 @@ export function unnamedEnvironment(env: RawEnvironment, name: string): RawEnviro
   return Object.fromEntries(OWN_SETTINGS.map((setting) => [setting, env[nameSetting(setting, name)]]));
 }
 
-/** Replaces names of settings in a text: those of the webhook without a name by those of the webhook `name`. */
+/**
+ * Replaces names of settings in a text, such as an error message: each setting of the unnamed webhook (`WEBHOOK_URL`)
+ * becomes that of the webhook `name` (`WEBHOOK_CRM_URL`).
+ */
 export function nameSettingsIn(text: string, name: string): string {
   return OWN_SETTINGS.reduce(
     (said, setting) => said.replaceAll(new RegExp(`\\b${setting}\\b`, "g"), nameSetting(setting, name)),

@@ -1,7 +1,9 @@
 import type { ChannelName } from "../../events/channel.ts";
 import type { Config } from "./config.ts";
 
-/** Lists all optional parts of the configuration, such as channels, in the order in which an operator sets them up. */
+/**
+ * Lists all optional parts of the configuration, such as channels, in the order in which operators usually set them up.
+ */
 export function listParts(config: Config) {
   const { x, outreach, meta, openAiAds, snap, chat, messaging, webhooks } = config;
   return {
@@ -30,7 +32,8 @@ function part(name: string, configured: object | undefined, ...lines: string[]) 
 /** Lists the names of the optional parts that are configured, and of those that are not. */
 export function listPartNames(config: Config): Readonly<Record<"configured" | "missing", readonly string[]>> {
   const { template, webhook, "ads-openai": openAi, "ads-snap": snap, ...others } = listParts(config);
-  // Without X a message is of no use, and a missing webhook or further ads network is no fault.
+  // Without X a message template is of no use. A missing webhook or second ads network is nothing that the operator
+  // forgot.
   const wanted = [others.x, ...(config.x === undefined ? [] : [template]), others.ads, others.chat, others.messaging];
   const parts = [...wanted, ...[openAi, snap, webhook].filter(({ isConfigured }) => isConfigured)];
   const names = (isConfigured: boolean) =>

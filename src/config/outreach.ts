@@ -16,27 +16,27 @@ export type OutreachConfig = ReturnType<typeof readOutreach>;
 
 const SOURCES = recipientSource.anyOf.map((source) => source.const);
 
-/** Sources of recipients that need a setting which tells what to read, with that setting. */
+/** The setting that tells a source what to read, for each source that needs one. */
 const READS = { search: "X_SEARCH_QUERY", list_members: "X_LIST_ID" } as const;
 
-/** Sources that are no evidence of a recipient's consent; an import or a message may still show it. */
+/** Sources that do not show that a recipient consented. An import or a message of the recipient may still show it. */
 const WITHOUT_CONSENT: readonly RecipientSource[] = ["followers", "search", "list_members"];
 
 /**
- * Fewest seconds between an uncertain send and the read that settles it without a warning. Networks were seen to commit
- * a message 300 ms late, so an earlier read may miss one.
+ * Minimum number of seconds between an uncertain send and the lookup that settles it, below which the operator is
+ * warned. Networks were seen to show a message 300 ms late, and an earlier lookup misses it.
  */
 const SETTLE_SECONDS_SAFE = 10;
 
 /**
- * Reads the settings of short links: the URL they begin with, whether this service redirects them, and whether
- * recipients get personal ones. Without LINK_BASE, short links are below `publicUrl`, the service's own URL.
+ * Reads the settings of short links: the URL they begin with, if this service redirects them, and if recipients get
+ * personal ones. Without LINK_BASE, they are below `publicUrl`, the service's own URL.
  */
 export function readLinks(from: Settings, publicUrl: string) {
   const { values, env, report } = from;
   const redirects = values.REDIRECTS === "on" ? values.REDIRECT_DURABILITY : undefined;
   const isPersonal = values.PERSONAL_LINKS === "on";
-  // Another shortener cannot know the code of a link that is made for one message.
+  // Only this service can redirect personal links: another shortener does not know their codes.
   if (isPersonal && redirects === undefined)
     report.fault("PERSONAL_LINKS", "is on, but REDIRECTS is off", "REDIRECTS=on");
   for (const name of ["CLICK_PARAM", "PASS_QUERY"] as const) {
@@ -49,15 +49,18 @@ export function readLinks(from: Settings, publicUrl: string) {
      */
     base: readLinkBase(from, publicUrl),
     /**
-     * When a click becomes durable: `before` or `after` its redirect is answered. Undefined if the service answers no
-     * short links.
+     * When a click is stored durably: `before` or `after` its redirect is answered. Undefined if another shortener
+     * answers short links.
      */
     redirects,
     /** True if recipients who granted tracking get personal links. */
     isPersonal,
-    /** Parameter by which a redirect tells the target the click's id. Undefined if it does not. */
+    /** Query parameter that a redirect adds to the target, with the click's id. Undefined: it adds none. */
     clickParam: values.CLICK_PARAM,
-    /** Names of the short link's parameters that a redirect hands on; one that ends with `*` is a beginning. */
+    /**
+     * Names of query parameters that a redirect passes on to the target. One that ends with `*` stands for all names
+     * that begin so.
+     */
     passQuery: commaList(values.PASS_QUERY),
   };
 }
@@ -66,7 +69,8 @@ function readLinkBase({ values, report }: Settings, publicUrl: string): LinkBase
   const { LINK_BASE, REDIRECTS, PORT } = values;
   if (LINK_BASE !== undefined) {
     const url = parseHttpUrl(LINK_BASE);
-    // The host of a click, and a path before the code, are compared in lower case.
+    // The service finds a click's link by host and path in lower case. It would not find links below a LINK_BASE whose
+    // path has capital letters.
     const isPlain = url !== undefined && url.username === "" && url.pathname === url.pathname.toLowerCase();
     if (isPlain) return url.href.replace(/\/+$/, "");
     report.fault("LINK_BASE", "not a plain http(s) URL", "http(s)://host, also with a path in lower case");
@@ -84,7 +88,7 @@ export const REDIRECT_PATH = "/l";
 /** The path under which recipients find their pages to opt out. */
 export const OPT_OUT_PATH = "/o";
 
-/** Reads the settings of outreach. Templates link pages to opt out only below a PUBLIC_URL that was set. */
+/** Reads the settings of outreach. Messages contain links to opt-out pages only if the operator has set PUBLIC_URL. */
 export function readOutreach(from: Settings, linkBase: LinkBase | undefined, publicUrl: string) {
   const { values, report } = from;
   const optOutBase = values.PUBLIC_URL === undefined ? undefined : `${publicUrl}${OPT_OUT_PATH}`;
@@ -93,7 +97,7 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     report.warn(`IN_DOUBT_SETTLE_SECONDS below ${SETTLE_SECONDS_SAFE}: ${risk}.`);
   }
   return {
-    /** Sources of recipients, in the order in which a run merges them, each once. */
+    /** Sources of recipients, each once, in the order in which a run reads them. */
     sources: readSources(values, report),
     searchQuery: values.X_SEARCH_QUERY,
     listId: values.X_LIST_ID,
@@ -121,8 +125,8 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     /** Seconds between two messages. Undefined if the network's rate-limit headers set the pace. */
     sendSpacingSeconds: values.SEND_SPACING_SECONDS,
     /**
-     * Reports to the team chat. `isAfterRun`: true if each run ends with one. `expectedHours`: a report says so if no
-     * run began for as long; undefined if none is expected.
+     * Reports to the team chat. `isAfterRun`: true if each run ends with one. `expectedHours`: hours after which a
+     * missing run is reported; undefined if none is expected.
      */
     report: {
       isAfterRun: values.REPORT === "run",
@@ -200,7 +204,7 @@ function nameFile(path: string): string | undefined {
 
 function readStopWords(raw: string, report: Report): string[] {
   const words = splitWords(raw);
-  // Without any word recipients could not opt out, which X's rules ask for.
+  // Without any stop word recipients could not opt out by a reply, which X's rules demand.
   if (words.length === 0) report.fault("STOP_WORDS", "holds no word", "words separated by commas");
   return words;
 }
@@ -213,7 +217,7 @@ function readTrackingStopWords({ TRACKING_STOP_WORDS: raw, STOP_WORDS }: Environ
   const words = splitWords(raw);
   const both = words.find((word) => splitWords(STOP_WORDS).includes(word));
   if (both === undefined) return words;
-  // A reply with it would revoke tracking alone, and the opt-out would be missed.
+  // A reply with this word would count as a wish against tracking, and the opt-out would be missed.
   report.fault(
     "TRACKING_STOP_WORDS",
     `${quoteValue(both)} is in STOP_WORDS too`,

@@ -4,33 +4,30 @@ import { EITHER } from "../platform/counts-and-lists.ts";
 /** Options of a setting's schema: how error messages describe the setting, and how it may be given. */
 interface Wording {
   readonly description: string;
-  /** True if an error message may repeat a faulty value. False unless the value is known to be harmless. */
+  /** True if an error message may repeat a faulty value, because the value is harmless. */
   readonly shown?: boolean;
-  /**
-   * True if the setting may also be given in a file, because the process's children and crash reports see what is in
-   * the environment.
-   */
+  /** True if the setting may also be given in a file: child processes and crash reports can see the environment. */
   readonly secret?: boolean;
 }
 
 /**
- * Largest limit of messages a day. X refuses more than 500 for an account; 100 is this service's own promise and cannot
- * be raised.
+ * Maximum value of the daily limit. X refuses more than 500 messages a day of an account; this service promises never
+ * to send more than 100.
  */
 export const DAILY_LIMIT_MAX = 100;
 
-/** Most characters of a template's name: more would fill the row of a table. */
+/** Maximum length of a template's name, in characters. A longer one would fill the row of a table. */
 export const TEMPLATE_NAME_CHARS_MAX = 64;
 
 const X_HANDLE = "^@?[A-Za-z0-9_]{1,15}$";
 
 /**
- * Pattern of a WhatsApp recipient's id within one business portfolio, or (`ENT.`) within linked ones:
+ * Pattern of a WhatsApp recipient's id, valid in one business portfolio or (`ENT.`) in linked ones:
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids/
  */
 const BUSINESS_SCOPED_ID = "[A-Z]{2}\\.(?:ENT\\.)?[0-9A-Za-z]{1,128}";
 
-/** Pattern of a query parameter's name that needs no escape. */
+/** Pattern of a query parameter's name for which no character has to be escaped. */
 const PARAMETER = "[A-Za-z0-9_.-]{1,64}";
 
 /** Pattern that matches every text. */
@@ -69,8 +66,8 @@ function describeChoice(values: readonly string[]): Wording & StringOptions {
 }
 
 /**
- * Schema of every environment variable that the service reads. A value that needs more than a pattern is checked by the
- * part of the configuration that it belongs to.
+ * Schema of every environment variable that the service reads. If a pattern is not enough, the code that reads that
+ * part of the configuration checks the value.
  */
 export const environmentSchema = Type.Object({
   HOST: textOr("127.0.0.1", "an IP address or a host name", { pattern: "^[A-Za-z0-9.:_-]{1,253}$", shown: true }),
@@ -160,7 +157,7 @@ export const environmentSchema = Type.Object({
   REPORT_EXPECT: shownText("hours between two runs, such as 24h", "^[1-9][0-9]{0,3}h$"),
 
   MESSAGING_PROVIDER: choice(["telegram", "line", "whatsapp"], "telegram"),
-  // The token becomes a part of a URL's path, so anything beyond its own alphabet is refused.
+  // The token becomes part of a URL's path, so it may hold no characters with a meaning there.
   TELEGRAM_BOT_TOKEN: secretText("a bot token such as 123456:ABC-def", "^[0-9]{1,20}:[A-Za-z0-9_-]{1,100}$"),
   TELEGRAM_CHAT_ID: shownText("a chat's number or @channelname", "^(?:-?[0-9]{1,20}|@[A-Za-z0-9_]{4,64})$"),
   TELEGRAM_API_URL: textOr("https://api.telegram.org", "a base URL"),
@@ -173,6 +170,8 @@ export const environmentSchema = Type.Object({
     "the recipient's number with its country code, digits only, or their business-scoped id such as BR.1234567890",
     `^(?:\\+?[0-9]{5,15}|${BUSINESS_SCOPED_ID})$`,
   ),
+  WHATSAPP_APP_SECRET: secretText("the app secret of Meta's app, without spaces", "^[\\x21-\\x7e]{1,100}$"),
+  WHATSAPP_VERIFY_TOKEN: secretText("a text without spaces that is hard to guess", "^[\\x21-\\x7e]{8,100}$"),
   WHATSAPP_API_URL: textOr("https://graph.facebook.com", "a base URL"),
 
   WEBHOOK_URL: secretText("the URL of a receiver of Standard Webhooks"),
@@ -213,7 +212,7 @@ export const environmentSchema = Type.Object({
   LOG_LEVEL: choice(["debug", "info", "warn", "error"], "info"),
 });
 
-/** Environment after the check: numbers are numbers, defaults are filled in, and empty variables are absent. */
+/** Environment after the check: numbers are parsed, defaults are filled in, and empty variables are absent. */
 export type Environment = Static<typeof environmentSchema>;
 
 export type Variable = keyof Environment;

@@ -5,18 +5,21 @@ import type { Report } from "./error.ts";
 import { listSecretFiles } from "./named-webhooks.ts";
 import { variables } from "./schema.ts";
 
-/** Most bytes of a secret's file: longer than any secret, so a larger or endless file is the wrong one. */
+/** Maximum size of a secret's file, in bytes. No secret is that long, so a larger file is the wrong one. */
 const BYTES_MAX = 65_536;
 
 /** Mode bit of a file that every user of the machine may read. */
 const OTHERS_READ = 0o004;
 
-/** Matches paths where systemd, Docker and Kubernetes put secrets, in memory. They decide who may read them there. */
+/**
+ * Matches paths at which systemd, Docker and Kubernetes provide secrets, in memory. They decide who may read them, so
+ * the operator is not warned of the file mode.
+ */
 const MOUNTED = /^\/run\//;
 
 /**
- * Reads each secret `NAME` from the file that `NAME_FILE` names, such as systemd credentials and secrets of containers.
- * Repeats neither path nor content: an operator who mistakes one setting for the other gives a secret as the path.
+ * Reads each secret `NAME` from the file that `NAME_FILE` names, for example a systemd credential. Faults repeat
+ * neither path nor content: an operator may have put the secret where the path belongs.
  */
 export function readSecretFiles(env: RawEnvironment, report: Report) {
   const read: Record<string, string> = {};
@@ -38,11 +41,11 @@ export function readSecretFiles(env: RawEnvironment, report: Report) {
     }
   }
   const fault: Report["fault"] = (variable, problem, wanted) => {
-    // A secret whose file was reported is not reported as missing too.
+    // If a secret's file was reported, the secret is not reported as missing too.
     if (failed.has(variable)) return;
     report.fault(Object.hasOwn(read, variable) ? `${variable}_FILE` : variable, problem, wanted);
   };
-  // The environment with the secrets, and a report that names `NAME_FILE` if the secret came from there.
+  // The environment with the secrets added. The report names a fault in a secret from a file by `NAME_FILE`.
   return { env: { ...env, ...read }, report: { ...report, fault } };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Hours of one weekday in which messages may go out, in minutes since midnight, `to` not included. `day` is 1 for
- * Monday to 7 for Sunday.
+ * A time of one weekday in which messages may go out, in minutes since midnight: from `from` to before `to`. `day`: 1
+ * for Monday to 7 for Sunday.
  */
 export interface OpenHours {
   readonly day: number;
@@ -8,17 +8,17 @@ export interface OpenHours {
   readonly to: number;
 }
 
-/** When messages may go out, in local time. */
+/** When messages may go out, in local times. */
 export interface SendWindow {
   /** The send window as the operator wrote it. */
   readonly text: string;
   readonly hours: readonly OpenHours[];
-  /** Time zone of the hours: QUOTA_TIMEZONE, or the recipient's own where it is known. */
+  /** Time zone in which the hours count: `quota` is QUOTA_TIMEZONE, `recipient` the recipient's own if it is known. */
   readonly zone: "quota" | "recipient";
   readonly whenClosed: "pause" | "end";
 }
 
-/** Creates a send window from a text that was checked before. */
+/** Creates a send window from a text that the configuration has checked. */
 export function toSendWindow(window: Omit<SendWindow, "hours">): SendWindow {
   return { ...window, hours: window.text.split(",").flatMap((entry) => parseOpenHours(entry) ?? []) };
 }
@@ -30,8 +30,8 @@ const DAY_MINUTES = 24 * 60;
 const ENTRY = /^([a-z]{3})(?:\s*-\s*([a-z]{3}))?\s+(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})$/;
 
 /**
- * Parses an entry of a send window, such as `Mon-Fri 09:00-17:00`. Undefined if it is not one. An end before its start
- * is on the next day.
+ * Parses an entry of a send window, such as `Mon-Fri 09:00-17:00`; undefined if it is invalid. An end that is earlier
+ * than the start is on the next day.
  */
 export function parseOpenHours(entry: string): readonly OpenHours[] | undefined {
   const match = ENTRY.exec(entry.trim().toLowerCase());
@@ -49,9 +49,7 @@ export function parseOpenHours(entry: string): readonly OpenHours[] | undefined 
   });
 }
 
-/**
- * Converts a time of day to minutes since midnight; 24:00 is the end of a day. Undefined if no clock shows this time.
- */
+/** Converts a time of day to minutes since midnight. 24:00 is the end of a day. Undefined if there is no such time. */
 function toMinutes(hours = "", minutes = ""): number | undefined {
   const sum = Number(hours) * 60 + Number(minutes);
   return Number(minutes) < 60 && sum <= DAY_MINUTES ? sum : undefined;

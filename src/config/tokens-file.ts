@@ -15,10 +15,13 @@ import { commaList, type RawEnvironment, readSetting, refuseShellPath } from "./
 import { configurationError, createReport } from "./error.ts";
 import { readTokenLines, readTokens, toTokenId } from "./tokens.ts";
 
-/** Random bytes of a new API token: 256 bits cannot be guessed, and a plain hash of them is as good as a slow one. */
+/**
+ * Number of random bytes in a new API token: 256 bits cannot be guessed, so a plain hash of them is as safe as a slow
+ * one.
+ */
 const TOKEN_BYTES = 32;
 
-/** Beginning of every new API token. Scanners for leaked secrets find tokens by it, and people see what they are. */
+/** Beginning of every new API token, by which scanners for leaked secrets find it, and people recognise it. */
 const PREFIX = "reachlog_";
 
 /**
@@ -31,7 +34,7 @@ export function createToken(name: string, rights: Readonly<Record<string, string
   return { token, id: toTokenId(sha256), entry: [name, "sha256", sha256, ...parts].join(":") };
 }
 
-/** Result of removing an API token from the tokens file: the token, or why it was not removed. */
+/** Result of removing an API token from the tokens file: the removed token, or why none was removed. */
 export type Removal =
   | { readonly kind: "removed"; readonly name: string; readonly id: string }
   | { readonly kind: "unknown" | "not_in_file" | "ambiguous" | "only_one" };
@@ -46,7 +49,7 @@ export function removeToken(env: RawEnvironment, id: string): Removal {
     return { kind: fixed.some(({ sha256 }) => sha256.startsWith(id)) ? "not_in_file" : "unknown" };
   }
   if (new Set(found.map(({ sha256 }) => sha256)).size > 1) return { kind: "ambiguous" };
-  // A service does not load a file without tokens.
+  // A service refuses to load a file without any token, so the last one is not removed.
   if (fixed.length === 0 && found.length === filed.length) return { kind: "only_one" };
   rewriteEntries(file, (line) => !matchesToken(line, token.sha256));
   return { kind: "removed", name: token.name, id: toTokenId(token.sha256) };
@@ -73,8 +76,8 @@ export function resolveTokensFile(env: RawEnvironment): string | undefined {
 }
 
 /**
- * Appends an entry to the tokens file in one write, also after a last line without a line break. Creates a missing
- * folder.
+ * Appends an entry to the tokens file in one write, on a new line even if the last line has no line break. Creates a
+ * missing folder.
  */
 export function appendEntry(file: string, entry: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: OWNER_ENTERS });
@@ -82,14 +85,15 @@ export function appendEntry(file: string, entry: string): void {
   appendFileSync(file, `${isOpenEnded ? "\n" : ""}${entry}\n`, { mode: OWNER_ONLY });
 }
 
-/** Replaces the tokens file atomically by those of its lines that `keeps` accepts; owner and mode stay. */
+/** Replaces the tokens file atomically by one with only the lines that `keeps` accepts. Its owner and mode stay. */
 function rewriteEntries(file: string, keeps: (line: string) => boolean): void {
   const place = realpathSync(file);
   const draft = `${place}.${randomBytes(8).toString("hex")}`;
   const lines = readFileSync(place, "utf8").split("\n").filter(keeps);
   const { mode, uid, gid } = statSync(place);
   writeFileSync(draft, lines.join("\n"), { mode: mode & 0o777, flag: "wx" });
-  // Root may do this for a service of another user, which could not read root's file, and would keep the former tokens.
+  // If root runs this command, the service's user must stay the file's owner. It could not read root's file, and would
+  // keep the former tokens.
   if (process.getuid?.() === 0) chownSync(draft, uid, gid);
   renameSync(draft, place);
 }

@@ -5,7 +5,7 @@ import { DAY_MS, toDay } from "../../projections/time.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import type { Report } from "./error.ts";
 
-/** Scopes that an API token can have, with the documentation's words for each. No scope includes another. */
+/** Scopes that an API token can have, with their descriptions in the documentation. No scope includes another. */
 export const TOKEN_SCOPES = {
   track: "records clicks; `links=` narrows it to some domains",
   notify: "sends notifications to the team chat, and messages",
@@ -19,19 +19,22 @@ export type TokenScope = keyof typeof TOKEN_SCOPES;
 
 export const SCOPE_NAMES = Object.keys(TOKEN_SCOPES) as readonly TokenScope[];
 
-/** Identity of an API token. Two tokens may share a name, so that one can be rotated without a gap. */
+/**
+ * Identity of an API token. Two tokens may have the same name, so that one can replace the other without an
+ * interruption.
+ */
 export interface TokenIdentity {
   readonly name: string;
-  /** Lower-case hex of the token's SHA-256: the token itself is not kept. */
+  /** SHA-256 of the token in lower-case hex, in place of the token itself. */
   readonly sha256: string;
 }
 
 interface TokenRights {
   /** Scopes that the token grants; all if absent, because entries once had no scopes. */
   readonly scopes?: readonly TokenScope[];
-  /** End of the token's validity, in ms since 1970; it never expires if absent. */
+  /** When the token expires, in ms since 1970. Absent: it never expires. */
   readonly expiresAt?: number;
-  /** Domains, in lower case, whose clicks the token may record; all if absent. */
+  /** Domains, in lower case, for whose links the token may record clicks. Absent: all. */
   readonly links?: readonly string[];
 }
 
@@ -44,8 +47,8 @@ export interface SourcedToken extends ApiToken {
 }
 
 /**
- * Adds to each API token the setting that it comes from. `configured` are the tokens as they were when the
- * configuration was read.
+ * Adds to each API token the setting that it comes from. `configured`: the tokens when the configuration was read;
+ * others were added to the tokens file since.
  */
 export function withSource(
   tokens: readonly ApiToken[],
@@ -63,7 +66,7 @@ export function hasScope({ scopes }: ApiToken, scope: TokenScope): boolean {
   return scopes === undefined || scopes.includes(scope);
 }
 
-/** Digits of a token's SHA-256 that name it: enough to tell a service's tokens apart, and to find one by a few of them. */
+/** Number of digits of a token's SHA-256 that serve as its id: enough to distinguish all tokens of a service. */
 const ID_DIGITS = 12;
 
 /** Returns the id of an API token, which names it without disclosing it. */
@@ -72,26 +75,30 @@ export function toTokenId(sha256: string): string {
 }
 
 /**
- * Fewest characters of an API token. Wrong tokens never lock a caller out, so only the length protects against guesses.
+ * Minimum length of an API token, in characters. Wrong tokens lock no caller out for good, so only the length prevents
+ * guessing.
  */
 const TOKEN_CHARS_MIN = 16;
 
-/** Most characters of an API token, which must fit comfortably into a header line. */
+/** Maximum length of an API token, in characters, so that it fits into a header line. */
 const TOKEN_CHARS_MAX = 512;
 
 /**
- * Most API tokens of a service. Each request with a token compares it with all of them, which then takes some tens of
- * microseconds.
+ * Maximum number of API tokens of a service. Each request with a token compares it with all of them; with this many,
+ * that takes some tens of microseconds.
  */
 const TOKENS_MAX = 500;
 
-/** Names of callers that the service records itself: an API token of such a name would be ambiguous. */
+/**
+ * Caller names, such as `reachlog`, that the service writes into the log's events itself. No API token may have one, or
+ * events would not tell who caused them.
+ */
 const RESERVED: ReadonlySet<string> = new Set(["anonymous", "reachlog", "command-line"]);
 
 const NAME_CHARS_MAX = 64;
 const NAME = new RegExp(`^[A-Za-z0-9._-]{1,${NAME_CHARS_MAX}}$`);
 
-/** Matches the only characters that a Bearer header can carry (RFC 6750, section 2.1). */
+/** Matches texts that a Bearer header can carry (RFC 6750, section 2.1). */
 const B64_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
@@ -99,18 +106,21 @@ const SHA256_HEX = /^[0-9a-f]{64}$/i;
 const WANTED = "name:token or name:sha256:hex with :scope=…, separated by commas";
 
 /**
- * Matches the colon before a further part of a token's entry, such as `scopes=`; neither a token nor a part's name
- * holds one.
+ * Matches the colon before a further part of a token's entry, such as `scopes=`. Neither a token nor the name of a part
+ * contains it.
  */
 const BEFORE_PART = /:(?=[a-z]+=)/;
 
-/** Matches a moment of UTC, to the second, or a day. */
+/** Matches a moment of UTC, to the second, or a day of UTC. */
 const MOMENT = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\dZ)?$/;
 
-/** Matches a domain as clicks name it: a host, with its port if it has one. */
+/** Matches a domain in the form in which clicks hold it: a host, and its port if it has one. */
 const DOMAIN = /^[a-z0-9.-]{1,253}(?::\d{1,5})?$/;
 
-/** Most domains in `links=` of a token's entry: each click that the token sends is compared with all of them. */
+/**
+ * Maximum number of domains in `links=` of a token's entry, because each click that the token sends is compared with
+ * all of them.
+ */
 export const DOMAINS_MAX = 20;
 
 /** Reads the token entries of API_TOKENS. Faults name entries by their number, never by their text. */
@@ -121,8 +131,8 @@ export function readTokens(raw: string | undefined, report: Report): readonly Ap
 }
 
 /**
- * Reads the token entries of API_TOKENS_FILE: one a line, `#` begins a comment. `others` are the tokens that are
- * already known.
+ * Reads the token entries of API_TOKENS_FILE: one on each line, with comments after `#`. `others`: tokens from
+ * elsewhere, which the file may not repeat.
  */
 export function readTokenLines(text: string, others: readonly ApiToken[], report: Report): readonly ApiToken[] {
   const entries = text
@@ -158,7 +168,7 @@ function collect(variable: string, entries: readonly Entry[], others: readonly A
   return tokens;
 }
 
-/** How long before a token expires the operator is warned: time to give its caller another one. */
+/** Time before a token expires at which the operator is warned, in ms: enough to give the caller a new one. */
 export const EXPIRY_WARNING_MS = 14 * 24 * 3_600_000;
 
 /** Returns a sentence for each API token that has expired or soon will. */
@@ -170,7 +180,7 @@ export function describeExpiries(tokens: readonly ApiToken[], now: number): read
   });
 }
 
-/** Warns about API tokens whose entries name no scopes, as entries once did, and which therefore may do everything. */
+/** Warns about API tokens whose entries name no scopes. Early entries had none, and such tokens may do everything. */
 export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): void {
   const names = new Set(tokens.filter(({ scopes }) => scopes === undefined).map(({ name }) => name));
   if (names.size === 0) return;
@@ -178,7 +188,7 @@ export function warnOfScopeless(tokens: readonly ApiToken[], report: Report): vo
   report.warn(`API_TOKENS: ${them} may do everything. Give each entry its scopes, such as :scope=track+read.`);
 }
 
-/** Explains why the name of a token's caller is refused; undefined if it is accepted. */
+/** Returns why a token may not have this name; undefined if it may. */
 export function describeNameFault(name: string): string | undefined {
   if (!NAME.test(name)) return `the name is not 1 to ${NAME_CHARS_MAX} letters, digits, dots, underscores or hyphens`;
   return RESERVED.has(name.toLowerCase())
@@ -186,7 +196,7 @@ export function describeNameFault(name: string): string | undefined {
     : undefined;
 }
 
-/** Reads one token entry: returns the token, or a sentence on why the entry is refused. */
+/** Reads one token entry. Returns the token, or a sentence on why the entry is refused. */
 function readToken(entry: string): ApiToken | string {
   const [named = "", ...parts] = entry.split(BEFORE_PART);
   const colon = named.indexOf(":");
@@ -210,8 +220,8 @@ function readNamed(name: string, value: string): ApiToken | string {
 }
 
 /**
- * Reads the parts after a token in its entry: returns the rights that they grant, or a sentence on what is wrong with
- * them.
+ * Reads the parts that follow the token in its entry. Returns the rights that they grant, or a sentence on what is
+ * wrong with them.
  */
 function readRights(parts: readonly string[]): TokenRights | string {
   const given = new Map(parts.map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]));
@@ -231,12 +241,12 @@ function readRights(parts: readonly string[]): TokenRights | string {
 }
 
 /**
- * Parses the end of a token's validity, a day or a moment of UTC, into ms since 1970; a day stands for its end.
- * Undefined if it is neither.
+ * Parses when a token expires, a day or a moment of UTC, into ms since 1970. A day means the end of that day. Undefined
+ * if the text is neither.
  */
 export function parseTokenEnd(text: string): number | undefined {
   const ms = MOMENT.test(text) ? Date.parse(text) : NaN;
-  // Date.parse takes February 30 for a day of March.
+  // Date.parse accepts February 30 and returns a day in March.
   if (Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text.replace("Z", ""))) return undefined;
   return text.includes("T") ? ms : ms + DAY_MS;
 }

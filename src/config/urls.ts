@@ -3,17 +3,16 @@ import { quoteValue } from "./environment.ts";
 import type { Report } from "./error.ts";
 
 /**
- * Checks a URL to which credentials will be sent. Plain http is accepted only for this machine and for
- * PLAIN_HTTP_HOSTS: a token must not travel in the clear. Faults never repeat the URL, because a webhook's address is a
- * secret itself.
+ * Checks a URL to which credentials are sent. Plain http, which would show them, is accepted only for this machine and
+ * PLAIN_HTTP_HOSTS. Faults never repeat the URL, because a webhook's URL is itself a secret.
  */
 export function readUrl(
   variable: string,
   raw: string,
   report: Report,
   /**
-   * Options of the check. `query` is true if the URL may hold a query, as some webhooks' do; it is then returned as it
-   * is.
+   * Options of the check. `query`: true if the URL may have a query, as some webhooks' URLs do; it is then returned
+   * unchanged.
    */
   takes = { query: false },
 ): string {
@@ -30,11 +29,11 @@ export function readUrl(
   if (url.protocol === "http:" && !isLoopback(url.hostname) && !report.plainHttpHosts.has(url.hostname)) {
     report.fault(variable, "plain http to another machine would expose the credentials", wanted);
   }
-  // Callers add paths, which begin with a slash.
+  // Callers append paths that begin with a slash.
   return takes.query ? url.href : url.href.replace(/\/+$/, "");
 }
 
-/** Private networks, to which plain http may be allowed: RFC 1918, RFC 4193 and link-local addresses. */
+/** Private networks, in which an operator may allow plain http: RFC 1918, RFC 4193 and link-local addresses. */
 const PRIVATE = new BlockList();
 for (const [network, bits] of [
   ["10.0.0.0", 8],
@@ -50,8 +49,8 @@ for (const [network, bits] of [
   PRIVATE.addSubnet(network, bits, "ipv6");
 
 /**
- * Allows plain http to hosts that the operator names. They must be in a private network: names without dots, or private
- * addresses.
+ * Allows plain http to hosts that the operator names. They must be private: names without dots, or addresses of private
+ * networks.
  */
 export function allowPlainHttp(list: string | undefined, report: Report): void {
   for (const entry of list?.split(",").map((one) => one.trim()) ?? []) {
@@ -75,7 +74,7 @@ function isOfOwnNetwork(host: string): boolean {
   return PRIVATE.check(bare, version === 4 ? "ipv4" : "ipv6");
 }
 
-/** True for an http or https URL with a host and `//`; the URL parser would forgive a missing `//`. */
+/** True for an http or https URL with `//` and a host. The URL parser would accept one without `//`. */
 function isHttpUrl(raw: string): boolean {
   return /^https?:\/\/[^/\s]\S*$/i.test(raw) && URL.canParse(raw);
 }
@@ -85,7 +84,7 @@ export function parseHttpUrl(raw: string): URL | undefined {
   return isHttpUrl(raw) ? new URL(raw) : undefined;
 }
 
-/** True for names and addresses that never leave this machine. */
+/** True for names and addresses that mean this machine. */
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, "$1").toLowerCase();
   return bare === "localhost" || bare === "::1" || /^127(?:\.\d{1,3}){3}$/.test(bare);

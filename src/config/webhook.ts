@@ -25,16 +25,16 @@ import {
 import type { Environment } from "./schema.ts";
 import { readUrl } from "./urls.ts";
 
-/** Most webhooks of a service: each has a lease to renew, and reads the log by itself. */
+/** Maximum number of webhooks of a service: each has a lease to renew, and reads the log separately. */
 export const WEBHOOKS_MAX = 10;
 
-/** Fewest bytes of a webhook's secret that Standard Webhooks allows. */
+/** Minimum size of a webhook's secret, in bytes, as Standard Webhooks requires. */
 const SECRET_BYTES_MIN = 24;
 const SECRET_BYTES_MAX = 64;
 
 /**
- * Most headers that an operator may add for a receiver's gateway: enough for a token or two, and less than servers
- * allow for all headers of a request.
+ * Maximum number of headers that an operator may add for a receiver's gateway. Servers limit the headers of a request;
+ * a token or two should be enough.
  */
 const HEADERS_MAX = 10;
 const HEADERS_CHARS_MAX = 4_096;
@@ -44,7 +44,7 @@ const OPTIONS = ["WEBHOOK_FILTER", "WEBHOOK_ORDER", "WEBHOOK_HEADERS"] as const;
 
 export type WebhookConfig = NonNullable<ReturnType<typeof readWebhook>>;
 
-/** Reads all webhooks: the one without a name first, then the others by name. */
+/** Reads all webhooks: first the one without a name, then the others, sorted by name. */
 export function readWebhooks({ values, env, report }: Settings): readonly WebhookConfig[] {
   const names = listWebhookNames(env);
   const named = names.map((name) => {
@@ -84,23 +84,23 @@ function readWebhook(name: WebhookChannel, values: Environment, env: RawEnvironm
     name,
     url: secret(address),
     /**
-     * Signing secrets of the webhook, as `whsec_` and base64. During a rotation there are several, separated by spaces:
-     * each signs.
+     * Signing secrets of the webhook, as `whsec_` and base64. During a rotation there are several, separated by spaces,
+     * and each signs every request.
      */
     secrets: secret(checkSecrets(secrets, report)),
-    /** Event types that the webhook receives, in the order of the event catalog, not empty. */
+    /** Event types that the webhook receives, in the order of the event catalog; at least one. */
     types: wanted,
     /**
-     * JMESPath expression that {@link compileFilter} accepts, for events to post. Undefined if all events of the
-     * webhook's types are posted.
+     * JMESPath expression that selects the events to post, checked by {@link compileFilter}. Undefined: all events of
+     * the webhook's types are posted.
      */
     filter,
     /**
-     * True if the webhook keeps the order within a stream: an event waits while an earlier one of its stream is
-     * pending.
+     * True if the webhook receives the events of a stream in order: each waits until the earlier ones are delivered or
+     * given up.
      */
     isInOrder: order === "stream",
-    /** Headers by name that are sent in addition to those of Standard Webhooks. */
+    /** Additional headers by name, besides those of Standard Webhooks. */
     headers,
   };
 }
@@ -116,8 +116,8 @@ function checkFilter(filter: string | undefined, report: Report): string | undef
 }
 
 /**
- * Names of headers that the operator cannot set for a webhook: those of the signature, of the content and of the
- * connection.
+ * Names of headers that an operator may not set for a webhook: the service sets those of the signature, the content and
+ * the connection.
  */
 const RESERVED_HEADERS =
   /^(?:webhook-.*|host|user-agent|content-.*|transfer-encoding|connection|keep-alive|proxy-.*|te|trailer|upgrade|expect)$/;
@@ -126,8 +126,8 @@ const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e\t]+$/;
 
 /**
- * Reads the headers that the operator adds. Faults repeat neither name nor value: text that was split at a wrong place
- * may be a part of a secret.
+ * Reads the headers that the operator adds. Faults repeat neither name nor value, because a mistake in the text may put
+ * part of a secret into either.
  */
 function readHeaders(text: string | undefined, report: Report): ReadonlyMap<string, Secret> {
   const headers = new Map<string, Secret>();

@@ -2,7 +2,7 @@ import { ServiceError, usageError } from "../platform/service-error.ts";
 import { commaList, findClosest, quoteValue, type RawEnvironment } from "./environment.ts";
 import type { OutreachConfig } from "./outreach.ts";
 
-/** Settings that are rules of outreach, for which a what-if question may try other values. */
+/** Settings that are rules of outreach, and that a what-if question may set to other values. */
 const SETTINGS = [
   "DAILY_LIMIT",
   "QUOTA_TIMEZONE",
@@ -15,31 +15,34 @@ const SETTINGS = [
   "SEND_WINDOW_CLOSED",
 ] as const;
 
-/** Rules for counting clicks of bots, which a what-if question may try though no setting changes them. */
+/** Rules for recognising bots, which a what-if question may use although no setting has them. */
 const BOT_RULES = ["BOT_RULE", "BOT_USER_AGENTS"] as const;
 
 export const WHAT_IF_RULES = [...SETTINGS, ...BOT_RULES] as const;
 export type WhatIfRule = (typeof WHAT_IF_RULES)[number];
 
-/** The rules of a what-if question, checked. */
+/** The checked rules of a what-if question. */
 export interface OtherRules {
   /** The rules that the what-if question names, in the order of {@link WHAT_IF_RULES}. */
   readonly names: readonly WhatIfRule[];
-  /** Today's outreach settings, with the values that the question gives in place of some. */
+  /** Today's outreach settings, with the values from the question in place of some. */
   readonly outreach: OutreachConfig;
   /**
-   * How the question counts clicks of bots: user agents on the service's lists if `lists` is true, and those that hold
-   * one of the lower-case `words`. Undefined if clicks count as they were recorded.
+   * How the what-if question recognises bots: user agents on the service's lists if `lists` is true, and those with one
+   * of the lower-case `words`. Undefined: the recorded judgement on each click counts.
    */
   readonly bots: { readonly lists: boolean; readonly words: readonly string[] } | undefined;
 }
 
-/** Returns the outreach settings with other values for some of them. Throws a ServiceError (configuration). */
+/**
+ * Function that returns the outreach settings with other values for some of them. Throws a ServiceError
+ * (configuration).
+ */
 export type OutreachWith = (changes: RawEnvironment) => OutreachConfig;
 
 /**
- * Checks the rules of a what-if question: names with their values, as settings have them; null unsets one. `source` is
- * how errors name it. Throws a ServiceError (usage) that names each fault.
+ * Checks the rules that a what-if question applies to past runs: names of settings with values; null unsets one.
+ * `source` is how errors name them. Throws a ServiceError (usage) that names each fault.
  */
 export function parseOtherRules(
   given: Readonly<Record<string, unknown>>,
@@ -82,8 +85,8 @@ function toSetting(value: unknown): string | undefined {
 }
 
 /**
- * Reads each value of a what-if question by the parser of its setting. Today's settings were checked before, so a fault
- * is the question's.
+ * Reads each value of a what-if question by the parser of its setting. The other settings were checked before, so a
+ * fault must come from the question.
  */
 function readSettings(values: RawEnvironment, source: string, outreachWith: OutreachWith): OutreachConfig {
   const named = Object.fromEntries(SETTINGS.filter((name) => name in values).map((name) => [name, values[name]]));

@@ -25,8 +25,8 @@ export interface ConsoleSources {
 /** A page as HTML. */
 export interface PageText {
   /**
-   * Outcome of rendering a page. `missing`: the page says that the log does not know the name. `not_ready`: it says
-   * that the requested moment is not ready yet; `no_moment`: it is of now, and says why.
+   * Outcome of rendering a page. `missing`: the page says that the log does not know the requested name; `not_ready`:
+   * it says that the requested moment is still being read; `no_moment`: it shows the present, and why.
    */
   readonly outcome: "shown" | "missing" | "not_ready" | "no_moment";
   readonly text: string;
@@ -44,7 +44,7 @@ export function createConsole({ moments, live, settings }: ConsoleSources) {
     return rendered(await page.render({ ...visit, ...moment, reader: toReader(moment, settings), live, settings }));
   };
 
-  /** Renders a page as of an earlier moment; on it no action can be performed. */
+  /** Renders a page as of an earlier moment. Such a page has no actions. */
   const renderPast = async (page: ConsolePage, visit: Visit, asOf: string): Promise<RenderedPage | undefined> => {
     const { parameters, query } = visit;
     const found = await moments.at(asOf, (moment) =>
@@ -73,7 +73,7 @@ export function createConsole({ moments, live, settings }: ConsoleSources) {
   return {
     findMeant: (text: string, language: string) => moments.findMeant(text, language),
     /**
-     * Renders a page, as of the moment `as_of` of its query if there is one. Undefined if there is nothing at the
+     * Renders a page, as of the moment in its query's `as_of` if there is one. Undefined if there is nothing at the
      * address.
      */
     async render(page: ConsolePage, visit: Visit): Promise<RenderedPage | undefined> {
@@ -101,7 +101,7 @@ function rendered(made: Made): RenderedPage | undefined {
   return { outcome: isMissing ? "missing" : "shown", text: renderPage(page), disclosed };
 }
 
-/** The parts of the stylesheet, in the order in which their rules count. */
+/** The parts of the stylesheet in the order of their rules, of which later ones override earlier ones. */
 const STYLES = [
   new URL("./styles/base.css", import.meta.url),
   new URL("./styles/frame.css", import.meta.url),
@@ -120,7 +120,10 @@ const STYLES = [
   new URL("./styles/phone.css", import.meta.url),
 ];
 
-/** The parts of the script, each before those that import it. They become one module, which takes one request. */
+/**
+ * The parts of the script, each before the parts that import it. They are joined to one module, which takes one
+ * request.
+ */
 const SCRIPTS = [
   new URL("./script/page.js", import.meta.url),
   new URL("./script/charts.js", import.meta.url),
@@ -134,7 +137,7 @@ const SCRIPTS = [
   new URL("./script/keys.js", import.meta.url),
 ];
 
-/** Matches what makes a part a module: imports of other parts, and the word `export`. */
+/** Matches the words that make a part a module: imports of other parts, and `export`. */
 const MODULE_WORDS = /^import .* from "\.\/(?!idiomorph).*";\n|^export (?=\w)/gm;
 
 /** The files that pages load. Pages load nothing from elsewhere. */

@@ -13,7 +13,10 @@ import { MomentChoice, PastBar } from "./parts/moment.tsx";
 import { formatTime, readTimes, Time, TimesRead, toIso } from "./parts/time.tsx";
 import type { View } from "./page-context.ts";
 
-/** The console's pages, in the order of the menu. A phone has the first few at its foot, and all others behind More. */
+/**
+ * The console's pages in the order of the menu. On a phone the first few are at the foot, the others behind the button
+ * More.
+ */
 export const PAGES = [
   { path: "/", title: "Overview", icon: "house", isOnPhone: true },
   { path: "/people", title: "People", icon: "users", isOnPhone: true },
@@ -33,7 +36,7 @@ interface ConsoleDocumentProps {
   /** Path of the page; undefined on a page that is not in the menu. */
   readonly path?: PagePath;
   readonly view?: View<"account">;
-  /** True if the page does not change when events arrive, because its content is recorded nowhere. */
+  /** True if the page does not change when events arrive, because it shows a result that is recorded nowhere. */
   readonly isStill?: boolean;
   /** Bar that shows what changed since the moment of the page. */
   readonly changes?: ComponentChildren;
@@ -66,7 +69,7 @@ export function ConsoleDocument(props: ConsoleDocumentProps): VNode {
 interface HtmlProps {
   readonly title: string;
   readonly asOf?: string | undefined;
-  /** True if the page has something that the script does. */
+  /** True if the page needs the console's script. */
   readonly hasScript?: boolean;
   readonly children: ComponentChildren;
 }
@@ -156,7 +159,7 @@ function Frame({
   );
 }
 
-/** Returns the confirmation that the page's address asks for, as a page. Undefined if the page has no such form. */
+/** Returns, as a page, the confirmation that the page's address names. Undefined if the page has no such form. */
 function findConfirmation({ view, children }: ConsoleDocumentProps) {
   const id = view?.query.get("confirm") ?? "";
   if (id === "") return undefined;
@@ -194,7 +197,7 @@ function Menu({ view, path }: MenuProps): VNode {
   );
 }
 
-/** On a phone, the pages that the menu has no room for, and the state of the log. */
+/** Menu of a phone: the pages for which its foot has no room, and the state of the log. */
 function More({ view, path }: MenuProps): VNode {
   return (
     <section id="more" popover="auto" class="pop sheet" aria-labelledby="more-title">
@@ -212,7 +215,7 @@ function More({ view, path }: MenuProps): VNode {
   );
 }
 
-/** The number of dead letters that wait for a decision. Renders nothing on a page of an earlier moment. */
+/** Shows the number of dead letters that wait for a decision. Renders nothing on a page of an earlier moment. */
 function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNode | null {
   if (live === undefined) return null;
   const dead = listBacklogs(stateNow("deliveries")).reduce((sum, channel) => sum + channel.dead, 0);
@@ -224,7 +227,10 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
   );
 }
 
-/** The result of the newest verification of the log. It never claims more than that. */
+/**
+ * Shows the result of the newest verification of the log, with its time and position. Does not claim anything about
+ * later events.
+ */
 function Verified({ view }: { readonly view: View }): VNode {
   return (
     <section id="verified" aria-label="Verification">
@@ -254,7 +260,7 @@ function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
   );
 }
 
-/** The search box of every page; the key / focuses it. */
+/** The search box on every page. The key / moves the focus to it. */
 function FindForm({ wanted }: { readonly wanted: string }): VNode {
   return (
     <PageForm class="find" role="search" action="/find">
@@ -319,8 +325,7 @@ export function Section({ id, title, class: look, children }: SectionProps): VNo
 }
 
 /**
- * Renders a whole HTML document. Text from outside is never markup in it, and cannot change the direction of the text
- * around it.
+ * Renders a whole HTML document. Text from outside is escaped, and cannot change the direction of the text around it.
  */
 export function renderPage(page: VNode): string {
   return `<!doctype html>${escapeControls(renderToString(page))}`;

@@ -1,6 +1,6 @@
 import { isErased } from "../history/words.ts";
 
-/** The names of a recipient that events and pages know. */
+/** The names by which events and pages know a recipient. */
 export interface RecipientNames {
   readonly id?: string | undefined;
   readonly username?: string | undefined;
@@ -39,7 +39,7 @@ export function runHref(runId: string): `/${string}` {
   return `/runs/${encodeURIComponent(runId)}`;
 }
 
-/** Parameters that links do not keep: the page adds its moment, and a confirmation is shown once. */
+/** Parameters that links do not take over: the moment is added by the page, and a confirmation is shown only once. */
 const ADDED = ["as_of", "confirm"];
 
 export function dryRunHref(runId: string): `/${string}` {
@@ -47,8 +47,8 @@ export function dryRunHref(runId: string): `/${string}` {
 }
 
 /**
- * Returns the address of `path` with the current page's parameters and these changes, without empty ones and the
- * moment, which the page adds. An empty `path` is the current page's.
+ * Returns the address of `path` with the present page's parameters and these changes, without empty ones and without
+ * the moment, which the page adds. An empty `path` is that of the present page.
  */
 export function addressWith(
   path: string,
@@ -65,7 +65,7 @@ export function addressWith(
 /** Regular expression of the paths of console pages. Operations of the API, anchors and other sites do not match. */
 const PAGE = /^\/(?!\/|api\/|social\/)/;
 
-/** Returns the address of a console page with the moment that it is to show; other addresses unchanged. */
+/** Returns the address of a console page with the moment that it is to show. Other addresses are returned unchanged. */
 export function hrefAt<Href extends string>(href: Href, asOf: string): Href | `/${string}` {
   if (!PAGE.test(href)) return href;
   const { pathname, searchParams, hash } = new URL(href, "http://console");

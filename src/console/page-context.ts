@@ -11,7 +11,7 @@ type ChannelName = ChannelBacklog["name"];
 
 type MomentReader = PageMoment["reader"];
 
-/** Context that a page gives to an operation whose answer it shows. */
+/** Context in which a page runs an operation whose answer it shows. */
 export interface PageReader extends MomentReader, TokenReader {
   readonly at: MomentReader["at"];
   readonly config: { readonly outreach: { readonly dailyLimit: number; readonly timezone: string } };
@@ -26,22 +26,22 @@ export interface PageReader extends MomentReader, TokenReader {
 /** The name of a projection that a page reads. */
 export type StateName = Parameters<PageMoment["stateNow"]>[0];
 
-/** The request of a browser for a page, and its permission to act there. */
+/** The request of a browser for a page, and what the browser may do there. */
 export interface Visit {
   /** The values of each `:name` in the page's path. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** Language of the browser, whose formats of times the page uses; a BCP 47 tag. */
   readonly language: string;
-  /** The token that a form must carry for the service to act on it. Undefined if this browser may only look. */
+  /** The CSRF token that a form must contain for the service to act on it. Undefined if this browser may only look. */
   readonly formToken: string | undefined;
   /** The caller who is signed in. Undefined if the console needs no sign-in. */
   readonly caller?: Caller | undefined;
-  /** Result of the form that was sent just before, for the page to show. */
+  /** Result of the form that the browser has just sent, which the page shows. */
   readonly notice: Notice | undefined;
-  /** The visit of this browser before the present one. Undefined if none is known. */
+  /** The browser's visit before the present one. Undefined if none is known. */
   readonly lastVisit?: LastVisit | undefined;
-  /** True on the page that answers a form: no address leads to it. */
+  /** True if the page is the answer to a form, so that no address leads to it. */
   readonly isAnswer?: boolean;
 }
 
@@ -62,26 +62,29 @@ interface Caller {
   readonly scopes?: readonly string[] | undefined;
 }
 
-/** Former visit of a browser: when, in ms since 1970, and how far the log was then. */
+/** Earlier visit of a browser: when it was, in ms since 1970, and at which position the log ended then. */
 export interface LastVisit {
   readonly at: number;
   readonly position: number;
 }
 
 export interface Live {
-  /** The time since when the log is out of reach, in ms since 1970. Undefined if it is in reach. */
+  /** Returns since when the log is unreachable, in ms since 1970. Undefined if it is reachable. */
   awaySince(): number | undefined;
-  /** Says how far the clocks of this machine and of the log are apart, and what to do. Undefined if runs can start. */
+  /**
+   * Returns a sentence on how far the clocks of this machine and of the log differ, and what to do. Undefined if they
+   * agree well enough for runs.
+   */
   clockFault(): string | undefined;
   /** Instances that serve the log, this one first. */
   instances(): readonly ShownInstance[];
-  /** The id of the instance that holds each role now; empty while the log is out of reach. */
+  /** Returns the id of the instance that holds each role now; empty while the log is unreachable. */
   roles(): Promise<Readonly<Record<string, string>>>;
-  /** The state of the channel's circuit breaker. Undefined for a channel that is not configured. */
+  /** Returns the state of the channel's circuit breaker. Undefined for a channel that is not configured. */
   circuit(channel: ChannelName): "closed" | "open" | "half_open" | undefined;
-  /** The verification of the log that is in progress. Undefined if there is none. */
+  /** Returns the verification of the log in progress. Undefined if there is none. */
   verification(): ShownVerification | undefined;
-  /** The lookup of messages in doubt that is in progress here. Undefined if there is none. */
+  /** Returns the lookup of messages in doubt in progress at this instance. Undefined if there is none. */
   lookup(): { readonly caller: string | undefined; readonly started_at: string } | undefined;
 }
 
@@ -117,16 +120,16 @@ export interface ConsoleSettings extends RunSettings {
   readonly campaigns: CampaignSettings;
   readonly configured: readonly ChannelName[];
   /**
-   * Returns for how long the channel's network recognises a repeated dispatch, in ms. 0 if it never does, or if the
-   * channel is not configured.
+   * Returns for how many ms the channel's network recognises a repeated dispatch. 0 if it does not, or if the channel
+   * is not configured.
    */
   recognisesMs(channel: ChannelName): number;
-  /** Returns the hashes by which an erased recipient with these names is recognised. */
+  /** Returns the hashes by which a recipient with these names is recognised after an erasure. */
   hashesOf(names: { readonly id?: string; readonly username?: string }): readonly string[];
   readonly parts: Readonly<Record<"x" | "template" | Exclude<ChannelName, `webhook-${string}`>, ConfigPart>>;
-  /** True if the stream of signals is configured. */
+  /** True if X's stream of signals (notifications of new messages) is configured. */
   readonly hasSignals: boolean;
-  /** URL to which X sends the browser back after it asked for consent. */
+  /** URL to which X redirects the browser after the operator gave consent. */
   readonly callback: string;
   /**
    * Address of a trace in the operator's trace viewer, with `{id}` in place of its id. Undefined if ids are shown
@@ -167,16 +170,19 @@ export interface NextStep {
 
 export interface DisclosingPage {
   readonly page: VNode;
-  /** Facts to record about this read of personal data, such as its recipient. */
+  /** Details, such as the recipient, that the event gets which records who read personal data on this page. */
   readonly disclosed?: Disclosure;
-  /** True if the page says that the log does not know the requested name, and where to look. */
+  /** True if the page says that the log does not know the requested name, and where to look instead. */
   readonly isMissing?: boolean;
 }
 
-/** Redirect to the page that a request meant. */
+/** Redirect from a search or name to the page that it means. */
 export interface OtherPage {
   readonly location: `/${string}`;
-  /** Facts to record about this read of personal data, because the redirect already discloses them. */
+  /**
+   * Details for the event that records who read personal data: the redirect alone tells the reader that the recipient
+   * exists.
+   */
   readonly disclosed: Disclosure;
 }
 
@@ -186,7 +192,7 @@ export type Made = VNode | DisclosingPage | OtherPage | undefined;
 type MaybePromise<Value> = Value | Promise<Value>;
 
 /**
- * Part of a page's input that is known before projections are folded: from it a page may decide which projections it
+ * Part of a page's input that is known before projections are folded. From it, a page may choose which projections it
  * reads.
  */
 export interface PageVisit extends UnfoldedMoment {
@@ -194,7 +200,10 @@ export interface PageVisit extends UnfoldedMoment {
   readonly query: URLSearchParams;
 }
 
-/** A page of the console, and the projections that it reads: a page of an earlier moment has these folded first. */
+/**
+ * A page of the console, and the projections that it reads. For an earlier moment, these are folded before the page
+ * renders.
+ */
 export interface ConsolePage {
   readonly reads: readonly StateName[] | ((visit: PageVisit) => MaybePromise<readonly StateName[]>);
   render(view: View<StateName>): Made | Promise<Made>;
@@ -234,7 +243,7 @@ export async function askOperation<Input extends TProperties, Output extends TPr
   return answer;
 }
 
-/** Reads a parameter of the page's address as a whole number that is not negative; undefined for anything else. */
+/** Reads a parameter of the page's address as a whole number of 0 or more; undefined for any other text. */
 export function readNumber({ query }: View, name: string): number | undefined {
   const text = query.get(name) ?? "";
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;

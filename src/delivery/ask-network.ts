@@ -17,15 +17,14 @@ import type { Recorded, LogStore } from "../../events/catalog.ts";
 import type { Secret } from "../platform/secret.ts";
 
 /**
- * Longest time for one attempt to dispatch, in ms. Meta recommends 1.5 s, and chat services answer within a few
- * seconds.
+ * Maximum time of one attempt to dispatch, in ms. Meta recommends 1.5 s, and chat services answer within a few seconds.
  */
 export const ATTEMPT_TIMEOUT_MS = 5_000;
 
-/** Age at which a test request expires after a restart, in ms: its caller no longer waits. */
+/** Age in ms at which a request for a channel test expires after a restart, because its caller no longer waits. */
 const TEST_EXPIRES_MS = 60_000;
 
-/** A log, and the channel that one dispatcher sends to, with the lease for it. */
+/** Context of one dispatcher: a log, the channel that it sends to, and the lease that gives it this channel. */
 export interface ChannelContext extends StateContext, ChannelOptions {
   readonly channel: Channel;
   /** Lease that gives this instance alone the right to dispatch to the channel. */
@@ -50,7 +49,7 @@ export interface ChannelOptions {
   readonly isShared: boolean;
 }
 
-/** Traces the requests to networks. */
+/** Starts spans for the requests to networks, so that a trace shows them. */
 export interface DispatchTracing {
   readonly dispatch: Tracing["dispatch"];
 }
@@ -75,7 +74,7 @@ interface AskOptions {
   readonly stopping: AbortSignal;
 }
 
-/** Wait of dispatches that a batch did not reach, in ms. */
+/** Time in ms that the dispatches wait which a batch ended without sending. */
 const UNASKED_WAIT_MS = 1_000;
 
 /**
@@ -88,7 +87,7 @@ export async function ask(
   pending: readonly PendingDispatch[],
   { mode, learn, stopping }: AskOptions,
 ): Promise<readonly NewEvent[]> {
-  // Items whose outcome the log refused are not sent again, because they may have arrived.
+  // Dispatches whose outcome the log refused are not sent again, because the network may have received them.
   const unsent = pending.filter(({ unrecorded }) => unrecorded === undefined);
   const startedAt = context.clock();
   const loading = load(context, unsent, startedAt);
@@ -104,7 +103,7 @@ export async function ask(
   span?.end(results.map(({ outcome }) => outcome));
   const now = context.clock();
   context.metrics?.asked(name, now - startedAt);
-  // One random number for all, so that dispatches sent together are retried together.
+  // Dispatches of one request share a random number, so that they are also retried together.
   const common = { lane: lane.name, mode, digest, latencyMs: now - startedAt, now, random: context.random() };
   for (const [at, item] of items.entries()) {
     const result = results[at] ?? UNANSWERED;
@@ -136,8 +135,8 @@ function load(context: ChannelContext, pending: readonly PendingDispatch[], now:
 }
 
 /**
- * Keeps the dispatches that have something to send. The others get their outcome without a request: they have expired
- * or are screened.
+ * Keeps the dispatches that have something to send. Dispatches that have expired, or that the channel's filter
+ * excludes, get their outcome without a request.
  */
 function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {
   const items: PendingDispatch[] = [];
@@ -148,7 +147,7 @@ function keepSendable(channel: Channel, pending: readonly PendingDispatch[], fou
       item.unrecorded = { type: "DispatchSkipped", request: { attempt: item.attempts + 1, reason: "expired" } };
       continue;
     }
-    // The window screened the events themselves; the event of a retry is known only here.
+    // The window has screened events, but not the event that a retry repeats, which is known only here.
     const isRetried = dispatch.kind === "event" && dispatch.event !== item.event;
     const screened = isRetried ? screen(channel, dispatch.event, item) : undefined;
     if (screened !== undefined) {
@@ -185,8 +184,8 @@ export function screen(
 const UNANSWERED: DispatchResult = { outcome: "in_doubt", detail: "the channel gave no result for it" };
 
 /**
- * Result of a dispatch that was not sent because the channel's lease has expired or is about to. It waits until the
- * lease is renewed.
+ * Result of a dispatch that was not sent because this instance's lease for the channel has expired or is about to. The
+ * dispatch waits until the lease is renewed.
  */
 const NOT_OURS: DispatchResult = {
   outcome: "retryable",
@@ -218,7 +217,8 @@ async function send(
   dispatches: readonly Dispatch[],
   { items, startedAt, mode, digest, stopping }: Sending,
 ): Promise<readonly DispatchResult[]> {
-  // The network cannot be fenced, so each request must end before another instance may send the same.
+  // True if the lease outlasts a request. A network knows no fencing tokens, so each request must end before another
+  // instance may send the same.
   const isOurs = (): boolean => lease.lasts(ATTEMPT_TIMEOUT_MS);
   const goesOn = (): boolean => !stopping.aborted && isOurs();
   const options = { timeoutMs: ATTEMPT_TIMEOUT_MS, now: startedAt, goesOn };
@@ -231,7 +231,8 @@ async function send(
     const result = await channel.send(single, options);
     return dispatches.map(() => result);
   } catch (fault) {
-    // A defect in the channel's code: it may have sent something, and a repeat would fail again.
+    // A defect in the channel's code. The request may have reached the network, and a repeat would fail again, so the
+    // dispatches are in doubt.
     logger.error("a channel failed on an internal error", {
       channel: channel.name,
       ...describeCauses(items),
@@ -249,7 +250,10 @@ function keepClicks(dispatches: readonly Dispatch[]): readonly Click[] {
   return dispatches.filter((dispatch) => dispatch.kind === "click");
 }
 
-/** Most dispatches that a log line names. A batch may have a thousand, and positions nearby lead to the others. */
+/**
+ * Maximum number of dispatches that a log line names. A batch may have a thousand, and positions nearby lead to the
+ * others.
+ */
 const NAMED_MAX = 10;
 
 /** Describes, for a log line, at which positions these dispatches were requested, and by which HTTP requests. */
@@ -312,7 +316,7 @@ function toClick(event: Recorded<"LinkClicked">): Click {
     id,
     time,
     event: data.event,
-    // Older versions recorded clicks with any spelling of the link.
+    // Normalizes the link, because older versions recorded clicks with any spelling of it.
     ...normalizeLink(data.domain, data.short_code),
     originalUrl,
     normalizedUrl,

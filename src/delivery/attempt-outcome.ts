@@ -23,7 +23,7 @@ export interface Attempt {
   readonly digest?: string | undefined;
   readonly latencyMs: number;
   /**
-   * Time at which the first earlier attempt ended that may have reached the network, in ms since the epoch; undefined
+   * Time at which the first earlier attempt that may have reached the network ended, in ms since the epoch; undefined
    * if none may have.
    */
   readonly uncertainSince?: number | undefined;
@@ -50,7 +50,8 @@ export function decideAttemptOutcome(attempt: Attempt, result: DispatchResult): 
       return { type: "DispatchInDoubt", request: { ...base, detail: result.detail } };
     case "refused": {
       const { detail } = result;
-      // The network refuses the channel, not this click or event, which waits until the channel works again.
+      // The network refuses the channel, and not this click or event, so the dispatch waits until the channel works
+      // again.
       if (result.channel && lane !== "direct") {
         return { type: "DispatchFailed", request: { ...base, detail, retry_at: isoTime(now) } };
       }
@@ -75,7 +76,8 @@ function decideRetry(
   base: Omit<RequestOf<"DispatchFailed">, "sources" | "retry_at" | "may_have_arrived">,
   { mayHaveArrived, retryAfterMs }: Extract<DispatchResult, { outcome: "retryable" }>,
 ): AttemptOutcome {
-  // A test is one attempt, and its caller waits for that result. It is never repeated, so it stays in doubt.
+  // The caller of a test waits for the result of its one attempt. A test is never repeated, so one that may have
+  // arrived stays in doubt.
   if (isTest && mayHaveArrived === true) return { type: "DispatchInDoubt", request: base };
   if (isTest || number >= DISPATCH_ATTEMPTS_MAX) {
     const since = uncertainSince ?? (mayHaveArrived === true ? now : undefined);
@@ -87,8 +89,8 @@ function decideRetry(
 }
 
 /**
- * Most attempts for one dispatch, including the first, before it is a dead letter. An answer that asks for a wait
- * counts too.
+ * Maximum number of attempts for one dispatch, including the first. After the last failure the dispatch is a dead
+ * letter. An answer that asks for a wait counts too.
  */
 export const DISPATCH_ATTEMPTS_MAX = 8;
 

@@ -96,7 +96,7 @@ interface ChannelMoment extends PageMoment<"deliveries"> {
   readonly reader: PageMoment["reader"] & { readonly configured: readonly ChannelName[]; readonly eventsMax: number };
 }
 
-/** Query of a page for dispatches that were given up or are in doubt. */
+/** Query of a page that shows dispatches which were given up or are in doubt. */
 interface UndeliveredQuery {
   readonly timezone: string;
   /** Returns the text of a filter's member, as the page's address has it. */
@@ -112,7 +112,7 @@ export type UndeliveredDispatch = UndeliveredGroup["dispatches"][number];
 /** Dead letters of one channel and one cause, or the dispatches of one channel that are in doubt. */
 export type UndeliveredGroup = Awaited<ReturnType<typeof readGroup>>;
 
-/** Dispatches of a group that are listed before the operator chooses its channel. */
+/** Number of dispatches of a group that are listed before the operator chooses the group's channel. */
 const GROUP_LISTED = 6;
 
 /**
@@ -140,7 +140,7 @@ export async function readUndelivered(moment: ReadMoment<"deliveries">, query: U
   return { texts, fault: undefined, lists: await Promise.all(lists) };
 }
 
-/** Finds the letters that match and that the page's moment includes; the state may be newer than the page by now. */
+/** Finds the matching dead letters that ended up to the page's moment; the state may be newer than the page by now. */
 async function findListed(
   { store, state, position }: ReadMoment<"deliveries">,
   filter: DispatchFilter,
@@ -150,7 +150,10 @@ async function findListed(
   return found.filter((letter) => letter.position <= position);
 }
 
-/** Returns the value of the filter's `error` that selects dead letters with the same cause; empty for those in doubt. */
+/**
+ * Returns the value of the filter's `error` that selects dead letters with the same cause as this one; empty for
+ * dispatches in doubt.
+ */
 function toCause({ failure: { asked, status } }: DeadLetter, letterStatus: LetterStatus): string {
   if (letterStatus === "in_doubt") return "";
   if (status !== undefined) return String(status);
@@ -178,22 +181,24 @@ async function readGroup(
     backlog: readBacklog(state("deliveries"), first.channel),
     error: toCause(first, status),
     count: letters.length,
-    /** Number of letters whose retry may arrive twice. */
+    /** Number of dead letters whose retry may arrive twice. */
     doubles: letters.filter((letter) => mayDouble(letter, status, now, recognisesMs)).length,
     from: isoTime(first.at),
     to: isoTime(letters.at(-1)!.at),
-    /** Position of the last event that ended one of them. */
+    /** Position of the last event that ended a dispatch of the group. */
     until: letters.at(-1)!.position,
-    /** Words of the network, or of the fault, about the newest of them. */
+    /** Words of the network, or of the fault, about the newest dispatch of the group. */
     detail: request?.detail ?? "",
     attempts: request?.attempt ?? 0,
     dispatches,
-    /** Place at which the next page of the list begins. Undefined on the last page, and in a short list. */
+    /**
+     * Place at which the next page of the list begins. Undefined on the last page, and in a list that shows only a few.
+     */
     next: limit === undefined ? next && formatCursor(next) : undefined,
   };
 }
 
-/** A choice of dead letters, as the address of the page that asks about them has it. */
+/** Dead letters that an operator has chosen, as the address of the page that asks for confirmation names them. */
 interface ChosenLetters {
   readonly texts: FilterTexts;
   /** Positions of the chosen events. Undefined: all that match. */
@@ -221,15 +226,15 @@ export async function countChosen(moment: PageMoment<"deliveries">, { texts, sou
 export interface CountedLetters {
   readonly backlog: ChannelBacklog;
   readonly count: number;
-  /** Number of letters whose retry may arrive twice. */
+  /** Number of dead letters whose retry may arrive twice. */
   readonly doubles: number;
-  /** Fields of a form that select the letters. */
+  /** Fields of a form that select the dead letters. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
 /**
- * Returns the ways to retry these letters: those that certainly did not arrive, and also the others. Each names its
- * number, and is refused if another number would be retried by then. Empty for a suspended channel.
+ * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way names its
+ * number of them; it is refused if another number would be retried by then. Empty for a suspended channel.
  */
 export function listRetries({ backlog, count, doubles, fields }: CountedLetters) {
   const { suspended, title, whyDouble } = backlog;

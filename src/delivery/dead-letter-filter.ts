@@ -17,8 +17,12 @@ export interface DispatchFilter {
   readonly error?: string;
   /** Link whose clicks are selected (`domain/short_code`), or a domain, which selects all its links. */
   readonly link?: string;
-  /** First and last moment of selection by when a dispatch was given up or left in doubt, in ms since 1970. */
+  /**
+   * First moment of the selection, in ms since 1970: dispatches that were given up or left in doubt earlier are left
+   * out.
+   */
   readonly from?: number;
+  /** Last moment of the selection; dispatches that were given up or left in doubt later are left out. */
   readonly to?: number;
 }
 
@@ -86,7 +90,7 @@ export function selectedChannels({ channel }: DispatchFilter, deliveries: Delive
   return channel === undefined ? listChannels(deliveries) : [channel];
 }
 
-/** Parses a day or time to ms since 1970. A day stands for its end, or with `begin` for its beginning. */
+/** Parses a day or time to ms since 1970. A day stands for its end or, if `begin` is given, for its beginning. */
 function parseTime(text: string, timezone: string, begin?: typeof startOfDay): number {
   const until = begin?.(text, timezone) ?? parseMoment(text, timezone).until;
   if (until === undefined) throw usageError(`a time range is between days or times, not positions such as ${text}`);
@@ -97,7 +101,7 @@ function unknownValue(what: string, known: readonly string[], text: string): Ser
   return usageError(`${what} is one of ${known.join(", ")}, not "${escapeControls(text.slice(0, 40))}"`);
 }
 
-/** True if a letter matches the filter's time and error. Does not compare the link, which only the event knows. */
+/** True if a dead letter matches the filter's time and error. Does not compare the link, which only the event knows. */
 export function matchesEnding({ error, from, to }: DispatchFilter, { at, failure }: LetterPlace): boolean {
   if (from !== undefined && at < from) return false;
   if (to !== undefined && at > to) return false;

@@ -43,8 +43,8 @@ const DECIDED_OR_ENDED: readonly EventType[] = [
 ];
 
 /**
- * Reads complete lists of dead letters up to position `to`; the projection keeps only the newest. Skips events of
- * success, so a letter that another process records later for a delivered dispatch counts here.
+ * Reads complete lists of dead letters up to position `to`; the projection keeps only the newest. Does not read events
+ * of success, so a dispatch that one process delivered and another recorded as failed later is listed here.
  */
 export async function listAllLetters(store: LogStore, to: number): Promise<(channel: ChannelName) => DeadLetters> {
   const all = new Map<ChannelName, { readonly letters: DeadLetters; readonly ended: Set<number> }>();
@@ -54,7 +54,8 @@ export async function listAllLetters(store: LogStore, to: number): Promise<(chan
       const { channel } = event.data;
       const { letters, ended } = all.get(channel) ?? { letters: noDeadLetters(), ended: new Set<number>() };
       all.set(channel, { letters, ended });
-      // An outcome that a second process records again does not restore a letter that was decided since.
+      // If a second process records an outcome again, a letter that an operator decided in between stays out of the
+      // list.
       const isNews = (requested_at: number): boolean => ended.size < ended.add(requested_at).size;
       if (event.type === "DispatchAbandoned" || event.type === "DispatchInDoubt")
         listEnded(letters, event, isNews, Infinity);
@@ -131,22 +132,22 @@ export interface LetterSelection {
 
 /** Options of an operator's decision on dead letters. */
 export interface DecisionOptions {
-  /** True to count the letters that the decision would apply to, without applying it. */
+  /** True to count the dead letters that the decision would apply to, without applying it. */
   readonly isDryRun?: boolean;
-  /** Number of letters that the operator was told of. If it has changed, no decision is made. */
+  /** Number of dead letters that the operator was told of. If it has changed, no decision is made. */
   readonly expected?: number;
 }
 
 /**
- * Reason why a decision skips a letter. `suspended`: the channel is refused; `may_double`: it may have arrived, and the
- * network would not recognise a repeat; `several_channels`: in doubt on several, and one must be named.
+ * Reason why a decision skips a dead letter. `suspended`: the channel is refused; `may_double`: it may have arrived,
+ * and the network would not recognise a repeat; `several_channels`: in doubt on several, and one must be named.
  */
 export type NotAppliedReason =
   "no_dead_letter" | "not_in_doubt" | "suspended" | "may_double" | "several_channels" | "decided_meanwhile";
 
 export interface NotApplied {
   readonly event_id: string;
-  /** Channel of the skipped letter; null if no channel has such a letter. */
+  /** Channel of the skipped dead letter; null if no channel has such a letter. */
   readonly channel: ChannelName | null;
   readonly why: NotAppliedReason;
 }
@@ -160,7 +161,7 @@ const WHY_SKIPPED: Readonly<Record<NotAppliedReason, (one: NotApplied) => string
   decided_meanwhile: () => "another caller decided at the same moment",
 };
 
-/** Describes for people why a letter was skipped. */
+/** Describes for people why a dead letter was skipped. */
 export function describeSkipped(one: NotApplied): string {
   return WHY_SKIPPED[one.why](one);
 }
@@ -173,12 +174,13 @@ export interface Decided {
   readonly kind: "decided";
   readonly done: number;
   readonly left: readonly NotApplied[];
-  /** Position up to which letters are counted, by when they ended. */
+  /** Position up to which dead letters are counted, by when they ended. */
   readonly until: number;
 }
 
 /**
- * Refusal of a decision: it would apply to another number of letters than the operator expected, so nothing was done.
+ * Refusal of a decision: it would apply to another number of dead letters than the operator expected, so nothing was
+ * done.
  */
 export interface NumberChanged {
   readonly kind: "number_changed";
@@ -212,7 +214,8 @@ export function retryLetters(
       const about = { event_id, source, channel };
       if (status === "in_doubt")
         return { type: "DispatchRetryRequested", data: { ...about, may_double: true, in_doubt: true } };
-      // The next dispatch must know since when an attempt may have arrived, unless an operator accepts a double.
+      // The event tells the next dispatcher since when an attempt may have arrived, unless an operator accepts that the
+      // dispatch arrives twice.
       const isDoubtful = doubtful_since !== undefined;
       const before = isDoubtful && acceptsDoubles ? { may_double: true as const } : omitUndefined({ doubtful_since });
       return { type: "DispatchRetryRequested", data: { ...about, ...before } };
@@ -220,7 +223,7 @@ export function retryLetters(
   });
 }
 
-/** True if an attempt at the letter may have arrived, and the network would no longer recognise a repeat. */
+/** True if an attempt at the dead letter may have arrived, and the network would no longer recognise a repeat. */
 export function mayDouble(
   { channel, failure: { doubtful_since } }: DeadLetter,
   status: LetterStatus,
@@ -231,7 +234,7 @@ export function mayDouble(
   return doubtful_since !== undefined && now - Date.parse(doubtful_since) >= recognisesMs(channel);
 }
 
-/** Longest reason for a decision, in characters: a sentence or two for later readers of the log. */
+/** Maximum length of the reason for a decision, in characters: a sentence or two for later readers of the log. */
 export const WHY_CHARACTERS_MAX = 500;
 
 /** Gives dead letters up for good. `why`: the reason, 1 to {@link WHY_CHARACTERS_MAX} characters. */
@@ -268,14 +271,14 @@ export function settleLetters(
 }
 
 interface Decision {
-  /** Returns why the decision skips a letter; undefined if the decision applies to it. */
+  /** Returns why the decision skips a dead letter; undefined if the decision applies to it. */
   readonly reasonToSkip: (letter: DeadLetter, states: Deliveries) => NotAppliedReason | undefined;
   readonly toEvent: (event_id: string, letter: DeadLetter) => NewEvent<DecisionType>;
 }
 
 /**
- * Decisions on letters that are appended at the same time. Each append has its own idempotency key, and clicks must
- * still find room in the queue.
+ * Maximum number of decisions on dead letters that are appended at the same time. Each append has its own idempotency
+ * key, and clicks must still find room in the queue.
  */
 const APPENDS_AT_ONCE = 64;
 
@@ -331,8 +334,8 @@ async function decideLetters(
 }
 
 /**
- * Selects letters. `left`: named events without such a letter, or in doubt on several channels. `ids`: the id of each
- * selected letter's event by its position, if that was looked up.
+ * Selects dead letters. `left`: events that the caller named, but that have no such letter or are in doubt on several
+ * channels. `ids`: the id of each selected letter's event by its position, if the caller named events.
  */
 async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }: Required<LetterSelection>) {
   const all = (await findLetters(store, at, filter)).filter(({ position }) => position <= until);
@@ -345,7 +348,8 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   const letters = named.map(({ letter }) => letter);
   const byPosition = new Map(named.map(({ event_id, letter: { source } }) => [source, event_id]));
   if (filter.status === "dead") return { letters, left, ids: byPosition };
-  // An operator knows for one channel at a time whether the dispatch arrived.
+  // A dispatch in doubt on several channels is left out, because an operator knows for one channel at a time whether it
+  // arrived.
   const channelsOf = Map.groupBy(named, ({ event_id }) => event_id);
   const isAlone = ({ event_id }: (typeof named)[number]): boolean => channelsOf.get(event_id)?.length === 1;
   const several = named
@@ -355,7 +359,7 @@ async function select(store: LogStore, at: DeliveriesAt, { ids, filter, until }:
   return { letters: alone, left: [...left, ...several], ids: byPosition };
 }
 
-/** Most events that are looked up one by one by their ids; for more, reading all ids is faster. */
+/** Maximum number of events that are looked up one by one by their ids. For more, reading all ids is faster. */
 const LOOKED_UP_MAX = 20;
 
 async function findNamed(store: LogStore, to: number, letters: readonly DeadLetter[], wanted: ReadonlySet<string>) {
@@ -383,7 +387,7 @@ async function findNear(store: LogStore, to: number, wanted: ReadonlySet<string>
   return found;
 }
 
-/** Reads the ids of the events that these letters send, by the events' positions. */
+/** Reads the ids of the events that these dead letters send, by the events' positions. */
 async function readIds(store: LogStore, letters: readonly DeadLetter[]): Promise<ReadonlyMap<number, string>> {
   const positions = inOrder(letters.map(({ source }) => source));
   return new Map(await Array.fromAsync(eventsAt(store, positions), ({ position, id }) => [position, id]));

@@ -25,12 +25,12 @@ import type { StateContext } from "../log/event-log.ts";
 import type { Delivery } from "./settlement.ts";
 
 /**
- * Most events that one decision may name by id: a request's body hardly holds more, and a caller who wants more selects
- * all.
+ * Maximum number of events that one decision may name by id. A request's body hardly holds more, and a caller who wants
+ * more selects all.
  */
 const LETTERS_NAMED_MAX = 1_000;
 
-/** Most skipped letters that are listed in a response, with the reasons. */
+/** Maximum number of skipped dead letters that a response lists, with the reasons. */
 const LEFT_LISTED_MAX = 1_000;
 
 const letterName = Type.String({
@@ -39,7 +39,7 @@ const letterName = Type.String({
   examples: ["01a1fd59-3b3a-7515-964c-67ff53c10ed1"],
 });
 
-/** Input schema that selects named letters, or all that match a filter. */
+/** Input schema that selects named dead letters, or all that match a filter. */
 const selectionInput = {
   event_ids: Type.Optional(
     Type.Array(letterName, {
@@ -64,7 +64,7 @@ const selectionInput = {
 };
 
 interface Selection extends Static<TObject<typeof selectionInput>> {
-  /** Status of the selected letters, which only a retry has. */
+  /** Status of the selected dead letters, which only a retry has. */
   readonly status?: "in_doubt";
 }
 
@@ -117,7 +117,7 @@ interface DecisionContext extends StateContext, FilterContext {}
 
 type Apply = (letters: LetterSelection, options: DecisionOptions) => Promise<Decided | NumberChanged>;
 
-/** Throws a ServiceError (usage) unless the input names letters, or says explicitly that all are meant. */
+/** Throws a ServiceError (usage) unless the input names dead letters, or says explicitly that all are meant. */
 function checkSelection({ event_ids, all, error, link, from, to, until_position, expected }: Selection): void {
   const isAll = all === true;
   if (isAll === (event_ids !== undefined)) throw usageError("give either event_ids or all");
@@ -131,7 +131,7 @@ function toIds({ eventLog, projector }: StateContext, names: readonly string[]):
   return Promise.all(names.map(async (one) => (await findAt(reading, one))?.id ?? one));
 }
 
-/** Makes an operator's decision about the letters that the input selects. Returns the answer or a refusal. */
+/** Makes an operator's decision about the dead letters that the input selects. Returns the answer or a refusal. */
 async function decide(context: DecisionContext, input: Selection, status: LetterStatus, apply: Apply) {
   checkSelection(input);
   const { event_ids, until_position: until, expected, dry_run: isDryRun, channel, error, link, from, to } = input;
@@ -170,7 +170,8 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
     holdTo<Input extends Selection>({ done: expected, until_position }: DecidedJson, input: Input): Input {
       return { ...input, expected, until_position };
     },
-    // A decision about all letters is complete even if another caller decided some of them.
+    // False if the only skipped dead letters were decided by another caller meanwhile, and the decision was about all
+    // dead letters: it is then complete.
     isPartial: ({ left }: DecidedJson, { all }: Selection): boolean =>
       left.some(({ why: reason }) => reason !== "decided_meanwhile" || all !== true),
     text(answer: DecidedJson, input: Selection): string {
@@ -182,11 +183,11 @@ function decision(verb: string, done: string, toStatus: (input: Selection) => Le
   } as const;
 }
 
-/** Most sentences about skipped letters in one text; a response may list a thousand letters. */
+/** Maximum number of sentences about skipped dead letters in one text; a response may list a thousand letters. */
 const SENTENCES_MAX = 5;
 
 function describeLeft({ left, left_count }: Omit<DecidedJson, "done" | "until_position">): string {
-  // Letters without a channel come last.
+  // Ids that are the dead letter of no channel come last.
   const inOrder = left.toSorted((one, other) => Number(one.channel === null) - Number(other.channel === null));
   const sentences = [...new Set(inOrder.map(describeSkipped))];
   if (left_count === 0) return "";

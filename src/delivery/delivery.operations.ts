@@ -28,7 +28,7 @@ import { measureLags, RATE_MS } from "./lag.ts";
 import { DISPATCHES_LISTED, formatCursor, parseCursor, readDispatchPage, toDispatchJson } from "./list-dispatches.ts";
 import { resumeChannel } from "./suspension.ts";
 
-/** Most dispatches in one response. */
+/** Maximum number of dispatches in one response. */
 const DISPATCHES_LISTED_MAX = 500;
 
 const dispatch = Type.Object({
@@ -136,7 +136,10 @@ const channelJson = Type.Object({
 interface ChannelReader extends LogReader {
   /** Channels for which this process has credentials. */
   readonly configured: readonly ChannelName[];
-  /** Most events read for one figure of a channel. Default: as many as a rate needs; no limit for the oldest click. */
+  /**
+   * Maximum number of events read for one figure of a channel. Default: as many as a rate needs; no limit for the
+   * oldest click.
+   */
   readonly eventsMax?: number;
 }
 
@@ -255,12 +258,12 @@ function describeLag({
   return failures === 0 ? "" : `the last ${failures === 1 ? "attempt" : `${failures} attempts`} failed`;
 }
 
-/** Most dispatches of one event that are shown: a few screens. */
+/** Maximum number of dispatches of one event that are shown: a few screens. */
 const SHOWN_DISPATCHES_MAX = 20;
 
 const shownChannel = Type.Object({
   channel: channelName,
-  status: oneOf("waiting", "delivered", "skipped", "in_doubt", "dead", "discarded", "left"),
+  status: oneOf("waiting", "delivered", "skipped", "in_doubt", "dead", "discarded", "left", "lost"),
   attempts: orNull(Type.Integer({ minimum: 0, description: "Attempts so far. Null: it no longer waits." })),
   retry_at: orNull(time),
   configured,
@@ -353,6 +356,7 @@ function describeStatus(on: Static<typeof shownChannel>, id: string): string {
     dead: `a dead letter: send it with reachlog deliveries retry ${id}, or drop it with discard`,
     discarded: "discarded; never sent again",
     left: "in doubt, and an operator left it so; never sent again",
+    lost: "accepted by the network, which lost it afterwards; never sent again",
   }[on.status];
 }
 

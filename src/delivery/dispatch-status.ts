@@ -41,7 +41,7 @@ export async function findDispatchHistories(
     const requested = new Set([...dispatches].flatMap(([position, of]) => (of === source.position ? [position] : [])));
     const own = events.flatMap((event) => ofDispatch(event, source.position, requested));
     const names = channelsOfSource(source);
-    // Drops decisions on other channels' letters.
+    // Keeps the events that are about this channel.
     const eventsOn = (name: ChannelName) => own.filter(({ data }) => "channel" in data && data.channel === name);
     return { source, requested, channels: new Map(names.map((name) => [name, eventsOn(name)])) };
   });
@@ -60,7 +60,7 @@ export type WaitingDispatch = {
 };
 
 export type DispatchStatus =
-  WaitingDispatch | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" };
+  WaitingDispatch | { readonly status: "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" | "lost" };
 
 const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: undefined };
 
@@ -76,6 +76,8 @@ function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
   if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
+  // The network may report that it lost a message before the dispatcher has recorded the message's outcome.
+  if (type === "DispatchLost") return { status: "lost" };
   if (current.status !== "waiting") return current;
   if (type === "DispatchFailed") {
     const [request] = data.requests;

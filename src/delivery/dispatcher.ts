@@ -23,7 +23,10 @@ import { systemTimer, type Timer } from "../platform/clock.ts";
 import { createCoalescingScheduler } from "../platform/coalescing-scheduler.ts";
 import type { StateContext } from "../log/event-log.ts";
 
-/** Longest single timer of a dispatcher, in ms; also how soon it notices a changed clock. */
+/**
+ * Maximum time in ms that one timer of a dispatcher waits, and so the time within which the dispatcher notices a
+ * changed clock.
+ */
 const TIMER_MAX_MS = 30_000;
 
 /**
@@ -46,7 +49,7 @@ export interface DispatchOptions extends ChannelOptions {
 }
 
 interface DispatcherContext extends ChannelContext, DispatchOptions {
-  /** Reader of the log that all dispatchers share, as they do `batchOutcomes`. */
+  /** Reader of the log that all dispatchers share. */
   readonly outboxReader: OutboxReader;
   readonly batchOutcomes: OutcomeBatching;
 }
@@ -86,7 +89,7 @@ function startDispatcher(context: DispatcherContext) {
     cancelWake();
     const now = clock();
     const dues = sendable(lanes, holdsClicks || suspension.isSuspended()).flatMap((lane) => lane.nextDue(now) ?? []);
-    // Infinity if nothing becomes due.
+    // The time at which the next dispatch may start; Infinity if none becomes due.
     const due = Math.max(Math.min(...dues), rateLimiter.blockedUntil());
     if (due === Infinity || !inFlight.hasRoom(due)) return;
     if (intakePriority.share(now) < 1) return askLater();
@@ -110,7 +113,7 @@ function startDispatcher(context: DispatcherContext) {
 
   const unlisten = projector.listen((event) => {
     const lane = laneOfRequest(event);
-    // A webhook may carry such an event too; it is then read again with the rest.
+    // If a webhook carries this event, reading the channel's lanes (queues) again finds the event too.
     if (outdatesLanes(event)) {
       context.outboxReader.forget();
       for (const outdated of lanes) outdated.reopen();
@@ -134,7 +137,8 @@ function startDispatcher(context: DispatcherContext) {
     },
     async [Symbol.asyncDispose]() {
       unlisten();
-      // Disposed first, so that a batch makes no further request while the current turn ends.
+      // The requests in flight are disposed first, so that a batch makes no further request while the current turn
+      // ends.
       const completed = inFlight[Symbol.asyncDispose]();
       await scheduler.stop();
       cancelWake();
@@ -154,7 +158,8 @@ function openLanes({
   return lanesOf(channel.name).map((name) => {
     const state = (): LaneState => findChannel(projector.state("deliveries"), channel.name).lanes[name];
     const read = (from: number): Promise<Chunk> => {
-      // Reads only up to the folded position: the types of later events are not known yet.
+      // The lane of a webhook's events is read only up to the folded position, because the webhook may subscribe to
+      // other types after it.
       const bound = name === "events" ? { to: projector.position } : {};
       return outboxReader.read({ types: requestingTypes(name, state()), from, ...bound });
     };
@@ -171,8 +176,8 @@ function openLanes({
 }
 
 /**
- * Creates a function that finds the lane in which an event requests a dispatch to the channel; undefined for most
- * events. It is called for every event.
+ * Creates a function that finds the lane (queue of a channel) in which an event requests a dispatch to the channel;
+ * undefined for most events. It is called for every event.
  */
 function createLaneOfRequest({
   channel: { name },
@@ -187,8 +192,8 @@ function createLaneOfRequest({
 }
 
 /**
- * True if the event makes the lanes outdated, so that they are read again: it erases data, or a rebuild corrected their
- * state.
+ * True if the event makes the channel's lanes (queues) outdated, so that they are read again: it erases data, or a
+ * rebuild corrected their state.
  */
 function outdatesLanes(event: Recorded): boolean {
   if (event.type === "ProjectionRebuilt") return event.data.projection === "deliveries";
@@ -196,8 +201,8 @@ function outdatesLanes(event: Recorded): boolean {
 }
 
 /**
- * Returns the lanes that may send. While clicks are held back or the channel is suspended, that is only the direct
- * lane.
+ * Returns the channel's lanes (queues) that may send. While clicks are held back or the channel is suspended, that is
+ * only the direct lane.
  */
 function sendable(lanes: readonly OutboxWindow[], holdsClicks: boolean): readonly OutboxWindow[] {
   return holdsClicks ? lanes.filter(({ name }) => name === "direct") : lanes;
@@ -229,7 +234,8 @@ export async function startDispatchers(
   let holdsClicks = false;
 
   const begin = async (channel: Channel, lease: HeldLease): Promise<AsyncDisposable> => {
-    // The instance that had the channel before has recorded everything that it ever will.
+    // Waits until the log is folded to its end, because by now the channel's former dispatcher has recorded all that it
+    // ever will.
     await projector.until((await eventLog.store.head()).position);
     const dispatcher = startDispatcher({ ...common, channel, lease });
     if (holdsClicks) dispatcher.holdClicks();
@@ -248,7 +254,9 @@ export async function startDispatchers(
     ),
   );
   return {
-    /** Holds clicks back on every dispatcher, as {@link Dispatcher.holdClicks} does. */
+    /**
+     * Stops sending clicks, and events of webhooks, on every dispatcher until the next start. Direct sends continue.
+     */
     holdClicks(): void {
       holdsClicks = true;
       for (const dispatcher of working) dispatcher.holdClicks();
@@ -267,13 +275,16 @@ interface StartContext extends ChannelContext {
   readonly suspension: Suspension;
 }
 
-/** Starts due dispatches while there is room, the direct lane first. */
+/**
+ * Starts due dispatches while there is room; those of the direct lane, whose callers wait for an answer, come first.
+ */
 export function startDue(context: StartContext, lanes: readonly OutboxWindow[]): void {
   const { clock, inFlight, intakePriority, suspension } = context;
   for (const lane of lanes) inFlight.endUnsent(lane);
   const direct = lanes.filter(({ name }) => name === "direct");
   for (const lane of direct) {
-    // A test shows the current state, so neither the pace, the circuit nor waiting dispatches hold it back.
+    // A test is to show the channel's present state, so neither the pace, the circuit breaker nor waiting dispatches
+    // hold it back.
     for (const item of lane.ready(clock(), Infinity, isTest)) inFlight.start(lane, { items: [item], mode: "single" });
   }
   if (suspension.isSuspended()) {
@@ -297,8 +308,8 @@ export function startDue(context: StartContext, lanes: readonly OutboxWindow[]):
 }
 
 /**
- * Returns the next request of a lane. Clicks go together if the network takes batches or cannot keep up. Events of
- * webhooks go one by one.
+ * Returns the next request of a lane (queue of a channel). Clicks go together if the network takes batches or cannot
+ * keep up. Events of webhooks go one by one.
  */
 function nextRequest(
   { channel, clock, digestAfterMs, intakePriority }: StartContext,

@@ -27,7 +27,7 @@ interface Lessons {
 interface InFlightParts extends Lessons {
   /** Recorder of outcomes that all dispatchers of a log share. */
   readonly batchOutcomes: OutcomeBatching;
-  /** Callback when a request has ended, so that another may start. */
+  /** A request calls this when it has ended, so that the dispatcher may start another one. */
   readonly onCompleted: () => void;
 }
 
@@ -54,7 +54,7 @@ export function createInFlight(context: ChannelContext, parts: InFlightParts) {
         if (claimed !== undefined) await claimed;
         learnt = await ask(context, lane, items, { mode, learn, stopping: stopping.signal });
       } finally {
-        // The network is free again; its answers are recorded while the next request is made.
+        // The network has answered and is free again. The next request may start while these answers are recorded.
         asking--;
         unrecorded += items.length;
         onCompleted();
@@ -142,7 +142,8 @@ function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
     return { positions, done };
   };
 
-  // A digest has its own id, so the network would not recognise clicks that were sent alone or in another digest.
+  // The network recognises a repeat only by the same id. A click that is repeated alone or in another digest has
+  // another id, so it needs a claim.
   const hasDigests = channel.batch === undefined && backlogLaneOf(channel.name) === "clicks";
   const isRecognised = channel.recognisesMs !== undefined && !hasDigests;
   if (!isShared || isRecognised) return () => undefined;
@@ -159,8 +160,8 @@ function createClaims({ channel, lease, eventLog, isShared }: ChannelContext) {
 }
 
 /**
- * Creates what learns from the network's answers. The circuit breaker's state is in the log, so that the next holder of
- * the channel knows it; its events share the append of the outcome that changed it.
+ * Creates the part of a dispatcher that learns from the network's answers. The circuit breaker's state is in the log,
+ * so that the next holder of the channel knows it; its events share the append of the outcome that changed it.
  */
 export function createLearning(context: ChannelContext, { rateLimiter, suspension }: Lessons) {
   const { projector, clock } = context;
@@ -177,7 +178,7 @@ export function createLearning(context: ChannelContext, { rateLimiter, suspensio
 
   const learn: Learn = (results, items) => {
     const now = clock();
-    // The rest of a batch that ended early says nothing about the network.
+    // The dispatches that a batch ended without sending say nothing about the network.
     const asked = results.filter((result) => result.outcome !== "retryable" || result.unasked !== true);
     if (asked.length === 0) return [];
     const weightiest = weightiestResult(asked);
@@ -189,7 +190,7 @@ export function createLearning(context: ChannelContext, { rateLimiter, suspensio
 
   return {
     learn,
-    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
+    /** A request in flight calls this once it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       announced = published();
       suspension.recorded(learnt);
@@ -213,7 +214,7 @@ export function createDeduplicationWindow({ channel, lease, clock }: ChannelCont
     const state = lane.state();
     if (isClaimedByOther(state, position, lease.token)) return CLAIMED;
     const since = lane.uncertainSince(item);
-    // Another network may have been configured since, which does not know the attempt.
+    // Compares with the network that is configured now, which may not be the one that got the attempt.
     if (since === undefined || now - since < (channel.recognisesMs ?? 0)) return undefined;
     return isOfBefore(state.restored, position) ? LOST : TOO_LATE;
   };
@@ -254,7 +255,7 @@ export function createDeduplicationWindow({ channel, lease, clock }: ChannelCont
       const isInterrupted = (position: number): boolean =>
         isOfBefore(restored, position) || isClaimedByOther(state, position, lease.token);
       return lane.ready(Infinity, WINDOW_DISPATCHES_MAX, (item) => {
-        // An item whose outcome the log refused is retried when it is due.
+        // A dispatch whose outcome the log refused is recorded again when it is due, and not earlier.
         const isWaiting = item.unrecorded !== undefined && item.notBefore > now;
         return !isWaiting && isInterrupted(item.event.position) && inDoubt(lane, item, now) !== undefined;
       });

@@ -27,8 +27,8 @@ const CRAWLERS = new RegExp(
  */
 const MISSED = new RegExp(
   [
-    // A browser's or a web view's user agent begins with `Mozilla/`. Dalvik is not listed: apps show people's devices
-    // by it.
+    // Browsers and web views begin with `Mozilla/`. Dalvik is not listed, because Android apps that show web pages to
+    // people use it too.
     /ms-office|^microsoft office(?!.*\(ios\/)|linepoker|^(?!mozilla\/).*\bcfnetwork\/|^dart\/|\balamofire\//,
     /powershell\/|\bjsdom\/|\bcpython\/|\bvert\.x\/|^(?:docker|gradle|kubectl|reactornetty|ureq)\/|^kube-|^mikrotik\//,
     /assetnote|catchpoint|claude-web|debugbear|grub-client|link-resolver|\bowler\/|screen-?shot|seocompany|\bsiege\//,
@@ -54,7 +54,10 @@ const WORDS_OF_PEOPLE = new RegExp(
   "gi",
 );
 
-/** Most user agents whose verdict is remembered. Real traffic repeats a few hundred, and 1,000 of 1 KB are 1 MB. */
+/**
+ * Maximum number of user agents whose verdict is cached. Real traffic repeats a few hundred, and 1,000 of 1 KB are 1
+ * MB.
+ */
 const REMEMBERED_MAX = 1000;
 
 /**
@@ -72,7 +75,8 @@ export function isBot(userAgent: string | undefined): boolean {
   const known = remembered.get(userAgent);
   if (known !== undefined) return known;
   const verdict = judge(userAgent.trim());
-  // Clears all at once, which is simpler than by age. A caller who invents user agents gains nothing by it.
+  // Clears the whole cache, which is simpler than dropping entries by age. A caller who invents user agents gains
+  // nothing by it.
   if (remembered.size >= REMEMBERED_MAX) remembered.clear();
   remembered.set(userAgent, verdict);
   return verdict;

@@ -24,19 +24,21 @@ import { STREAMS } from "../log/event-log.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
 /**
- * Span over which a rate is measured, in ms: long enough for one event a second, short enough to show current changes.
+ * Time span over which a rate is measured, in ms: long enough for one event a second, short enough to show current
+ * changes.
  */
 export const RATE_MS = 5 * 60_000;
 
-/** Span of the newest rate, in ms. It shows whether a backlog grows now. */
+/** Time span of the newest rate, in ms. It shows whether a backlog grows now. */
 const NEWEST_MS = 5_000;
 
 /**
- * Most events that are read for one rate, tens of milliseconds of work. A faster rate is measured over a shorter span.
+ * Maximum number of events read for one rate, tens of milliseconds of work. A faster rate is measured over a shorter
+ * span.
  */
 const RATE_EVENTS_MAX = 10_000;
 
-/** Shortest span of a rate, in ms. Over a shorter one, such as that of events in one append, a rate means nothing. */
+/** Minimum span of a rate, in ms. Over a shorter span, such as that of events in one append, a rate means nothing. */
 const SPAN_MIN_MS = 1_000;
 
 const MINUTE_MS = 60_000;
@@ -48,7 +50,10 @@ const TOO_MANY_REQUESTS = 429;
 export interface Tail {
   /** Last position that is read; absent: the log's last. */
   readonly to?: number;
-  /** Most events that are read for one figure; absent: {@link RATE_EVENTS_MAX} for a rate, no limit for others. */
+  /**
+   * Maximum number of events that are read for one figure; absent: {@link RATE_EVENTS_MAX} for a rate, no limit for
+   * others.
+   */
   readonly eventsMax?: number;
 }
 
@@ -88,8 +93,8 @@ export async function readTail(store: LogStore, channel: ChannelName, now: numbe
 }
 
 /**
- * Reads the rate of dispatches requested to each channel, without channels that had none. Reads only the end of the
- * log.
+ * Reads how many dispatches a minute are requested to each channel. Omits channels without any. Reads only the end of
+ * the log.
  */
 export async function readRequested(
   store: LogStore,
@@ -109,8 +114,8 @@ export async function readRequested(
 }
 
 /**
- * Reads the last events backwards and passes each to `take`. Returns a function that turns counts of them into rates.
- * If there are very many events, it measures a shorter span.
+ * Reads the events of the last five minutes, newest first, and passes each to `take`. Returns a function that turns the
+ * caller's counts into rates. If there are more than `eventsMax`, it reads only those, and rates are of a shorter time.
  */
 async function lookBack(
   store: LogStore,
@@ -136,8 +141,8 @@ async function lookBack(
 }
 
 /**
- * Returns when the oldest pending dispatch of a lane was recorded. Undefined if there is none, or none among the events
- * that were read. Without a limit it reads until it finds one.
+ * Returns when the oldest pending dispatch of a lane (queue of a channel) was recorded. Undefined if there is none, or
+ * none among the events that were read. Without a limit it reads until it finds one.
  */
 export async function readOldestPending(
   store: LogStore,
@@ -199,7 +204,7 @@ export function calculateLag(measured: Measured) {
 
 /**
  * Estimates when the pending dispatches have ended, at the rate of the last five minutes. Null without such a rate, or
- * while more are requested than end, over the minutes and over the last seconds.
+ * while more dispatches are requested than end, over the last minutes and over the last seconds.
  */
 function drainedIn(backlog: number, settled: DispatchRate, requested: DispatchRate): number | null {
   if (backlog === 0) return 0;
@@ -218,7 +223,7 @@ export interface LagSources {
   readonly store: LogStore;
   readonly deliveries: () => Deliveries;
   readonly isConfigured: (channel: ChannelName) => boolean;
-  /** Limits of the reads; default: those of a rate only. */
+  /** Limits on how much of the log's end is read; default: the same as for one rate. */
   readonly tail?: Tail;
 }
 

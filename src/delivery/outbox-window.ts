@@ -4,13 +4,14 @@ import { uncertainSince, isRequested, isSettled, type LaneState } from "../../pr
 import type { AttemptOutcome } from "./attempt-outcome.ts";
 
 /**
- * Most events that a lane reads from the log at once. A lane reads more when half of its {@link WINDOW_DISPATCHES_MAX}
- * places for pending dispatches are free, so one chunk usually fills them.
+ * Maximum number of events that a lane (queue of a channel) reads from the log at once. A lane reads when half of its
+ * {@link WINDOW_DISPATCHES_MAX} places for pending dispatches are free, so one chunk usually fills them.
  */
 const CHUNK_EVENTS = 500;
 
 /**
- * Most chunks kept for the lanes that need the same event types. Channels of about the same pace are no further apart.
+ * Maximum number of chunks kept for the lanes (queues of channels) that need the same event types. Channels of about
+ * the same pace are no further apart.
  */
 const KEPT_CHUNKS = 4;
 
@@ -30,9 +31,7 @@ interface ChunkQuery {
   readonly from: number;
 }
 
-/**
- * Reads the log once for all lanes that need events of the same types, because they need them at about the same time.
- */
+/** Reads the log once for all lanes (queues of channels) that need events of the same types at about the same time. */
 export type OutboxReader = ReturnType<typeof createOutboxReader>;
 
 interface KeptChunk {
@@ -64,12 +63,13 @@ export function createOutboxReader(store: LogStore) {
     },
     async read(query: ChunkQuery): Promise<Chunk> {
       const { types, from, to } = query;
-      // A bounded read must not return events beyond its bound, which another lane may have read.
+      // A chunk read without a bound for another lane may hold events beyond this lane's bound.
       const key = `${to === undefined ? "all" : "up to an end"} ${types.join()}`;
       const known = kept.get(key)?.find((chunk) => holds(chunk, from));
       if (known === undefined) return readOn(key, query);
       const { events, next } = await known.reading;
-      // It was read for another lane, so the log may have grown since.
+      // The chunk was read for another lane: it may begin before the position from which this lane reads, and the log
+      // may have grown since.
       const beyond = from === known.from ? events : events.filter(({ position }) => position >= from);
       return { events: beyond, next: Math.max(from, next), isLast: false };
     },
@@ -92,13 +92,13 @@ async function readChunk(store: LogStore, { from, ...query }: ChunkQuery): Promi
 }
 
 /**
- * Most dispatches that a lane holds ready to send, however long the backlog: as many as one request or digest can take.
+ * Maximum number of dispatches that a lane (queue of a channel) holds ready: as many as one request or digest takes.
  */
 export const WINDOW_DISPATCHES_MAX = 1_000;
 
 /**
- * Most dispatches that a lane holds in memory, including those that wait for their retry, which must not keep others
- * from being sent.
+ * Maximum number of dispatches that a lane (queue of a channel) holds in memory, including those that wait for their
+ * retry, which must not keep others from being sent.
  */
 const HELD_DISPATCHES_MAX = 4 * WINDOW_DISPATCHES_MAX;
 
@@ -119,7 +119,7 @@ export function isTest({ event }: PendingDispatch): boolean {
   return event.type === "ChannelTestRequested";
 }
 
-/** Window of a lane: a bounded part of one channel's pending dispatches, read from the log. */
+/** Window of a lane (queue of a channel): a bounded part of the lane's pending dispatches, read from the log. */
 export type OutboxWindow = ReturnType<typeof openOutboxWindow>;
 
 interface OutboxWindowDeps {
@@ -145,12 +145,12 @@ interface OutboxWindowDeps {
 }
 
 /**
- * Wait of a screened item for other outcomes that share its event, in ms. Recorded one by one, they would double a log
- * whose events a filter skips.
+ * Maximum time in ms that an item which needs no request waits for other such items, to be recorded in one event with
+ * them. Recorded one by one, they would double a log whose events a filter skips.
  */
 const SCREENED_WAIT_MS = 1_000;
 
-/** Opens the window of a lane, starting from the dispatches that the log says are settled. */
+/** Opens the window of a lane (queue of a channel), starting from the dispatches that the log says are settled. */
 export function openOutboxWindow(deps: OutboxWindowDeps) {
   const { name, state } = deps;
   const items = createPending(deps);
@@ -161,7 +161,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * Returns when the first attempt ended that may have arrived, in ms since the epoch; undefined if none may have.
+     * Returns when the first attempt that may have arrived ended, in ms since the epoch; undefined if none may have.
      * Includes attempts before an operator's retry.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
@@ -180,10 +180,11 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
       }
       isOutdated = false;
       await unread.resume(items.admit);
-      // Refilled by halves, because a read for each settled item would cost as much as the dispatch.
+      // Reads more events when half of the window is free: a read for each settled item would cost as much as a
+      // dispatch.
       if (items.room(now) >= WINDOW_DISPATCHES_MAX / 2) await unread.readOn(items.admit, () => items.room(now));
     },
-    /** Callback after an event was appended that may request a dispatch in this lane. */
+    /** The dispatcher calls this after appends that may request a dispatch in this lane (queue of a channel). */
     notice: unread.notice,
     /** Empties the window after a rebuild or an erasure, so that it is read again. */
     reopen(): void {
@@ -196,7 +197,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     ready: (now: number, max: number, wanted?: (item: PendingDispatch) => boolean): readonly PendingDispatch[] =>
       isOutdated ? [] : items.ready(now, max, wanted),
     /**
-     * Returns the items that have an outcome without a request, once one of them has waited long enough for the others.
+     * Returns the items that the filter excludes, once one of them has waited long enough for others to share its
+     * event.
      */
     screened: items.screened,
     /** Postpones the item until `until`, ms since the epoch. */
@@ -206,8 +208,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     /** Removes an item whose outcome is durably in the log. */
     remove: items.remove,
     /**
-     * Returns the position below which every dispatch is settled or waits for its retry, assuming that `some` are or
-     * do.
+     * Returns the position below which every dispatch is settled or waits for its retry, if the dispatches in `some`
+     * are counted as settled.
      */
     lowWatermark: (some: ReadonlySet<PendingDispatch>): number => items.firstUnsettledBeside(some) ?? unread.readFrom(),
   };
@@ -270,15 +272,15 @@ function createUnread({ store, channel, name, state, read }: OutboxWindowDeps) {
 function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
   const items = new Map<number, PendingDispatch>();
   /**
-   * Items that outlive an emptied window because the log does not describe them fully: they are in flight, or the log
-   * refused their outcome. Each returns to the window once the log is read up to it.
+   * Items that stay when the window is emptied, because the log does not describe them fully: they are in flight, or
+   * the log refused their outcome. Each returns to the window once the log is read up to it.
    */
   const carriedOver = new Map<number, PendingDispatch>();
   /** Items of the window that wait for the time of their next attempt. */
   const waiting = new Set<PendingDispatch>();
   const screened = createScreened(screen);
 
-  /** Returns the items that no earlier item holds back: all, or if the order counts the oldest of each stream. */
+  /** Returns the items that may be sent next: all or, with `isInOrder`, the oldest of each stream. */
   const heads = (): Iterable<PendingDispatch> => {
     const toSend = screened.without(items.values());
     return isInOrder ? oldestOfStreams(toSend) : toSend;
@@ -340,8 +342,8 @@ function createPending({ state, isInOrder, screen }: OutboxWindowDeps) {
       carriedOver.delete(position);
     },
     /**
-     * Returns the oldest item that is not one of these and does not wait for its retry. The items are in the order of
-     * the log.
+     * Returns the position of the oldest item that is neither in `some` nor waiting for its retry. The items are in the
+     * order of the log.
      */
     firstUnsettledBeside(some: ReadonlySet<PendingDispatch>): number | undefined {
       const { retries } = state();
@@ -365,7 +367,10 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
     },
     without: (all: MapIterator<PendingDispatch>): Iterable<PendingDispatch> =>
       items.size === 0 ? all : all.filter((item) => !items.has(item)),
-    /** Returns all screened items, once one of them has waited long enough for the others. */
+    /**
+     * Returns all items that the filter excludes, once one of them has waited long enough for others to share its
+     * event.
+     */
     due: (now: number): readonly PendingDispatch[] =>
       earliestDue(items, now) <= now ? [...items].filter(({ inFlight }) => !inFlight) : [],
     nextDue: (now: number): number => earliestDue(items, now),
@@ -378,7 +383,7 @@ function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
   for (const { inFlight, notBefore } of items) {
     if (inFlight || notBefore >= due) continue;
     due = notBefore;
-    // Nothing is due earlier than now.
+    // An item that is overdue is due now.
     if (due <= now) return due;
   }
   return due;

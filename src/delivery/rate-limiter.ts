@@ -32,7 +32,8 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
     learn(result: DispatchResult, now: number): void {
       if (result.outcome === "skipped" || (result.outcome === "refused" && result.channel)) return;
       const { outcome } = result;
-      // Some networks use another status and say how long to wait.
+      // Some networks ask for a pause by a status other than 429, so an answer that says how long to wait counts as
+      // well.
       if (outcome === "retryable" && (result.status === TOO_MANY_REQUESTS || result.retryAfterMs !== undefined)) {
         pace = afterRateLimit(pace, now, result.retryAfterMs);
       } else if (outcome === "retryable" || outcome === "in_doubt") {
@@ -55,7 +56,7 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
      */
     allowance(now: number): number {
       if (now < blockedUntil()) return 0;
-      // A half-open circuit lets a single probe through.
+      // A half-open circuit lets a single dispatch through as a probe.
       return toCircuit(breaker, now) === "closed" ? pace.window : 1;
     },
     /** Returns when a dispatch may start again; a past time if one may start now. */
@@ -84,18 +85,19 @@ export interface CircuitBreaker {
 
 export type Circuit = "closed" | "open" | "half_open";
 
-/** Failures in a row that open the circuit breaker. */
+/** Number of failures in a row that open the circuit breaker. */
 const TRIP_AFTER = 5;
 
-/** Time for which the circuit breaker opens first, in ms. The time doubles up to the longest. */
+/** Time in ms for which the circuit breaker opens first. The time doubles with each further failure. */
 const OPEN_MIN_MS = 1_000;
+/** Maximum time in ms for which the circuit breaker is open. */
 const OPEN_MAX_MS = 60_000;
 
 export const CLOSED: CircuitBreaker = { failures: 0, openUntil: 0 };
 
 /**
- * Returns the circuit breaker's state from the log. It is open for at most the longest time from `now`, in case the
- * clock was set back.
+ * Returns the circuit breaker's state from the log. Counted from `now`, it is open for at most the maximum time, in
+ * case the clock was set back.
  */
 export function breakerIn({ circuit }: ChannelState, now: number): CircuitBreaker {
   if (circuit === null) return CLOSED;
@@ -103,7 +105,7 @@ export function breakerIn({ circuit }: ChannelState, now: number): CircuitBreake
 }
 
 export function afterFailure(breaker: CircuitBreaker, now: number): CircuitBreaker {
-  // Requests in flight when it opens fail together, and count as one observation.
+  // Requests that were in flight when the circuit breaker opened fail together, so they count as one failure.
   if (toCircuit(breaker, now) === "open") return breaker;
   const next = breaker.failures + 1;
   if (next < TRIP_AFTER) return { failures: next, openUntil: 0 };
@@ -137,31 +139,32 @@ export interface Pace {
 }
 
 /**
- * Most dispatches of a channel in flight at once. A network may accept larger bursts for a while, but punishes them in
- * the long run.
+ * Maximum number of dispatches of a channel in flight at once. A network may accept larger bursts for a while, but
+ * punishes them in the long run.
  */
 export const WINDOW_MAX = 16;
 
-/** Pause after a 429 without Retry-After, in ms: the networks that document a pace allow one message a second. */
+/** Pause in ms after a 429 without Retry-After: the networks that document a pace allow one message a second. */
 const PAUSE_DEFAULT_MS = 1_000;
 
 /**
- * First spacing between two dispatches, in ms. Once it has shrunk below half of that, the network is assumed to have no
- * such limit.
+ * Spacing in ms between two dispatches after the first 429. Once the spacing has shrunk below half of this, the network
+ * is assumed to limit no rate of messages.
  */
 const SPACING_MIN_MS = 100;
 const SPACING_MAX_MS = 10_000;
 
-/**
- * Factor by which a 429 increases the spacing. The second constant is the least spacing as a share of the requested
- * pause: a network that asks for a long pause has a small allowance.
- */
+/** Factor by which a 429 increases the spacing. */
 const SPACING_GROWTH = 1.5;
+/**
+ * Minimum spacing as a share of the requested pause, because a network that asks for a long pause has a small
+ * allowance.
+ */
 const SPACING_OF_PAUSE = 0.25;
 
 /**
- * Time without a change after which the spacing shrinks by a tenth: a minute. So the network's limit is exceeded at
- * most once in several minutes.
+ * Time in ms without a change after which the spacing shrinks by a tenth. After a minute each, the network's limit is
+ * exceeded at most once in several minutes.
  */
 const RELAX_EVERY_MS = 60_000;
 const RELAX_FACTOR = 0.9;
@@ -182,7 +185,7 @@ export function afterRateLimit(pace: Pace, now: number, retryAfterMs: number | u
     streak: 0,
     pausedUntil: Math.max(pace.pausedUntil, now + (retryAfterMs ?? PAUSE_DEFAULT_MS)),
   };
-  // Requests in flight at the same time count as one observation.
+  // Requests that were in flight at the same time count as one observation.
   if (now < pace.pausedUntil) return slower;
   const asked = (retryAfterMs ?? 0) * SPACING_OF_PAUSE;
   const wanted = Math.max(SPACING_MIN_MS, pace.spacing * SPACING_GROWTH, asked);
@@ -211,7 +214,7 @@ function relax(pace: Pace, now: number): Pace {
   return { ...pace, spacing: spacing < SPACING_MIN_MS / 2 ? 0 : spacing, spacedAt: now };
 }
 
-/** Shortest span over which HTTP requests are counted, in ms. */
+/** Minimum time span over which HTTP requests are counted, in ms. */
 const SPAN_MS = 50;
 
 /**
@@ -221,12 +224,15 @@ const SPAN_MS = 50;
 const BUSY_PER_SECOND = 1_000;
 
 /**
- * Clicks a second for each channel that are still dispatched while HTTP requests are many, so that a constant load does
- * not stop delivery.
+ * Number of clicks a second for each channel that are still dispatched while HTTP requests are many, so that a constant
+ * load does not stop delivery.
  */
 const SHARE_PER_SECOND = 500;
 
-/** Most clicks that are saved up for one request to a network. HTTP requests wait while it is made and recorded. */
+/**
+ * Maximum number of clicks that are saved up for one request to a network. HTTP requests wait while the request is made
+ * and recorded.
+ */
 const SAVED_MAX = 250;
 
 /**
@@ -235,7 +241,7 @@ const SAVED_MAX = 250;
  */
 export type IntakePriority = ReturnType<typeof createIntakePriority>;
 
-/** Creates the rule by which delivery yields. `requests` returns how many HTTP requests have arrived so far. */
+/** Creates the rule by which delivery yields to HTTP requests. `requests` returns how many have arrived so far. */
 export function createIntakePriority(requests: () => number) {
   let counted = requests();
   let countedAt = 0;
@@ -262,12 +268,12 @@ export function createIntakePriority(requests: () => number) {
      */
     share(now: number): number {
       if (!isBusy(now)) return Infinity;
-      // Nothing is saved up while a clock that was set back catches up.
+      // After a clock was set back, no share accrues until the clock has caught up.
       saved = Math.min(SAVED_MAX, saved + (Math.max(0, now - savedAt) / 1_000) * SHARE_PER_SECOND);
       savedAt = now;
       return Math.floor(saved);
     },
-    /** Counts clicks that were dispatched, against the share. */
+    /** Takes dispatched clicks off the number of clicks that may be dispatched while HTTP requests are many. */
     took(clicks: number): void {
       saved = Math.max(0, saved - clicks);
     },

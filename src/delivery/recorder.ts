@@ -8,20 +8,23 @@ import type { OutboxWindow, PendingDispatch } from "./outbox-window.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 
 /**
- * Most dispatches that the network has answered and that are not recorded yet. After a kill they are sent again, like
- * those in flight.
+ * Maximum number of dispatches that the network has answered and that are not recorded yet. After a kill they are sent
+ * again, like those in flight.
  */
 export const UNRECORDED_MAX = 64;
 
-/** Number of outcomes that are worth a transaction; as many again may be answered while it is written. */
+/** Number of outcomes that are worth a transaction. As many again may be answered while the transaction is written. */
 export const ROUND_DISPATCHES = UNRECORDED_MAX / 2;
 
-/** Most dispatches whose outcomes share one append. Outcomes that arrive during an append go into the next one. */
+/**
+ * Maximum number of dispatches whose outcomes share one append. Outcomes that arrive during an append go into the next
+ * one.
+ */
 const APPEND_DISPATCHES_MAX = 1_000;
 
 /**
- * Most requests in one outcome event. Each holds up to 2 KB of a network's error message and its share of the
- * positions, at most 20 bytes each: together well below the 256 KiB of an event.
+ * Maximum number of requests in one outcome event. Each holds up to 2 KB of a network's error message and its share of
+ * the positions, at most 20 bytes each: together well below the 256 KiB of an event.
  */
 export const EVENT_REQUESTS_MAX = 64;
 
@@ -55,7 +58,7 @@ export function createRecorder(
       for (const [type, outcomes] of Map.groupBy(unrecorded, ({ type }) => type))
         metrics?.recorded(channel.name, type, outcomes.length);
       try {
-        // Folds the outcomes first, so that a lane that is refilled meanwhile still finds its items.
+        // Waits until the outcomes are folded, so that a lane that is refilled meanwhile still finds its items.
         await projector.until(appended.last);
       } finally {
         for (const { lane, items } of entries) for (const item of items) settle(lane, item);
@@ -102,8 +105,8 @@ function countNext(entries: readonly Entry[]): number {
 }
 
 /**
- * Makes outcome events with their lane's low watermark. Only a lane's last event has the new one: events are folded one
- * by one, and until the last one the dispatches of the others are not settled.
+ * Makes outcome events with the low watermark of their lane (queue of a channel). Only the last event has the new
+ * watermark: events are folded one by one, and before the last one its dispatches are not settled.
  */
 function toOutcomeEvents(channel: ChannelName, entries: readonly Entry[]): NewEvent[] {
   return [...Map.groupBy(entries, ({ lane }) => lane)].flatMap(([lane, ofLane]) => {
@@ -129,7 +132,8 @@ function groupByOutcome(items: readonly PendingDispatch[]): Request[] {
   const same = new Map<string, { readonly outcome: AttemptOutcome; readonly positions: number[] }>();
   for (const { event, unrecorded: outcome } of items) {
     if (outcome === undefined) continue;
-    // Most requests carry one dispatch, so nothing needs to be compared.
+    // Dispatches with equal outcomes get one entry. Most requests carry a single dispatch, so there is nothing to
+    // compare.
     const key = items.length === 1 ? "" : JSON.stringify(outcome);
     const known = same.get(key);
     if (known === undefined) same.set(key, { outcome, positions: [event.position] });
@@ -173,7 +177,10 @@ interface Recording {
  */
 export type OutcomeBatching = (recording: Recording) => Promise<void>;
 
-/** Most event loop iterations for which a round gathers outcomes, so that answered dispatches reach the log soon. */
+/**
+ * Maximum number of event loop iterations in which a round gathers outcomes, so that answered dispatches reach the log
+ * soon.
+ */
 export const GATHERING_ITERATIONS_MAX = 4;
 
 /**

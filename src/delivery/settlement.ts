@@ -59,7 +59,7 @@ export function createDelivery({ eventLog, projector, clock }: StateContext, cha
       const timer = setTimeout(() => live.resolve(undefined), timeoutMs);
       try {
         const { lanes } = findChannel(projector.state("deliveries"), channel);
-        // It was settled before the caller began to wait, as after a repeated request, so the log has the outcome.
+        // The dispatch ended before the caller began to wait, as after a repeated request, so the log has the outcome.
         if (lanesOf(channel).some((lane) => isSettled(lanes[lane], position))) {
           const found = await find(eventLog, channel, position);
           if (found !== undefined) return found;

@@ -33,7 +33,8 @@ export function createAnnounce(
 ): Announce {
   const isWorking = (name: ChannelName): boolean =>
     configured.includes(name) &&
-    // While it is unknown whether the channel is suspended, the announcement waits in the log for its dispatcher.
+    // While it is unknown whether the channel is suspended, it counts as working: the announcement is in the log and
+    // waits for the channel's dispatcher.
     (!projector.isFolded("deliveries") || findChannel(projector.state("deliveries"), name).suspended === null);
 
   return async (text, key, failed) => {
@@ -90,7 +91,7 @@ export function createSuspension(context: ChannelContext) {
       const data = { channel: name, network, ...omitUndefined({ status }), detail, credential };
       return [{ type: "ChannelSuspended", data }];
     },
-    /** Callback when the append of the learnt events has ended, whether or not it succeeded. */
+    /** A request in flight calls this once it has appended the events that `learn` returned, or failed to. */
     recorded(learnt: readonly NewEvent[]): void {
       if (learnt.some(({ type }) => type === "ChannelSuspended")) suspending = undefined;
     },
@@ -151,7 +152,7 @@ export async function resumeChannel(
   if (suspended === null) return { kind: "not_suspended" };
   const { since } = suspended;
   const newEvent: NewEvent = { type: "ChannelResumed", data: { channel, why: "by_hand" } };
-  // Each suspension is ended by hand once, even if several callers ask for it at the same moment.
+  // The key ends each suspension by hand only once, even if several callers ask for it at the same moment.
   const key = `resume/${channel}/${since}`;
   const { last, repeated } = await eventLog.append(STREAMS.delivery(channel), [newEvent], metadata, { key });
   await projector.until(last);

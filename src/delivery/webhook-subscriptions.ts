@@ -40,7 +40,7 @@ export async function updateSubscriptions(
       const current = findChannel(states(), name).lanes.events.subscriptions.at(-1);
       return { events: decideSubscription(name, current, data) };
     };
-    // If nothing changes, the log is not read.
+    // Decides first by the state in memory, so that the log is not read if nothing changes.
     if (decide().events.length === 0) continue;
     // Uses a separate stream, because other instances append each delivery to the channel's stream.
     await handle(context, STREAMS.webhook(name), decide, { metadata: SERVICE_METADATA });

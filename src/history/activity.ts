@@ -1,3 +1,4 @@
+// Reads the console's pages about activity: a page of the log, a single event, and the news day by day.
 import { EVENT_TYPES, type EventType, type Recorded } from "../../events/catalog.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { MomentFolding } from "../projector/log-reader.ts";
@@ -21,7 +22,7 @@ import { toSelection, type LogFilter } from "./log-filter.ts";
 import { readPage } from "./select-events.ts";
 import { join, mention, say, type Sentence } from "./words/sentence.ts";
 
-/** Event types that are routine, and so no news. */
+/** Event types that are routine, so the news leave them out. */
 const ROUTINE: readonly EventType[] = [
   "RequestAnswered",
   "PersonalDataRead",
@@ -37,7 +38,7 @@ const ROUTINE: readonly EventType[] = [
   "DryRunRecipientListed",
 ];
 
-/** Event types that a filter of the news selects. */
+/** Event types that the filter of events selects if the operator asks for news only. */
 export const NEWS_TYPES: readonly EventType[] = EVENT_TYPES.filter((type) => !ROUTINE.includes(type));
 
 /** Query for a page of the log. */
@@ -47,14 +48,14 @@ interface LogPageQuery {
   readonly excluded: readonly string[];
   /** Position before which the page begins, where the previous page ended. */
   readonly before: number | undefined;
-  /** Time zone in which the days of the filter are meant, an IANA name. */
+  /** Time zone, an IANA name, of the days in the filter. */
   readonly timezone: string;
 }
 
-/** Most events on one page of the log. */
+/** Maximum number of events on one page of the log. */
 const SHOWN_MAX = 100;
 
-/** Reads a page of the log, the newest events first. `fault`: a sentence on what is wrong with the filter. */
+/** Reads a page of the log, newest events first. `fault`: a sentence on what is wrong with the operator's filter. */
 export async function readLogPage(moment: PageMoment<"contacts">, query: LogPageQuery) {
   const { store, position } = moment;
   const { filter, excluded, before, timezone } = query;
@@ -74,7 +75,7 @@ export async function readLogPage(moment: PageMoment<"contacts">, query: LogPage
     events,
     /** Position before which the next page begins. Undefined on the last page. */
     next,
-    /** Position after which the log has no event that the filter selects. */
+    /** Position after which the filter can select no event. */
     last: selection.kind === "range" ? selection.range.last : position,
   };
 }
@@ -87,8 +88,8 @@ export async function findEventAt({ store }: UnfoldedMoment, text: string): Prom
 }
 
 /**
- * Reads the event at a position with all that is known about it. Undefined if the log has no such event at the page's
- * moment.
+ * Reads the event at a position, with its causes, effects and dispatches. Undefined if the log has no such event at the
+ * page's moment.
  */
 export async function readEventPage(moment: PageMoment<"contacts">, at: string, projection: string | undefined) {
   const event = await findEventAt(moment, at);
@@ -107,12 +108,12 @@ export async function readEventPage(moment: PageMoment<"contacts">, at: string, 
   };
 }
 
-/** A line of the news with its first events. */
+/** A line of the news, with the first of the events that it stands for. */
 interface ReadLine extends NewsLine {
   readonly events: readonly Recorded[];
 }
 
-/** A day of the news. */
+/** A day of the news, with its lines or only its sums. */
 interface NewsDay extends DaySpan {
   /** The day, YYYY-MM-DD. */
   readonly date: string;
@@ -127,30 +128,30 @@ interface NewsQuery {
   readonly timezone: string;
   /** Newest day to read, YYYY-MM-DD; the day of the moment by default. */
   readonly day?: string | undefined;
-  /** Position of the first event that is news; lines without such an event are left out. */
+  /** Position from which on events are news to the reader. Lines with older events alone are left out. */
   readonly since?: number | undefined;
   /** Maximum number of lines. */
   readonly limit?: number;
 }
 
-/** Number of days whose lines are read: the newest and the one before. */
+/** Number of days whose lines are read: the chosen day and the day before. */
 const OPEN_DAYS = 2;
 
-/** Number of days before these of which the sums are read. */
+/** Number of further days, before those with lines, of which only the sums are read. */
 const SUMMED_DAYS = 12;
 
-/** Number of events read for one line. */
+/** Maximum number of events read for one line of the news. */
 const ROWS_MAX = 10;
 
-/** Number of events read for all lines together, which bounds the length of the page. */
+/** Maximum number of events read for all lines together, so that the page does not grow too long. */
 const ALL_ROWS_MAX = 120;
 
 const NAMES = ["news", "suspected", "timeline"] as const;
 type NewsMoment = PageMoment<(typeof NAMES)[number]>;
 
 /**
- * Reads the news of a day and of the day before, and the sums of the days before these. Throws MomentFolding while the
- * states of an earlier day are being folded, ServiceError (usage) if `day` is no day.
+ * Reads the news of a day and of the day before, and the sums of the days before those. Throws MomentFolding while
+ * projections of a past day are being folded, and a ServiceError (usage) if `day` is no day.
  */
 export async function readNews(moment: NewsMoment, { timezone, day, since, limit = Infinity }: NewsQuery) {
   const anchor = day === undefined ? undefined : startOfDay(day, timezone)?.getTime();
@@ -207,8 +208,8 @@ function nextDay(ms: number, timezone: string): number {
 }
 
 /**
- * Returns states that hold the news of the day at `until`. These of now hold only the last days, so for an earlier one
- * they are folded to the end of the next day, when its runs had ended.
+ * Returns states that hold the news of the day at `until`. The current ones hold only the last days; for an earlier
+ * day, states are folded up to the end of the day after it, by which its runs have ended.
  */
 async function statesFor(
   moment: NewsMoment,
@@ -243,10 +244,10 @@ async function readLines({ store }: NewsMoment, lines: readonly NewsLine[]): Pro
   });
 }
 
-/** Number of people whose names a line of replies says. */
+/** Maximum number of people that a line about replies names. */
 const NAMES_MAX = 2;
 
-/** Names the first people of a line of replies; empty for any other line. */
+/** Names the first senders in a line about replies; empty for any other line. */
 function sayNames({ type, count }: NewsLine, events: readonly Recorded[]): Sentence {
   if (type !== "DirectMessageReceived") return [];
   const names = events.flatMap((event) =>

@@ -9,15 +9,15 @@ import { isDecision, readRequestedChannels, sourcesOfEvent } from "./dispatch-ou
 import { toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";
 
-/** Most events listed as causes of one event: a batch of clicks may have a thousand. */
+/** Maximum number of events listed as causes of one event. A batch of clicks may have a thousand. */
 const CAUSES_SHOWN = 20;
 
-/** Newest events of a recipient that are searched for causes and effects; most recipients have fewer. */
+/** Number of newest events about a recipient that are searched for causes and effects. Most recipients have fewer. */
 const EVENTS_READ = 200;
 
 /**
- * Finds the known causes of an event. For a dispatch's outcome, or a decision on it: its click or request. For an event
- * on a recipient in a run: the run's start, and the grounds for writing or the attempt.
+ * Finds the causes of an event. For the outcome of a dispatch, or a decision about it: the click or request. For an
+ * event about a recipient in a run: the run's start, and the recipient's consent or the attempt to send.
  */
 export async function findCauses(moment: PageMoment<"contacts">, event: Recorded): Promise<readonly Recorded[]> {
   const reading = toReading(moment);
@@ -37,8 +37,8 @@ export async function findCauses(moment: PageMoment<"contacts">, event: Recorded
 }
 
 /**
- * Finds the effects of an event: for an attempt to send, its outcome. Dispatches are not listed here, and clicks are
- * attributed to no message.
+ * Finds the effects of an event: for an attempt to send, its outcome. The outcomes of dispatches are read elsewhere,
+ * and a click is no effect of a message.
  */
 export async function findEffects(moment: PageMoment<"contacts">, event: Recorded): Promise<readonly Recorded[]> {
   if (event.type !== "DirectMessageAttempted") return [];
@@ -50,14 +50,15 @@ function isOfAttempt({ data: one }: Recorded, { data: other }: Recorded): boolea
   return "attempt_id" in one && "attempt_id" in other && one.attempt_id === other.attempt_id;
 }
 
-/** Reads the events about a recipient, the newest first. */
+/** Reads the newest events about a recipient, newest first. */
 async function eventsAbout(moment: PageMoment<"contacts">, recipient: Recipient): Promise<readonly Recorded[]> {
   const positions = findContact(moment.state("contacts"), recipient)?.positions ?? [];
   return (await Array.fromAsync(eventsAt(moment.store, positions.slice(-EVENTS_READ)))).toReversed();
 }
 
 /**
- * Finds the event that proves why we may write to a recipient. `events`: those about the recipient, the newest first.
+ * Finds the event that gives the right to write to a recipient, such as a consent. `events`: those about the recipient,
+ * newest first.
  */
 export function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded | undefined {
   const wrote = events.findLast(({ type }) => type === "DirectMessageReceived");
@@ -68,8 +69,8 @@ export function findGrounds(basis: Basis, events: readonly Recorded[]): Recorded
 }
 
 /**
- * Returns the basis on which a contact may be written to. A contact who wrote first has agreed, even if an import says
- * otherwise.
+ * Returns the basis for messages to a contact. A contact who wrote to us first keeps that basis, whatever an import
+ * says.
  */
 export function effectiveBasis({ inbound, basis }: Pick<Contact, "inbound" | "basis">): Basis {
   return inbound ? "dm_first" : basis;

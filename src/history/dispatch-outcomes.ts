@@ -15,21 +15,29 @@ import { STREAMS, eventAt, eventsAt, inOrder } from "../log/event-log.ts";
 import type { Reading } from "./find-event.ts";
 
 /**
- * Positions of dispatches: each position at which one was requested, including retries, with the position of its source
- * event.
+ * Maps the position of each request for a dispatch, also of a retry, to the position of the dispatch's source event,
+ * such as the click.
  */
 export type Dispatches = ReadonlyMap<number, number>;
 
-/** Outcome event of dispatches, reduced to the dispatches that were asked about. */
+/** Outcome event, reduced to the dispatches that the reader asked for. */
 export type DispatchOutcome = Folded<OutcomeType>;
 
-/** An operator's decision about a dead letter, or about a dispatch in doubt. */
-export type LetterDecision = Folded<"DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled">;
+/** An operator's decision about a dead letter or a dispatch in doubt, or the network's report that it lost one. */
+export type LetterDecision = Folded<
+  "DispatchRetryRequested" | "DispatchDiscarded" | "DispatchSettled" | "DispatchLost"
+>;
 
-const DECISIONS: readonly EventType[] = ["DispatchRetryRequested", "DispatchDiscarded", "DispatchSettled"];
+const DECISIONS: readonly EventType[] = [
+  "DispatchRetryRequested",
+  "DispatchDiscarded",
+  "DispatchSettled",
+  "DispatchLost",
+];
 
 /**
- * True if the event is an operator's decision. Its data refers by position to the event whose dispatch it decides on.
+ * True if the event is an operator's decision about a dispatch, or a network's late report. Its `source` is the position
+ * of the event that was dispatched.
  */
 export function isDecision<E extends { readonly type: EventType }>(event: E): event is E & LetterDecision {
   return DECISIONS.includes(event.type);
@@ -51,11 +59,11 @@ export async function readRequestedChannels({ store, to }: Reading): Promise<Fin
 }
 
 /**
- * Finds the source events of the dispatches that this event is about, also through a retry. An outcome of several
- * dispatches has several sources; most events have none.
+ * Finds the source events, such as clicks, of the dispatches that this event is about, even if they were retried. An
+ * outcome of several dispatches has several sources; most events have none.
  */
 export async function sourcesOfEvent({ store }: Reading, findChannels: FindChannels, event: Recorded) {
-  // A webhook may also carry an event about a dispatch to another channel. That is a separate dispatch.
+  // An event about a dispatch may itself be dispatched, namely to a webhook. That is a separate dispatch.
   const own = findOwnChannels(findChannels, event).length > 0 ? [event] : [];
   if (isDecision(event)) return [await eventAt(store, event.data.source), ...own];
   if (!isOutcome(event)) return own;
@@ -66,8 +74,8 @@ export async function sourcesOfEvent({ store }: Reading, findChannels: FindChann
 }
 
 /**
- * Returns the channels on which the event is the source of a dispatch. On its own channel, a decision requests a
- * dispatch of another event instead.
+ * Returns the channels to which this event itself is dispatched. A decision to retry requests, on its own channel, the
+ * dispatch of an earlier event instead.
  */
 export function findOwnChannels(findChannels: FindChannels, event: Recorded): readonly ChannelName[] {
   const channels = findChannels(event);
@@ -75,16 +83,16 @@ export function findOwnChannels(findChannels: FindChannels, event: Recorded): re
 }
 
 /**
- * Returns the position of the source of the dispatch that this event requests on the channel: for a retry on that
- * channel, the position of the retried event, else its own.
+ * Returns the source position of the dispatch that this event requests on the channel: for a retry there, that of the
+ * retried event, else the event's own.
  */
 function positionOfSource(event: Recorded, channel: ChannelName): number {
   return isDecision(event) && event.data.channel === channel ? event.data.source : event.position;
 }
 
 /**
- * Finds the dispatches of events: decisions on their dead letters, and all outcomes, also of retries. `sources` maps
- * positions to the channels to which each requests dispatches.
+ * Finds the dispatches of events: calls `found` for each operator's decision and each outcome, also of retries.
+ * `sources`: the events' positions, with the channels to which each is dispatched.
  */
 export async function findDispatches(
   reading: Reading,
@@ -111,8 +119,8 @@ export async function findDispatches(
 }
 
 /**
- * Reads the outcomes of dispatches in the channel's stream, from the first request to the end, even if all are settled
- * earlier: a second outcome shows a dispatch that may have been sent twice.
+ * Reads the outcomes of dispatches in the channel's stream, from the first request to the end. It does not stop at a
+ * final outcome, because a second one shows that a dispatch may have been sent twice.
  */
 async function findOutcomes(
   { store, to, onProgress }: Reading,
@@ -135,18 +143,21 @@ async function findOutcomes(
 /** Outcomes of an event's dispatches to one channel. */
 export interface ChannelOutcome {
   readonly channel: ChannelName;
-  /** Events of attempts, reduced to this dispatch, and operators' decisions, in the order of the log. */
+  /**
+   * The dispatch's outcomes, also those of failed attempts, and operators' decisions about it, in the order of the log.
+   */
   readonly events: readonly Recorded[];
   /** False if the search stopped at its limit, so that later events may be missing. */
   readonly isWhole: boolean;
 }
 
 /**
- * Most outcomes of a channel that are read after the request for a dispatch, which waits for those requested before it.
+ * Maximum number of outcomes read in a channel's stream after a request. Dispatches that were requested earlier come
+ * first.
  */
 const OUTCOMES_READ_MAX = 1_000;
 
-/** Most operators' decisions that are read after the request for a dispatch. */
+/** Maximum number of operators' decisions read after the request for a dispatch. */
 const DECISIONS_READ_MAX = 1_000;
 
 /** Reads the outcomes of an event's dispatches, by channel; empty for an event that requests none. */

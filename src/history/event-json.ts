@@ -22,7 +22,10 @@ export const eventJson = named(
   }),
 );
 
-/** Converts an event to JSON. An outcome event of several dispatches is described as that of `dispatches` only. */
+/**
+ * Converts an event to JSON. `dispatches`: the only dispatches that its sentence mentions, if the event is an outcome
+ * of several.
+ */
 export function toEventJson(event: Recorded, dispatches?: RequestPositions): Static<typeof eventJson> {
   const { position, id, stream, version, type, time: at, data, meta, hash } = hideCodes(event);
   const words = describeNarrowed(event, dispatches);
@@ -30,7 +33,8 @@ export function toEventJson(event: Recorded, dispatches?: RequestPositions): Sta
 }
 
 /**
- * Describes an event in a sentence. An outcome event of several dispatches is described as that of `dispatches` only.
+ * Describes an event in a sentence. `dispatches`: the only dispatches that the sentence mentions, if the event is an
+ * outcome of several.
  */
 export function describeNarrowed(event: Recorded, dispatches: RequestPositions | undefined): string {
   if (dispatches === undefined || !isOutcome(event)) return describeEvent(event);

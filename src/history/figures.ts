@@ -1,3 +1,4 @@
+// Counts for the totals and charts of console pages: periods, histogram bars and the time ranges of charts.
 import { HOUR_MS } from "../../projections/time.ts";
 import { countPeopleAt } from "../../projections/contact.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
@@ -8,14 +9,14 @@ import { noMessages } from "../../projections/timeline.ts";
 import type { PageMoment } from "../projector/page-moments.ts";
 import { sumRecentMessages } from "./read-results.ts";
 
-/** Counts the messages by outcome: all of them, and those of the last days with their rates. */
+/** Counts the messages by outcome: all of them, and those of the last 30 days with their rates. */
 export async function readTotals({ state, now }: PageMoment<"results" | "run" | "stats">) {
   const { sent, skipped, failed } = state("stats");
   const inDoubt = [...state("run").open.values()].filter((attempt) => attempt.in_doubt).length;
   return { sent, skipped, failed, inDoubt, recent: await sumRecentMessages(state("results"), now) };
 }
 
-/** Figure as of the page's moment, and as of now. */
+/** A figure at the page's moment (`before`) and now (`after`). */
 export interface ChangedFigure {
   readonly label: string;
   readonly before: number;
@@ -26,7 +27,7 @@ export interface ChangedFigure {
 export function readChangedFigures(moment: PageMoment<"deliveries" | "stats" | "suspected">): readonly ChangedFigure[] {
   const { state, stateNow, position } = moment;
   const contacts = stateNow("contacts");
-  // The recipients are counted by those of now, because the list of the moment takes long to open.
+  // The recipients of that moment are counted in today's list, because restoring the list of that moment takes long.
   const then = readFigures(state, countPeopleAt(contacts, position));
   const now = readFigures(stateNow, contacts.people.size);
   return then.map(([label, before], at) => ({ label, before, after: now[at]?.[1] ?? 0 }));
@@ -51,7 +52,7 @@ function readFigures(
 
 /** Choice of the periods that a chart shows. */
 export interface PeriodsChoice extends PeriodsQuery {
-  /** True if the chart leaves out the first periods as long as nothing is counted in them. */
+  /** True if the chart begins with the first period in which something is counted. */
   readonly isFitted: boolean;
 }
 
@@ -61,7 +62,7 @@ interface CountedPeriod<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Sum of all counts in the period of the span before, as many periods earlier as the chart shows. Undefined if the
+   * Sum of all counts in the corresponding period of the time before, which is as long as the chart. Undefined if the
    * chart does not compare.
    */
   readonly before?: number;
@@ -100,7 +101,7 @@ function countPeriods<Counts extends Record<keyof Counts, number>, Kind extends 
   const earlier = { ...query, count: shown.length, until: (shown[0]?.start ?? 0) - 1 };
   const before = periodsOf(quarters, earlier, none);
   const [oldest = 0] = quarters.keys();
-  // Compares only with periods of which everything is kept, because a part of them would mislead.
+  // Compares only if all earlier periods are still kept: a part of them would mislead.
   const isKept = quarters.size < QUARTERS_MAX || oldest <= (before[0]?.start ?? 0);
   return shown.map(({ start, counts }, at) => ({
     label: labelOf(start, query),
@@ -113,23 +114,28 @@ function total(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
-/** Fewest periods that a chart shows. */
+/** Minimum number of periods that a chart shows, even if nothing is counted in the first ones. */
 const PERIODS_MIN = 12;
 
-/** Removes a chart's first periods in which nothing is counted, but keeps a few periods at least. */
+/**
+ * Removes the first periods of a chart if nothing is counted in them, but keeps at least {@link PERIODS_MIN} periods.
+ */
 export function fitToData<Fitted extends { readonly counts: object }>(periods: readonly Fitted[]): readonly Fitted[] {
   const first = periods.findIndex(({ counts }) => Object.values(counts).some((count: number) => count > 0));
   return first === -1 ? periods : periods.slice(Math.max(0, Math.min(first, periods.length - PERIODS_MIN)));
 }
 
-/** The events of the quarter of an hour that begins at `start`, in ms since 1970. `failed` is a part of `count`. */
+/**
+ * Number of events in the quarter of an hour that begins at `start`, in ms since 1970. `count` includes those that
+ * `failed`.
+ */
 export interface QuarterCount {
   readonly start: number;
   readonly count: number;
   readonly failed: number;
 }
 
-/** Counts messages and clicks by quarter of an hour, also those after the moment of the page. */
+/** Counts messages and clicks in each quarter of an hour, up to now even if the page shows an earlier moment. */
 export function* countQuarters(stateNow: PageMoment["stateNow"]): Generator<QuarterCount, void, void> {
   for (const [start, { sent, skipped, failed }] of stateNow("timeline").quarters)
     yield { start, count: sent + skipped + failed, failed };
@@ -158,10 +164,11 @@ export function countBars(
   return bars;
 }
 
-/** The range of a chart as the address of a page says it. */
+/** The time range of a chart, as the address of a page gives it. */
 export interface ChartRange {
-  /** First and last day. Undefined, and any text that is no day: not chosen. */
+  /** First day of the chart. Undefined or no day: not chosen. */
   readonly from: string | undefined;
+  /** Last day of the chart. Undefined or no day: not chosen. */
   readonly to: string | undefined;
   readonly range: keyof typeof RANGES | undefined;
   /** The moment of the page, in ms since 1970. */
@@ -169,7 +176,9 @@ export interface ChartRange {
   readonly timezone: string;
 }
 
-/** Maximum number of days in a chart: more would make a page heavy, and of busy weeks fewer days are kept. */
+/**
+ * Maximum number of days in a chart. More would make a page heavy, and of weeks with much traffic fewer days are kept.
+ */
 const DAYS_MAX = 90;
 
 /** Ranges of time that a reader may choose for a chart. */
@@ -183,16 +192,16 @@ export const RANGES = {
 export const RANGE_NAMES = Object.keys(RANGES) as readonly (keyof typeof RANGES)[];
 
 /**
- * Number of periods in a chart if no range is chosen: enough to show the rhythm of days or of weeks. They are then
- * fitted to the data.
+ * Number of periods in a chart for which no range is chosen: enough to show how days or weeks repeat. First periods
+ * without data are removed.
  */
 const FITTED = { hour: 48, day: 30 } as const;
 
 export type PeriodUnit = keyof typeof FITTED;
 
 /**
- * Returns the periods of the days `from` to `to`, only the newest if there are too many. Up to two days
- * are shown by hours.
+ * Returns the periods of the days `from` to `to`; if there are too many days, of the last ones. Up to two days are
+ * divided into hours.
  */
 export function chooseOwnRange({ now, timezone, ...texts }: ChartRange): PeriodsChoice | undefined {
   const [from, to] = [parseDay(texts.from, timezone), parseDay(texts.to, timezone)];

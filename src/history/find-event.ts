@@ -7,7 +7,7 @@ import { ServiceError, usageError } from "../platform/service-error.ts";
 export interface Reading {
   readonly store: LogStore;
   readonly to: number;
-  /** Callback for progress, with the position that is being read. */
+  /** The search calls this now and then with the position that it has reached. */
   readonly onProgress: (position: number) => void;
 }
 
@@ -16,7 +16,7 @@ export function toReading({ store, position }: { readonly store: LogStore; reado
   return { store, to: position, onProgress: () => {} };
 }
 
-/** Event and run ids are UUIDs, of any version that an imported log has. */
+/** Matches ids of events and runs: UUIDs of any version, because an imported log may have others than ours. */
 export const EVENT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Matches the position of an event, as every listing prints it. */
@@ -37,8 +37,8 @@ export async function findAt({ store, to }: Reading, position: string): Promise<
 }
 
 /**
- * Finds the event with this id or position, or the start of the run with this id. Ids hold the time at which they were
- * made (RFC 9562, UUIDv7), so the search starts there. Only an unknown id costs a read of the whole log.
+ * Finds the event with this id or position, or the start of the run with this id. The search begins at the time that
+ * the id holds (RFC 9562, UUIDv7); only an unknown id makes it read the whole log.
  */
 export async function findEvent(reading: Reading, id: string): Promise<Recorded | undefined> {
   const { store, to } = reading;
@@ -60,13 +60,14 @@ export async function requireEvent(store: LogStore, name: string): Promise<Recor
 }
 
 /**
- * Most events read to find one by its id. So many others may be recorded between making the id and recording its event.
+ * Maximum number of events read to find one by its id. The id is made before its event is recorded, and meanwhile this
+ * many others may be recorded.
  */
 const NEAR_MAX = 2_000;
 
 /**
- * Finds the event with an id near the time that the id states, as each id made by this service does. Does not search at
- * other times. `aheadMs`: how far the clock that made the id may have been ahead of the log's.
+ * Finds the event with an id near the time that the id holds, where all events of this service are. `aheadMs`: by how
+ * much the clock that made the id may have been ahead of the log's.
  */
 export async function findEventNear(reading: Reading, id: string, aheadMs = 0): Promise<Recorded | undefined> {
   const from = (await positionBefore(reading, parseIdTime(id) - aheadMs)) + 1;
@@ -82,8 +83,8 @@ async function search({ store, onProgress }: Reading, id: string, query: Query) 
 }
 
 /**
- * Returns the last position recorded before a moment, 0 if there is none. An event is recorded only after its id was
- * made.
+ * Returns the last position recorded before a moment; 0 if there is none. An id states when it was made, and its event
+ * is recorded only later, so a search for the event begins after this position.
  */
 export async function positionBefore({ store, to }: Reading, ms: number): Promise<number> {
   for await (const { position } of store.read({ until: new Date(ms - 1), to, backwards: true, limit: 1 }))
@@ -94,8 +95,8 @@ export async function positionBefore({ store, to }: Reading, ms: number): Promis
 const TIME_DIGITS = 12;
 
 /**
- * Returns the first 48 bits of an id, which are ms since 1970 in a UUIDv7. For another kind of id they are any time,
- * and the search begins there.
+ * Returns the first 48 bits of an id: in a UUIDv7, when it was made, in ms since 1970. In another id they are a random
+ * time, at which a search then begins.
  */
 export function parseIdTime(id: string): number {
   return Number.parseInt(id.replaceAll("-", "").slice(0, TIME_DIGITS), 16);

@@ -3,8 +3,7 @@ import { STREAMS } from "../log/event-log.ts";
 import { parseIdTime, positionBefore, type Reading } from "./find-event.ts";
 
 /**
- * Event types about the course of a run. They belong to the history of the run, but not to that of one of its
- * recipients.
+ * Event types about the course of a run. They are shown in the run's history, but not in that of one of its messages.
  */
 const COURSE_TYPES: readonly EventType[] = ["RunPaused", "InboxRead", "SourceRead"];
 
@@ -28,14 +27,14 @@ const RUN_TYPES: readonly EventType[] = [
   "DryRunFinished",
 ];
 
-/** True if an event of a run is about one of its recipients rather than about the run. */
+/** True if an event of a run is about one recipient, and not about the run as a whole. */
 export function isOfOneRecipient({ data }: EventLike): boolean {
   return "run_id" in data && "recipient" in data;
 }
 
 /**
- * Returns the positions of the events of the runs that `roots` are about: starts, ends and messages. If the roots of a
- * run are all about single recipients, it includes only the messages among them.
+ * Returns the positions of the events of the runs that `roots` are about. If all roots of a run are about single
+ * recipients, only their messages are included, with the run's start and end.
  */
 export async function positionsOfRuns({ store, to, onProgress }: Reading, roots: readonly EventLike[]) {
   const runs = new Set(roots.flatMap(runIds));
@@ -57,20 +56,23 @@ export async function positionsOfRuns({ store, to, onProgress }: Reading, roots:
 }
 
 /**
- * Most events that are read to find those of one run. While a run is in progress, hardly any other events have these
- * types.
+ * Maximum number of events read to find those of one run. Events of its types hardly ever come from elsewhere while a
+ * run is in progress.
  */
 const READ_MAX = 5_000;
 
-/** Difference that clocks of instances and of the store may have, in ms. */
+/** Maximum assumed difference between the clocks of instances and of the store, in ms. */
 const CLOCK_MS = 60_000;
 
-/** Most starts of runs that are read to find one by its id; as many may have begun within the clocks' difference. */
+/**
+ * Maximum number of starts of runs that are read to find one by its id. The id's time may differ from the log's by as
+ * much as the clocks do, and this many runs may start in that time.
+ */
 const STARTS_MAX = 1_000;
 
 /**
- * Returns a page of events of a run with a UUIDv7 id, oldest first, from position `from` or else the run's start. The
- * id tells when that was. `next`: where the next page begins; undefined on the last page.
+ * Returns a page of the events of the run with a UUIDv7 id, oldest first, from position `from` or else from the run's
+ * start, which the id's time helps to find. `next`: where the next page begins; undefined on the last page.
  */
 export async function eventsOfRun(
   reading: Reading,
@@ -100,12 +102,15 @@ export async function findRunStart(reading: Reading, run_id: string): Promise<nu
   return findOfRun(run_id, store.read({ types: ["RunStarted"], from, to, limit: STARTS_MAX }));
 }
 
-/** Most ends of runs that are read to find that of one run; another run begins only after it. */
+/**
+ * Maximum number of ends of runs read to find that of one run. Runs do not overlap, so its end is among the first ones
+ * after its start.
+ */
 const ENDS_MAX = 100;
 
 /**
- * Finds the position of a run's last event, not counting outcomes that are found out later; undefined while it is in
- * progress.
+ * Finds the position of the event that ends a run, even if outcomes of its messages are recorded later; undefined while
+ * it is in progress.
  */
 export async function findRunEnd({ store, to }: Reading, run_id: string, start: number): Promise<number | undefined> {
   return findOfRun(run_id, store.read({ types: ENDS, from: start, to, limit: ENDS_MAX }));

@@ -19,8 +19,8 @@ import { positionsAbout, type Contact, type Contacts } from "../../projections/c
 import { contacts } from "../../projections/contacts.ts";
 
 /**
- * History of one recipient, link, event or run. `positions`: its events, in the order of the log. `dispatches`: those
- * that belong to it; an outcome event may also record others.
+ * History of one recipient, link, event or run. `positions`: its events, in the order of the log. `dispatches`: the
+ * dispatches that are part of it, because an outcome event may also record others.
  */
 export interface History {
   readonly positions: readonly number[];
@@ -34,7 +34,8 @@ export interface History {
 export async function historyOfEvent(reading: Reading, id: string) {
   const asked = await findEvent(reading, id);
   if (asked === undefined) return undefined;
-  // A run's request caused all of its messages, so the history of one message leaves out the others.
+  // The request that started a run caused all of its messages, so the history of one message does not include all
+  // effects of that request.
   const roots = isOfOneRecipient(asked) ? [asked] : [asked, ...(await sameRequest(reading, asked))];
   const findChannels = await readRequestedChannels(reading);
   const sources = (await Promise.all(roots.map((root) => sourcesOfEvent(reading, findChannels, root)))).flat();
@@ -46,14 +47,14 @@ export async function historyOfEvent(reading: Reading, id: string) {
 }
 
 /**
- * Largest time between two events of one request, in ms: it is answered within 5 minutes (`Prefer: wait=300`), so its
- * events lie within twice that.
+ * Maximum time between two events of one API request, in ms. A request is answered within 5 minutes (`Prefer:
+ * wait=300`); twice that allows for events recorded late.
  */
 const REQUEST_MS = 10 * 60_000;
 
 /**
- * Finds the events of the same HTTP request, or of another request of the same trace at about that time. For a run
- * these are events from its first minutes.
+ * Finds the events of the same HTTP request, or of the same trace at about that time. If the event began a run, these
+ * are the events of the run's first minutes.
  */
 async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<readonly Recorded[]> {
   const { request_id, traceparent } = meta;
@@ -71,8 +72,8 @@ async function sameRequest(reading: Reading, { time, meta }: Recorded): Promise<
 }
 
 /**
- * Returns the streams that hold the clicks of a link, which is written as by `linkKey`. Older versions had one for each
- * spelling.
+ * Returns the streams that hold the clicks of a link, given in the form of `toLinkKey`. Older versions had a stream for
+ * each spelling of the link.
  */
 export function streamsOfLink(clicks: Clicks, link: string): readonly string[] {
   return spellingsOf(clicks, link).map(toStream);
@@ -84,8 +85,8 @@ function toStream(link: string): string {
 }
 
 /**
- * Reads the clicks of one link and the outcomes of their dispatches; `tally` counts both. Reads the link's streams, and
- * each channel's outcomes from the first click that was dispatched to it. Undefined if there is no click.
+ * Reads the clicks of one link, and each channel's outcomes since the link's first click there; `tally` has the counts
+ * of both. Undefined if the link has no clicks.
  */
 export async function historyOfLink(reading: Reading, link: string, streams: readonly string[] = [toStream(link)]) {
   const { store, to } = reading;
@@ -109,12 +110,12 @@ export async function historyOfLink(reading: Reading, link: string, streams: rea
   return { positions: inOrder(positions), dispatches, tally: tally() };
 }
 
-/** History of one recipient, and their contact at the end of the reading. */
+/** History of one recipient, and the contact as it was at the end of the reading. */
 export type RecipientHistory = NonNullable<Awaited<ReturnType<typeof historyOfRecipient>>>;
 
 /**
- * Reads the history of the recipient that `find` returns: under each handle while they had it, also before their id was
- * known, and who read about them. Contains no clicks. Undefined if there is no such recipient.
+ * Reads the history of the recipient that `find` returns: events under each handle that they had, also before their id
+ * was known, and reads of their data. Without clicks. Undefined if there is no such recipient.
  */
 export async function historyOfRecipient(
   { store, to, onProgress }: Reading,

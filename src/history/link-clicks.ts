@@ -15,6 +15,7 @@ import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted
 import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
 import type { ClickQuarters } from "./figures.ts";
 import { streamsOfLink } from "./history.ts";
+import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";
 import { isErased } from "./words.ts";
 import { join, other, say, type Sentence } from "./words/sentence.ts";
 
@@ -32,9 +33,9 @@ export function readLinkList(moment: PageMoment<"clicks" | "suspected">, page: L
     links: keys.flatMap((link) => countClicks(moment, link) ?? []),
     next,
     all: { people: all.clicks - all.suspected, suspected: all.suspected, bots: all.bots },
-    /** Clicks on the links that are no longer counted one by one. */
+    /** Clicks on links that the projection no longer counts one by one. */
     others: { people: others.clicks, bots: others.bots },
-    /** Most links that are counted one by one. */
+    /** Maximum number of links that the projection counts one by one. */
     countedMax: COUNTED_LINKS_MAX,
     quarters,
   };
@@ -49,8 +50,8 @@ function toLinkValue(moment: PageMoment<"clicks" | "suspected">, link: string, b
 }
 
 /**
- * Returns the counts of a link (`domain/short_code`). Undefined if it was never clicked, or is no longer counted by
- * itself.
+ * Returns the counts of a link (`domain/short_code`). Undefined if it has no clicks, or if its clicks are now counted
+ * with those of other links.
  */
 function countClicks(moment: PageMoment<"clicks" | "suspected">, link: string) {
   const counted = moment.state("clicks").links.get(link);
@@ -60,13 +61,28 @@ function countClicks(moment: PageMoment<"clicks" | "suspected">, link: string) {
   return { link, people: clicks - suspected, suspected, bots, first, last };
 }
 
-/** Most clicks of a link that are read, the newest: otherwise an old link would take ever longer. */
+/** Sums the conversions of each link (`domain/short_code`), with their value in words. Links without any are absent. */
+export function readConversions(moment: PageMoment<"conversions">) {
+  const links = new Map<string, ReturnType<typeof noWorth>>();
+  for (const counts of moment.state("conversions").counts.values())
+    if (counts.link !== "") addConversions(links.getOrInsertComputed(counts.link, noWorth), counts);
+  const sums = [...links].map(([link, worth]) => {
+    const { total, reversed, values } = toWorthFigures(worth, 0).conversions;
+    return [link, { total, reversed, value: formatValues(values, "value") ?? "none" }] as const;
+  });
+  return new Map(sums);
+}
+
+/**
+ * Maximum number of clicks of a link that are read, beginning with the newest. Without it, a page would take longer and
+ * longer.
+ */
 const CLICKS_READ_MAX = 5_000;
 
-/** Most clicks of a link that are listed one by one. */
+/** Maximum number of clicks of a link that are listed one by one. */
 const CLICKS_SHOWN = 20;
 
-/** Reads the newest clicks of one link, and counts them over time. */
+/** Reads the page of one link: its newest clicks, and counts of clicks over time. */
 export async function readLinkPage(moment: PageMoment<"clicks" | "suspected">, domain: string, shortCode: string) {
   const link = linkKey(domain, shortCode);
   const streams = streamsOfLink(moment.state("clicks"), link);
@@ -77,13 +93,16 @@ export async function readLinkPage(moment: PageMoment<"clicks" | "suspected">, d
     streams,
     counts: countClicks(moment, link),
     newest: clicks.slice(0, CLICKS_SHOWN),
-    /** Number of newest clicks from which `visitors` are counted; undefined if these are all. */
+    /**
+     * Number of clicks among which `visitors` are counted, if the link has more than are read; undefined if all are
+     * read.
+     */
     readMax: clicks.length > CLICKS_READ_MAX ? CLICKS_READ_MAX : undefined,
     ...sumUp(clicks.slice(0, CLICKS_READ_MAX)),
   };
 }
 
-/** Reads the newest events of several streams, the newest first. */
+/** Reads the newest events of several streams together, newest first. */
 async function readNewest(moment: PageMoment, streams: readonly string[], limit: number): Promise<readonly Recorded[]> {
   const events = await Promise.all(streams.map((stream) => newestEvents(moment, { stream, limit })));
   return events
@@ -92,11 +111,11 @@ async function readNewest(moment: PageMoment, streams: readonly string[], limit:
     .slice(0, limit);
 }
 
-/** Counts the clicks of one link by quarter of an hour, and their visitors. `clicks`: the events, the newest first. */
+/** Counts the clicks of one link by quarter of an hour, and its visitors. `clicks`: the events, newest first. */
 function sumUp(clicks: readonly Recorded[]) {
   const quarters: ClickQuarters = new Map();
   const visitors = new Set<string>();
-  // Counts the oldest first: if there are too many quarters, the one that was counted first is dropped.
+  // Begins with the oldest click: if there are too many quarters of an hour, those counted first are dropped.
   for (const { type, time, data } of clicks.toReversed()) {
     if (type !== "LinkClicked") continue;
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
@@ -105,7 +124,9 @@ function sumUp(clicks: readonly Recorded[]) {
   return { quarters, visitors: visitors.size };
 }
 
-/** Reads the messages that contain a link, and from which its clicks may come. Undefined if no message contains it. */
+/**
+ * Reads the newest messages that contain a link, from which its clicks may come. Undefined if no message contains it.
+ */
 export async function readSentTo(moment: PageMoment<"contacts" | "referrers" | "results">, link: string) {
   const referrers = moment.state("referrers").links.get(link);
   if (referrers === undefined) return undefined;
@@ -118,8 +139,8 @@ export async function readSentTo(moment: PageMoment<"contacts" | "referrers" | "
     summary: summarize(moment, referrers),
     messages,
     /**
-     * True if the link was sent to one recipient only, who did not grant tracking. To name them would show their
-     * clicks.
+     * True if the link was sent to one recipient only, who does not permit tracking. Their name next to the clicks
+     * would tell what they clicked.
      */
     isHidden: messages === 1 && contact?.tracking.status !== "granted",
     /** Messages that contain the link, the newest first. */

@@ -41,11 +41,11 @@ export function createTally(findChannels: FindChannels) {
     const arrived = count(`${channel} arrived`);
     return {
       channel,
-      // A retry counts as a second request.
+      // A retry is a second request for the dispatch, so it counts as requested once more.
       pending: count(`${channel} requested`) - delivered - skipped - inDoubt - dead,
       delivered: delivered + arrived,
       skipped,
-      /** Number of dispatches in doubt, without those that an operator retried or settled. */
+      /** Number of dispatches in doubt that no operator has retried or settled. */
       inDoubt: inDoubt - retriedInDoubt - of("DispatchSettled"),
       /** Number of dead letters that no operator has retried or discarded. */
       dead: dead - (retried - retriedInDoubt) - discarded,
@@ -57,7 +57,7 @@ export function createTally(findChannels: FindChannels) {
   };
 
   return {
-    /** Counts an event. The outcomes of each channel must come in the order of the log. */
+    /** Counts an event. Outcomes of the same channel must be passed in the order of the log. */
     take(event: Folded): void {
       if (event.type === "LinkClicked") {
         add(event.data.bot ? "bots" : "people");
@@ -82,12 +82,12 @@ export function createTally(findChannels: FindChannels) {
 
 type Counted = SomeStates<"clicks" | "suspected">;
 
-/** Event types, other than clicks, by which clicks become suspected. */
+/** Types of the events, other than clicks, that make clicks suspected, such as messages. */
 const MESSAGES: readonly EventType[] = suspected.types.filter((type) => type !== "LinkClicked");
 
 /**
- * Counts the clicks of one link from its own streams, and from the messages that may explain them. Works even if the
- * link is no longer counted by itself.
+ * Counts the clicks of one link by reading its own streams, and the messages that may explain its clicks. So it also
+ * counts a link that the projection no longer counts by itself.
  */
 export async function countLink(store: LogStore, streams: readonly string[], { position }: Place): Promise<Counted> {
   const states = createStates(["clicks", "suspected"]);
@@ -104,7 +104,7 @@ async function* flatten(batches: AsyncIterable<readonly Folded[]>): Events {
   return undefined;
 }
 
-/** Merges several readings of the log in its order. No event may be in two of them. */
+/** Merges several readings of the log into one, in the order of the log. Each event may be in one reading only. */
 async function* mergeInLogOrder(sources: readonly Events[]) {
   const heads = await Promise.all(sources.map(async (events) => ({ events, next: (await events.next()).value })));
   for (;;) {
@@ -121,8 +121,8 @@ function nextPosition(head: { readonly next: Folded | undefined } | undefined): 
 }
 
 /**
- * Lists links by their clicks of people, then of bots, then by their last click. `suspected`: the part of `clicks` that
- * a program may have made.
+ * Lists links: first by clicks of people, then by clicks of bots, then by their last click. `suspected`: the part of
+ * `clicks` that a program probably made.
  */
 export function listLinkCounts({ clicks: { links }, suspected }: Counted) {
   return byLastClick(links)

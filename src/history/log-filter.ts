@@ -11,7 +11,7 @@ import { findRunEnd, isOfRun, findRunStart } from "./find-run.ts";
 import type { PositionRange, Selection } from "./select-events.ts";
 import { usageError } from "../platform/service-error.ts";
 
-/** Filter of events in the caller's words. An event must match all members. */
+/** Filter of events as the caller wrote it. An event must match all members. */
 export interface LogFilter {
   readonly types?: readonly string[];
   readonly stream?: string;
@@ -50,15 +50,14 @@ export function filterIn(query: URLSearchParams): LogFilter {
 export interface FilterSources {
   readonly store: LogStore;
   readonly contacts: () => Contacts | Promise<Contacts>;
-  /** Time zone in which the days of the filter are meant, an IANA name. */
+  /** Time zone, an IANA name, of the days in the filter. */
   readonly timezone: string;
-  /** Position after which events are ignored. */
+  /** Position up to which events are selected, as that of the page's moment. */
   readonly position: number;
 }
 
 /**
- * Turns a filter into a selection of the log's events. Throws a ServiceError (usage) if a member has no possible
- * meaning.
+ * Turns a filter into a selection of the log's events. Throws a ServiceError (usage) if a member cannot be understood.
  */
 export async function toSelection(filter: LogFilter, sources: FilterSources): Promise<Selection> {
   const types = filter.types?.map(parseType);
@@ -93,7 +92,8 @@ function parseType(text: string): EventType {
 }
 
 /**
- * Returns the stream with the clicks of a link; null if the filter wants another stream too, so that no event matches.
+ * Returns the stream with the clicks of a link. Null if the filter also names another stream, so that no event can
+ * match.
  */
 function toStream(link: string, stream: string | undefined): string | null {
   if (splitLink(link).includes("")) throw usageError(`a link is DOMAIN/SHORT_CODE, not "${shown(link)}"`);
@@ -117,7 +117,7 @@ async function firstPosition(from: string, { store, position: to, timezone }: Fi
   return (await positionBefore({ store, to, onProgress: () => {} }, until.getTime())) + 1;
 }
 
-/** Returns the range of a run's events, within the filter's range; null if there is no such run. */
+/** Returns the positions between which a run's events are, within the filter's range; null if there is no such run. */
 async function runRange(run: string, { first, last }: PositionRange, { store, position: to }: FilterSources) {
   if (!EVENT_ID.test(run))
     throw usageError(`a run has an id such as 01a1fd59-3b3a-7515-964c-67ff53c10ed1, not "${shown(run)}"`);

@@ -9,30 +9,31 @@ export interface LinkTally extends SuspectedCounts {
 /** Unusually many clicks by bots on one link. */
 export interface Burst {
   readonly link: string;
-  /** Times of the first and the last click, in ms since 1970. */
+  /** Time of the first click, in ms since 1970. */
   readonly first: number;
+  /** Time of the last click, in ms since 1970. */
   last: number;
   bots: number;
   /** Starts of the quarters of an hour that the burst is in. */
   readonly quarters: number[];
 }
 
-/** Clicks within a span of time. */
+/** Clicks of all links within a span of time. */
 export interface ClickTally {
   readonly first: number;
   last: number;
   readonly links: Map<string, LinkTally>;
-  /** Counts of further links, which are not counted one by one. */
+  /** Counts of the clicks on links that the projection does not count one by one. */
   readonly others: SuspectedCounts;
 }
 
-/** Fewest clicks of bots within a quarter of an hour that are a burst. */
+/** Minimum number of clicks by bots within a quarter of an hour that count as a burst. */
 const BURST_CLICKS_MIN = 100;
 
-/** How many times the usual number of a link's clicks by bots a burst has at least. */
+/** A burst has at least this many times the usual number of the link's clicks by bots. */
 const BURST_FACTOR = 10;
 
-/** Finds the bursts of bots in all clicks that the state keeps by link, the oldest first. */
+/** Finds the bursts of clicks by bots, link by link, in the quarters of an hour that the projection keeps. */
 export function findBursts({ recent }: Suspected): readonly Burst[] {
   const byLink = new Map<string, { quarter: number; bots: number; first: number; last: number }[]>();
   for (const [quarter, { links }] of recent) {
@@ -67,7 +68,10 @@ export function findBursts({ recent }: Suspected): readonly Burst[] {
   return bursts;
 }
 
-/** Counts the clicks of a day in windows of some ms, without those of bursts. `start`: the beginning of the day. */
+/**
+ * Counts the clicks of a day in windows of `windowMs`, without the bots' clicks of bursts. `start`: beginning of the
+ * day.
+ */
 export function tallyClicks(
   { recent }: Suspected,
   { start, end }: { readonly start: number; readonly end: number },

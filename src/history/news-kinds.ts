@@ -1,3 +1,4 @@
+// Severity, grouping and words of each kind of event in the news.
 import type { NewsRun } from "../../projections/news.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import type { Sentence } from "./words/sentence.ts";
@@ -13,10 +14,11 @@ export type Severity =
   /** An outcome is unknown, or something is unusual. */
   | "warning";
 
-/** Severity of single events, by their kind. Kinds that are not named here have none. */
+/** Severity of single events by their kind; other kinds have none. */
 const SEVERITIES: Readonly<Record<string, Severity>> = {
   TokenRefreshFailed: "critical",
   "LogVerified:broken": "critical",
+  DispatchLost: "error",
   RecipientHeld: "warning",
   AuthenticationsFailed: "warning",
   LogRestored: "warning",
@@ -47,8 +49,16 @@ const DECISIONS: ReadonlySet<string> = new Set([
   "PersonalKeysLost",
 ]);
 
-/** Kinds whose events within an hour are one line. Events of other kinds are one line within a quarter of an hour. */
-const HOURLY: ReadonlySet<string> = new Set(["DirectMessageReceived", "RecipientAdded", "ConsentRecorded"]);
+/**
+ * Kinds of events that become one line for an hour or more. Events of other kinds become one line for each quarter of
+ * an hour.
+ */
+const HOURLY: ReadonlySet<string> = new Set([
+  "DirectMessageReceived",
+  "RecipientAdded",
+  "ConsentRecorded",
+  "ConversionRecorded",
+]);
 
 export function isHourly(kind: string): boolean {
   return HOURLY.has(kind);
@@ -58,14 +68,14 @@ export function severityOfKind(kind: string): Severity | undefined {
   return SEVERITIES[kind];
 }
 
-/** True if events of the kind are decisions of an operator, which the news never merge with others. */
+/** True if events of the kind are decisions of an operator. The news never merge lines about decisions. */
 export function isOperatorDecision(kind: string): boolean {
   return DECISIONS.has(kind) || DECISIONS.has(kind.split(":")[0]!);
 }
 
 type Counted = readonly [lead: string, rest?: string];
 
-/** Words for several events of a kind. */
+/** Words, by the kind of event, for a line of the news that stands for several events. */
 const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted>> = {
   RecipientAdded: (count) => [`${people(count)} imported`],
   ConsentRecorded: (count) => [`${countInWords(count, "consent")} recorded`],
@@ -88,6 +98,8 @@ const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted
   CampaignEnded: (count) => [`${countInWords(count, "campaign")} ended`],
   RunRefused: (count) => [`${countInWords(count, "run")} refused`],
   LinkAdded: (count) => [`${countInWords(count, "link")} added`, " by an operator"],
+  ConversionRecorded: (count) => [`${countInWords(count, "conversion")} recorded`],
+  ConversionReversed: (count) => [`${countInWords(count, "conversion")} reversed`],
   ChannelTestRequested: (count) => [countInWords(count, "test"), " of the channels"],
   DispatchRetryRequested: (count, channel) => [
     countInWords(count, "dispatch", "dispatches"),
@@ -95,6 +107,7 @@ const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted
   ],
   DispatchDiscarded: (count, channel) => [countInWords(count, "dead letter"), ` discarded for ${channel}`],
   DispatchSettled: (count, channel) => [countInWords(count, "doubt"), ` about ${channel} decided`],
+  DispatchLost: (count) => [`${countInWords(count, "message")} accepted and then lost`, " by WhatsApp"],
   ChannelResumed: (count) => [countInWords(count, "channel"), " resumed by an operator"],
   WebhookSubscribed: (count) => [countInWords(count, "change"), " of what webhooks carry"],
   WebhookUnsubscribed: (count) => [countInWords(count, "webhook"), " unsubscribed"],
@@ -119,7 +132,7 @@ function people(count: number): string {
   return countInWords(count, "person", "people");
 }
 
-/** Says how many events of a kind there were; the first part is stressed. */
+/** Says how many events of a kind there were. `lead` is the part to stress. */
 export function sayKind(kind: string, count: number): { readonly lead: Sentence; readonly rest: Sentence } {
   const [type = "", more = ""] = kind.split(":");
   const words = WORDS[kind] ?? WORDS[type];
@@ -136,7 +149,7 @@ const CRITICAL_ENDS: readonly NewsRun["end"][] = [
   "app_not_enrolled",
 ];
 
-/** Returns how bad the end of a run is. A failed message alone is not bad. */
+/** Returns the severity of a run's end in the news. A failed message alone does not raise it. */
 export function severityOfEnd(end: NewsRun["end"]): Severity | undefined {
   if (CRITICAL_ENDS.includes(end)) return "critical";
   if (end === "abandoned" || end === "fault") return "error";

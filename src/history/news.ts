@@ -15,21 +15,24 @@ import { link, other, run as runMention, say, sayReason, type Mention, type Sent
 import { channelName, LANE_NOUNS } from "./words/short.ts";
 import { sayCounts, sayRunEnd } from "./words/short-outreach.ts";
 
-/** A line of the news: an event, or what belongs together in a run, an hour or a trouble. */
+/** A line of the news: a single event, or the events of one run, of one hour, or of one channel's trouble. */
 export interface NewsLine {
-  /** Name of the line that stays the same while its counts change. */
+  /** Name of the line, which stays the same while its counts change. */
   readonly key: string;
-  /** Type of events that the line's icon stands for. */
+  /** Event type by which a page chooses the line's icon. */
   readonly type: EventType;
-  /** Times of the first and the last event, in ms since 1970. */
+  /** Time of the first event, in ms since 1970. */
   readonly from: number;
+  /** Time of the last event, in ms since 1970. */
   readonly to: number;
   readonly severity: Severity | undefined;
-  /** Sentence of the line, the first part stressed. Undefined if the line is one event, which says it. */
+  /**
+   * Sentence of the line; its `lead` is stressed. Undefined if the line is a single event, whose own sentence is shown.
+   */
   readonly words: LineWords | undefined;
   /** Positions of the first events of the line, in the order in which they are to be shown. */
   readonly positions: readonly number[];
-  /** Number of all events behind the line. */
+  /** Number of all events that the line stands for. */
   readonly count: number;
   /** Clicks of the line by link, the most clicked first. */
   readonly links: readonly LinkTally[];
@@ -53,17 +56,23 @@ export interface DaySpan {
 
 const MINUTE_MS = 60_000;
 
-/** Most lines of a day without merging some that are alike. */
+/** Maximum number of lines of a day; beyond it, similar lines are merged. */
 const LINES_MAX = 12;
 
-/** A line before its merging: `merges` names the lines that it may become one with. */
+/**
+ * A line before similar lines are merged. `merges`: kind of the lines with which it may be merged; undefined if it may
+ * not.
+ */
 interface Draft extends NewsLine {
   readonly merges: string | undefined;
   /** Run that the line is about. */
   readonly run?: NewsRun;
 }
 
-/** Windows whose clicks, replies and imports are one line, in hours: the next one if a day has too many lines. A day has up to 25. */
+/**
+ * Lengths of time, in hours, whose clicks, replies and imports become one line. A day with too many lines gets the next
+ * longer one; the last covers a whole day, which may have 25 hours.
+ */
 const WINDOW_HOURS = [1, 2, 4, 8, 25];
 
 /** Makes the lines of a day, the newest first. */
@@ -84,7 +93,10 @@ export function toNews({ news, suspected }: SomeStates<"news" | "suspected">, da
   return mergeAlike(lines).toSorted((one, two) => two.to - one.to || two.from - one.from);
 }
 
-/** Merges lines of one kind without severity into one, the most frequent kind first, until there are few enough. */
+/**
+ * Merges the lines of each kind into one, the kind with most lines first, until the day has few enough lines. Lines
+ * with a severity stay.
+ */
 function mergeAlike(lines: readonly Draft[]): readonly NewsLine[] {
   const kinds = Map.groupBy(lines, ({ merges }) => merges);
   kinds.delete(undefined);
@@ -123,7 +135,7 @@ function mergeLines(alike: readonly Draft[]): Draft {
     positions: runs.toSorted((one, two) => toWrong(two) - toWrong(one)).flatMap(({ ended }) => ended ?? []),
     count: runs.length,
     runId: undefined,
-    // Several dry runs would mostly send the same messages.
+    // The sums of several dry runs are left out, because they mostly count the same recipients.
     words: { lead: [called], rest: isDry ? [] : [`: ${sayCounts(counts)}`], aside: "" },
   };
 }
@@ -223,7 +235,7 @@ function toClickLines(
   });
 }
 
-/** Says who clicked: people first, bots and the network itself aside. */
+/** Says who clicked: people in `lead`, bots and the network itself in `aside`. */
 function sayClicks(sum: SuspectedCounts): { readonly lead: Sentence; readonly aside: string } {
   const people = toPeople(sum);
   const bots = `${grouped(sum.bots)} by bots`;
@@ -237,12 +249,15 @@ function sayClicks(sum: SuspectedCounts): { readonly lead: Sentence; readonly as
   };
 }
 
-/** Returns the clicks that people made: neither bots, nor probably the network. */
+/** Returns the number of clicks by people: without bots, and without those that the network probably made. */
 export function toPeople({ clicks, suspected }: SuspectedCounts): number {
   return clicks - suspected;
 }
 
-/** Puts the times at which a channel sent nothing into the trouble that it had meanwhile, if any. */
+/**
+ * Merges a pause of a channel into the channel's dead letters of the same time, if there are any, so that one cause
+ * becomes one line. A suspended channel keeps its own line.
+ */
 function joinTroubles(all: readonly NewsTrouble[]): readonly NewsTrouble[] {
   const joined: NewsTrouble[] = all.filter(({ kind }) => kind !== "late").map((trouble) => ({ ...trouble }));
   for (const late of all) {
@@ -294,7 +309,10 @@ function toTroubleLine(trouble: NewsTrouble): Draft {
   };
 }
 
-/** Makes the lines of the events that are counted by their kind; with a window, of those that are counted hourly. */
+/**
+ * Makes lines for events that are counted by kind. With `windowMs`, for the kinds that are counted by the hour, one
+ * line a window; without it, for the others.
+ */
 function toKindLines({ quarters }: News, day: DaySpan, windowMs: number | undefined): readonly Draft[] {
   const sums = new Map<string, NewsCount & { readonly kind: string }>();
   for (const [quarter, kinds] of quarters) {

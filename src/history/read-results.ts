@@ -22,23 +22,24 @@ import { GROUPINGS, sumMessages, type Figures, type ResultTable } from "./result
 /** Number of days that the overview sums up. */
 export const RESULT_DAYS_SHOWN = 30;
 
-/** Sums up the messages of the last days, and of as many days before those. */
+/** Sums up the messages of the last 30 days, and of the 30 days before. */
 export function sumRecentMessages(results: Results, now: number): Promise<ResultTable["total"]> {
   return sumMessages(results, parseInterval(startOfDays(RESULT_DAYS_SHOWN, now), undefined, now));
 }
 
-/** Returns a time in the first of the last days. */
+/** Returns a moment on the first of the last `days` UTC days. */
 function startOfDays(days: number, now: number): string {
   return isoTime(now - (days - 1) * DAY_MS);
 }
 
 interface ResultsQuery {
-  /** Property by which results are grouped. Default, and for any unknown text: variant. */
+  /** Property by which results are grouped. Undefined or unknown: by variant. */
   readonly by: string | undefined;
-  /** Number of the last days to show. Default: as `from` and `to` say. */
+  /** Number of last days to show. Undefined: the days `from` to `to`. */
   readonly days: number | undefined;
-  /** First and last UTC day of the results. Default, and for any text that is no day: all days. */
+  /** First UTC day of the results. Undefined or no day: no limit. */
   readonly from: string | undefined;
+  /** Last UTC day of the results. Undefined or no day: no limit. */
   readonly to: string | undefined;
 }
 
@@ -47,7 +48,7 @@ interface ResultsMoment {
   readonly now: number;
 }
 
-/** Reads the answer of the operation `results` for a page, with its names and days in words. */
+/** Returns the answer of the operation `results` for a page, with names and days in words. */
 export async function readResults({ reader, now }: ResultsMoment, { days, from, to, ...query }: ResultsQuery) {
   const by = GROUPINGS.find((name) => name === query.by) ?? "variant";
   const chosen = days === undefined ? omitUndefined({ from, to }) : { from: startOfDays(days, now) };
@@ -75,11 +76,11 @@ export async function readResults({ reader, now }: ResultsMoment, { days, from, 
     },
     /** Note on days whose clicks are kept only as a sum; empty if there are none. */
     mergedDays: describeMergedDays({ mergedTo: answer.clicks_merged_to }),
-    /** True if only the clicks of recipients who granted tracking are known for these groups. */
+    /** True if the figures of these groups count only clicks of recipients who permit tracking. */
     isTracked,
     note: `${isTracked ? TRACKED_NOTE : CLICKS_NOTE}${answer.total.seen > 0 ? ` ${SEEN_NOTE}` : ""}`,
     members,
-    /** Rows with the texts that name them, such as template and variant. */
+    /** Rows of the results, each with the texts that name it, such as template and variant. */
     rows: rows.map((row) => ({ ...row, names: members.map((member) => nameMember(row, member, names)) })),
     verdicts: verdicts.map((verdict) => ({ ...verdict, name: nameMember(verdict, "template", names) })),
   };
@@ -106,7 +107,7 @@ export function compareCounts(
   return { value, change: `${change < 0 ? "−" : "+"}${Math.abs(change)} %, ${grouped(before)} before` };
 }
 
-/** A rate that charts show: its title, the recipients that it counts, and its counts in a row. */
+/** A rate that charts show: its title, the recipients that it is a share of, and how to read its counts from a row. */
 interface Rate {
   readonly title: string;
   readonly base: string;
@@ -134,14 +135,14 @@ export const RATES: readonly Rate[] = [
   },
 ];
 
-/** Returns the rows of each template in the order of their names. Rows that are no variants are one group. */
+/** Groups the rows by template, in the order of their names. Rows that are no variants form one group. */
 export function groupRows({ rows, by }: ResultsPage): readonly (readonly ResultsRow[])[] {
   if (by !== "variant") return [rows];
   const byTemplate = [...Map.groupBy(rows, ({ template }) => template).values()];
   return byTemplate.map((group) => group.toSorted((one, other) => (one.names.join() < other.names.join() ? -1 : 1)));
 }
 
-/** Functions that read a figure from a row of results, by the head of the figure's column. */
+/** Functions that read a figure from a row of results, by the title of the figure's column. */
 type FiguresByHead = Readonly<Record<string, (row: ResultsRow) => number | null | undefined>>;
 
 const MESSAGE_COUNTS: FiguresByHead = {
@@ -180,10 +181,10 @@ const SEEN_COUNTS: FiguresByHead = {
   seen: (row) => row.seen,
 };
 
-/** Head of the column whose figures are times in ms. */
+/** Title of the column whose figures are times in ms. */
 export const FIRST_CLICK = "median first click";
 
-/** Returns the figures of the table of results. */
+/** Returns the columns of figures in the table of results. */
 export function listFigures({ isTracked, previous_interval, total }: ResultsPage): FiguresByHead {
   return {
     ...MESSAGE_COUNTS,

@@ -9,13 +9,13 @@ import { formatValues } from "./results-worth.ts";
 import type { Interval } from "../projector/parse-interval.ts";
 import type { Figures, Grouping, ResultRate, ResultGroup, ResultTable } from "./results.ts";
 
-/** Note on how clicks are counted, for every answer to people. */
+/** Note on how clicks are counted, added to every answer that people read. */
 export const CLICKS_NOTE =
   "Clicks are counted by UTC day. Total: without those of bots and those suspected to be X's own. Unique: different " +
   `visitors, each once for a link and day, an estimate with a standard error of ${formatPercent(VISITORS_ERROR)}; clicks ` +
   "without address and user agent, and anonymous ones, count only in the total.";
 
-/** Note on messages that are known to be read, for every answer that shows them. */
+/** Note that X tells of some read messages only, added to every answer that shows how many messages were read. */
 export const SEEN_NOTE = "Seen: at least so many, by the signals of X. No receipt means unknown, never unread.";
 
 /** Describes the days whose clicks are kept only as a sum; an empty string if there are none. */
@@ -26,12 +26,15 @@ export function describeMergedDays({ mergedTo }: { readonly mergedTo: string | n
 
 export const TRACKED_NOTE = "Only clicks of recipients who granted tracking, on their own links, are counted.";
 
-/** True if groups by this property share their links, so that only clicks of tracked recipients can be told apart. */
+/**
+ * True for a grouping whose groups send the same links, so that only clicks of recipients who permit tracking show to
+ * which group they belong.
+ */
 export function isTrackedOnly(by: Grouping): boolean {
   return by === "run" || by === "source" || by === "basis";
 }
 
-/** Members of a row that name it to people, by the property of the grouping. */
+/** Members of a row that people read as its name, for each grouping. */
 export const GROUP_MEMBERS: Readonly<Record<Grouping, readonly (keyof ResultGroup)[]>> = {
   template: ["template"],
   variant: ["template", "variant"],
@@ -49,7 +52,7 @@ export function nameMember(group: ResultGroup, member: keyof ResultGroup, result
   return member === "template" ? formatTemplate(results, name) : name;
 }
 
-/** Collects the names of the templates in rows of results. */
+/** Collects the names of all templates in these rows of results. */
 export function namesIn(rows: readonly ResultGroup[]): TemplateNames {
   const pairs = rows.flatMap(({ template, template_name: name }) =>
     template && name ? [[template, name] as const] : [],
@@ -97,7 +100,7 @@ export function resultsAsCsv({ by, rows, clicks_merged_to }: ReturnType<typeof r
     ...Object.values(CELLS).map((cell) => (row.previous === null ? null : cell(row.previous))),
     clicks_merged_to,
   ]);
-  // Each row stays on one line, without characters that steer a terminal.
+  // Line breaks and terminal control characters are escaped, so that each row stays on one line.
   const toCell = (value: string | number | null): string => escapeControls(String(value ?? "").replaceAll(/\s+/g, " "));
   return csvHead(head) + lines.map((line) => csvRecord(line.map(toCell))).join("");
 }

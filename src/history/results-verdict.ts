@@ -4,19 +4,22 @@ import { countInWords, formatPercent, grouped } from "../platform/counts-and-lis
 import { differenceInterval, requiredSampleSize } from "../platform/rate-statistics.ts";
 import type { Figures, ResultGroup } from "./results.ts";
 
-/** Fewest messages of a variant, or recipients that its rate is of, with which the variant is compared. */
+/**
+ * Minimum number of sent messages with which a template's variant is compared with others. A rate is compared only if
+ * it is a share of at least as many recipients.
+ */
 export const COMPARED_MIN = 20;
 
-/** Longest time, in days of the full quota, that a verdict asks the operator to wait. */
+/** Maximum time, in days at the full quota, for which a verdict asks the operator to send more messages. */
 const WAIT_DAYS_MAX = 90;
 
 const YEAR_DAYS = 365;
 
-/** Rates by which variants are compared, the first of which counts most. */
+/** Rates by which variants are compared, in the order of their importance. */
 const MEASURES = ["clicked", "replied"] as const;
 type Measure = (typeof MEASURES)[number];
 
-/** Words about each measure: after a share, about people, and as a noun. */
+/** Words for each measure: after a share (`verb`), after a number of people, and as a noun. */
 const WORDS: Readonly<Record<Measure, readonly [verb: string, people: string, noun: string]>> = {
   clicked: ["clicked", "click", "clicks"],
   replied: ["replied", "reply", "replies"],
@@ -24,7 +27,7 @@ const WORDS: Readonly<Record<Measure, readonly [verb: string, people: string, no
 
 const variant = orNull(text("B"));
 
-/** Schema of what the results say about the variants of one template. */
+/** Schema of the verdict on the variants of one template. */
 export const templateVerdict = named(
   "TemplateVerdict",
   Type.Object({
@@ -32,9 +35,9 @@ export const templateVerdict = named(
     template_name: orNull(text("Autumn invite")),
     sent: count,
     outcome: oneOf("better", "split", "early", "same", "few"),
-    /** Variant with the certainly higher rate of each measure; null if no difference is certain. */
+    /** Variant whose rate is certainly the highest, for each measure; null if no difference is certain. */
     winner: Type.Object({ clicked: variant, replied: variant }),
-    /** Messages that would probably decide; null if that is decided, or no number of messages would. */
+    /** Number of further messages that would probably decide; null if it is decided already, or if no number would. */
     more_messages: orNull(count),
     title: text("B is better: twice as many click"),
     explanation: text("48 % clicked with B, 25 % with A."),
@@ -42,9 +45,9 @@ export const templateVerdict = named(
 );
 export type TemplateVerdict = Static<typeof templateVerdict>;
 
-/** Limits of how long more messages can be waited for. */
+/** Limits on the number of further messages that a verdict may ask for. */
 export interface WaitLimits {
-  /** Messages of a day at the full quota. */
+  /** Number of messages in a day that uses up its quota. */
   readonly dailyLimit: number;
   /** Recipients who can still get a message. Undefined if not counted. */
   readonly peopleLeft: number | undefined;
@@ -54,7 +57,7 @@ export interface WaitLimits {
 export interface VariantCounts {
   readonly name: string;
   readonly sent: number;
-  /** For each measure: the number of recipients who did it, of all that could. */
+  /** For each measure: how many recipients clicked or replied (`hits`), and how many could have (`trials`). */
   readonly clicked: Share;
   readonly replied: Share;
 }
@@ -92,8 +95,8 @@ function toCounts(name: string, { sent, replied, tracked }: Figures): VariantCou
 }
 
 /**
- * Judges the variants of one template by their rates. A variant wins a measure if the 95 % interval of the difference
- * to each other one excludes 0. Variants with too few messages are left out.
+ * Judges the variants of one template by their rates. A variant wins a measure if, compared with each other one, the 95
+ * % interval of the difference is above 0. Variants with too few messages are left out.
  */
 export function judgeVariants(variants: readonly VariantCounts[], limits: WaitLimits): Judgement {
   const judged = variants.filter(({ sent }) => sent >= COMPARED_MIN);
@@ -131,7 +134,10 @@ function tooFew(variants: readonly VariantCounts[]): Judgement {
 interface Rated extends Share {
   readonly name: string;
   readonly rate: number;
-  /** Share of the variant's messages that this measure can count. */
+  /**
+   * Share of the variant's messages that the measure can count: clicks, for example, only with recipients who permit
+   * tracking.
+   */
   readonly measured: number;
 }
 
@@ -141,9 +147,11 @@ interface Comparison {
   /** Variants from the highest rate to the lowest. */
   readonly rated: readonly Rated[];
   readonly best: Rated;
-  /** Luck gives the lead of the best variant in fewer than one of so many tries; 0 if the lead is not certain. */
+  /**
+   * Luck alone would give the best variant this lead in fewer than one of `odds` tries. 0 if the lead is not certain.
+   */
   readonly odds: number;
-  /** Messages that probably make the lead certain; infinite if the rates are equal. */
+  /** Number of further messages that would probably make the lead certain; infinite if the rates are equal. */
   readonly missing: number;
 }
 
@@ -164,14 +172,20 @@ function compareRates(variants: readonly VariantCounts[], measure: Measure): Com
   return { measure, rated, best, odds, missing: variants.length * Math.max(...lacking) };
 }
 
-/** Certainty that a difference is not luck, and the standard normal quantile of its two-sided interval. */
+/**
+ * Levels of certainty: luck gives such a difference in fewer than one of `odds` tries. `z`: the standard normal
+ * quantile of the two-sided interval.
+ */
 const CERTAINTIES: readonly (readonly [odds: number, z: number])[] = [
   [20, 1.959964],
   [100, 2.575829],
   [1_000, 3.290527],
 ];
 
-/** Judges variants without a certain difference: whether more messages that would decide are within reach. */
+/**
+ * Judges variants that do not certainly differ: says if the messages that would decide can be sent within reasonable
+ * time.
+ */
 function judgeWait(compared: readonly Comparison[], { dailyLimit, peopleLeft = Infinity }: WaitLimits) {
   const nearest = compared.reduce((one, other) => (other.missing < one.missing ? other : one));
   const more = roundUp(nearest.missing);
@@ -215,7 +229,10 @@ function sayLead({ measure, rated: [best, next] }: Comparison): string {
   return `${whole === 2 ? "twice" : `${whole} times`} as many ${people}`;
 }
 
-/** Highest ratio of two rates that is said as a number, and the share by which that number may be wrong. */
+/**
+ * Maximum ratio of two rates that a verdict puts into words, such as `5 times as many`. Also the maximum error of such
+ * words, as a share.
+ */
 const TIMES_MAX = 5;
 const TIMES_ERROR = 0.1;
 

@@ -19,16 +19,16 @@ export const worthFigures = {
     "Conversions",
     Type.Object({ total: count, reversed: count, values: Type.Array(conversionValue) }),
   ),
-  /** Most that the network charged for the messages, in US dollars; null if no run of theirs records a cost. */
+  /** Maximum that the network charged for the messages, in US dollars; null if none of their runs records a cost. */
   cost_usd: orNull(text("1.250000")),
   cost_per_conversion_usd: orNull(text("0.250000")),
 };
 
-/** Prices are in millionths of a dollar. */
+/** Number of decimals of a price in US dollars: costs are counted in millionths of a dollar. */
 const USD_DECIMALS = 6;
 const MILLION = 10 ** USD_DECIMALS;
 
-/** Further decimals of a value for each message. */
+/** Number of additional decimals of a value for each message. */
 const SHARE_DECIMALS = 2;
 
 type Worth = ReturnType<typeof noWorth>;
@@ -81,7 +81,7 @@ export function toWorthFigures({ conversions, reversed, values, cost }: Worth, s
   };
 }
 
-/** Costs of runs, shared out to their messages. */
+/** Costs of runs, divided among their messages. */
 export interface Costs {
   /** Cost of a message in millionths of a dollar, by the message. */
   readonly messages: ReadonlyMap<Message, bigint>;
@@ -90,8 +90,7 @@ export interface Costs {
 }
 
 /**
- * Shares out the cost of each run to the messages that the network may have charged, so that the shares sum exactly to
- * the cost.
+ * Divides the cost of each run among its messages that the network may have charged. The parts sum exactly to the cost.
  */
 export function shareCosts({ started }: Runs, { groups, messages }: Results): Costs {
   const charged = new Map<string, Message[]>();

@@ -52,7 +52,7 @@ const output = {
   ...asOf,
 };
 
-/** Context of the results: a verdict says how many days of the quota more messages take. */
+/** Reader of the results, with the daily limit: a verdict says how many days further messages would take. */
 export interface ResultsReader extends LogReader {
   readonly config: { readonly outreach: { readonly dailyLimit: number } };
 }
@@ -71,7 +71,7 @@ const input = {
   ...asOfInput,
 };
 
-/** Answers what became known after the messages of an interval, and judges their variants. */
+/** Returns the results of the messages of an interval, with a verdict on their variants. */
 export async function answerResults(
   { clock, at, config }: ResultsReader,
   { by = "variant", from, to, as_of }: Static<TObject<typeof input>>,
@@ -79,7 +79,7 @@ export async function answerResults(
   const found = await at(as_of, "conversions", "results", "runs", "visits");
   const results = await createResults(found.states, by, parseInterval(from, to, resolveEnd(found, clock())));
   const cost_usd = sumCosts(found.states.runs, results.interval);
-  // For a past moment, restoring the recipients would take longer than all else, and the number would be out of date.
+  // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
   const isPast = Object.keys(found.moment).length > 0;
   const judge = async () => {
     const peopleLeft = isPast ? undefined : countReachable((await at(as_of, "contacts")).states.contacts);
@@ -89,7 +89,7 @@ export async function answerResults(
   return { ...resultsAsJson(by, results), verdicts, cost_usd, as_of: toMomentJson(found) };
 }
 
-/** Returns the most that the runs of an interval cost, in US dollars; null if none of them records a cost. */
+/** Returns the maximum that the runs of an interval cost, in US dollars; null if none of them records a cost. */
 function sumCosts({ started }: Runs, { from = -Infinity, to = Infinity }: Interval): number | null {
   const costs = [...started.values()].flatMap(({ dry_run, started_at, end }) => {
     const at = Date.parse(started_at);
@@ -98,7 +98,7 @@ function sumCosts({ started }: Runs, { from = -Infinity, to = Infinity }: Interv
   return costs.length === 0 ? null : Math.round(costs.reduce((sum, usd) => sum + usd, 0) * MILLION) / MILLION;
 }
 
-/** Prices are in millionths of a dollar. */
+/** One dollar in the unit of costs, millionths of a dollar. */
 const MILLION = 1_000_000;
 
 export const showResults = operation({
@@ -158,7 +158,7 @@ export const showResults = operation({
     const known = namesIn(rows);
     const said = verdicts.map(({ title, explanation, sent, ...group }) => {
       const line = `${nameMember(group, "template", known)}, ${countInWords(sent, "message")}: ${title}. ${explanation}`;
-      // Names come from the log, and a line break in one would begin another line.
+      // White space becomes one space, because a line break in a template's name would begin another line.
       return `${line.replaceAll(/\s+/g, " ")}\n`;
     });
     return `${left}${merged}${said.join("")}${describeCost(more)}${isTrackedOnly(by) ? TRACKED_NOTE : CLICKS_NOTE}\n${more.total.seen > 0 ? `${SEEN_NOTE}\n` : ""}${end}`;
@@ -166,7 +166,7 @@ export const showResults = operation({
   examples: ["--by variant --from 2026-11-01 --to 2026-11-30"],
 });
 
-/** Says what the runs cost, on a line; an empty string if none of them records a cost. */
+/** Says on a line what the runs cost; empty if none of them records a cost. */
 function describeCost({
   cost_usd: cost,
   total: { sent },

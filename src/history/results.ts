@@ -24,7 +24,7 @@ import {
 export const GROUPINGS = ["template", "variant", "run", "campaign", "day", "source", "basis", "link"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-/** Most rows of a table of results, the newest: one run a day for nearly three years. */
+/** Maximum number of rows of a table of results, the newest. Enough for one run a day in nearly three years. */
 export const RESULT_ROWS_MAX = 1_000;
 
 const share = Type.Number({ minimum: 0, maximum: 1, examples: [0.184] });
@@ -41,20 +41,20 @@ const messages = {
   sent: count,
   failed: count,
   in_doubt: count,
-  /** Sent messages that the network signalled as read; of all others, nothing is known. */
+  /** Number of sent messages that the network reported as read; the others may have been read too. */
   seen: count,
   replied: count,
   opted_out: count,
 };
 
 /**
- * Counts of clicks. `total`: those that are not suspected. `unique`: visitors by {@link countVisitors}, each once per
- * link and day.
+ * Counts of clicks. `total`: without suspected ones. `unique`: distinct visitors by {@link countVisitors}, counted once
+ * for each link and day.
  */
 const clicks = { total: count, unique: count, suspected: count, anonymous: count, bots: count, probes: count };
 
 /**
- * Counts of recipients who granted tracking and whose message was sent. `clicked` and `converted`: how many of them
+ * Counts of recipients who permit tracking and whose message was sent. `clicked` and `converted`: how many of them
  * clicked, and had a conversion.
  */
 const tracked = { recipients: count, clicked: count, clicks: count, suspected: count, converted: count };
@@ -62,24 +62,24 @@ const tracked = { recipients: count, clicked: count, clicks: count, suspected: c
 /** Schemas of a result's figures as the API returns them. */
 export const resultFigures = Type.Object({
   ...messages,
-  /** Share of sent messages that are known to be read, at least; null if none was sent. */
+  /** Minimum share of sent messages that were read, as the network reported; null if none was sent. */
   seen_rate: orNull(resultRate),
   /** Share of sent messages with a reply; null if none was sent. */
   reply_rate: orNull(resultRate),
-  /** Counts of clicks; null if the group has no link that it shares with no other group. */
+  /** Counts of clicks on links that no other group has sent; null if the group has no such link. */
   clicks: orNull(named("LinkClicks", Type.Object(clicks))),
   /** `first_click_ms`: median time from the message to the first click, of recipients who clicked; null if none did. */
   tracked: named("TrackedClicks", Type.Object({ ...tracked, first_click_ms: orNull(count) })),
-  /** Share of the recipients who granted tracking that clicked. */
+  /** Share of the recipients who permit tracking that clicked; null if there are none. */
   click_rate: orNull(resultRate),
-  /** Share of the recipients who granted tracking that had a conversion. */
+  /** Share of the recipients who permit tracking that had a conversion; null if there are none. */
   conversion_rate: orNull(resultRate),
   ...worthFigures,
 });
 export type Figures = Static<typeof resultFigures>;
 
 /**
- * Schema of the properties that all messages or clicks of a row share. Null if older messages do not record the
+ * Schema of a row's group: the property that all its messages or clicks share. Null if older messages do not record the
  * property.
  */
 export const resultGroup = Type.Partial(
@@ -103,14 +103,14 @@ export type ResultTable = Awaited<ReturnType<typeof createResults>>;
 
 type ResultStates = SomeStates<"conversions" | "results" | "runs" | "visits">;
 /**
- * Sums up the messages attempted in the interval, with later replies, and its clicks. A template or variant counts
- * clicks only on links that no other sends; runs, sources and bases only know clicks of tracked recipients.
+ * Sums up the messages attempted in the interval, their later replies, and clicks. A template or variant counts clicks
+ * on links that no other sends; runs, sources and bases only clicks of recipients who permit tracking.
  */
 export function createResults(states: ResultStates, by: Grouping, interval: Interval) {
   return inTimeSlices(addUp(states, by, interval));
 }
 
-/** Sums up the messages of an interval and of the one before. Counts only clicks of recipients who granted tracking. */
+/** Sums up messages of an interval, and of the one before it. Clicks count only if the recipient permits tracking. */
 export function sumMessages({ messages }: Results, interval: Interval): Promise<ResultTable["total"]> {
   return inTimeSlices(sumUp([...messages.values()], interval));
 }
@@ -124,7 +124,7 @@ function* sumUp(messages: readonly Message[], interval: Interval): Steps<ResultT
   return { figures: toFigures(total), previous: toFigures(before) };
 }
 
-/** Work in steps, between which other work has its turn. Events that arrive in between are not counted. */
+/** Work in steps, after each of which other work gets a turn. Events recorded meanwhile are not counted. */
 type Steps<Result> = Generator<void, Result, void>;
 
 /**
@@ -150,17 +150,16 @@ function* addUp(states: ResultStates, by: Grouping, interval: Interval) {
     interval,
     previous,
     rows: rows.slice(-RESULT_ROWS_MAX).map(([key, row]) => {
-      // The row of the previous interval; for a day, the day at the same place. Null if nothing happened then, or there
-      // is no such interval.
+      // Figures of the same row in the previous interval; for a day, of the day at the same place in it. Null if none.
       const same = before?.groups.get(by === "day" ? toDay(Date.parse(key) - shift) : key);
       return { group: row.group, figures: toFigures(row), previous: same === undefined ? null : toFigures(same) };
     }),
     /** Number of older rows that the table leaves out. */
     omitted: Math.max(0, rows.length - RESULT_ROWS_MAX),
-    /** UTC day up to which clicks are kept only as a sum of all days; null if the interval begins later. */
+    /** UTC day up to which clicks are kept only as one sum of many days; null if the interval begins later. */
     mergedTo: findMergedDay(states.visits, previous ?? interval),
     total: { figures: toFigures(current.total), previous: before === undefined ? null : toFigures(before.total) },
-    /** Conversions and costs of the interval that belong to no row. */
+    /** Conversions and costs in the interval that cannot be assigned to a row. */
     other: toWorthFigures(current.other, 0),
   };
 }
@@ -175,7 +174,7 @@ function createTally(group: ResultGroup) {
     worth: noWorth(),
     /** Times from a message to the recipient's first click, in ms. */
     firstClicks: [] as number[],
-    /** Clicks on links of this group alone; undefined if it has no such link. */
+    /** Clicks on links that only this group has sent; undefined if it has no such link. */
     visits: undefined as VisitCounts | undefined,
   };
 }
@@ -183,10 +182,13 @@ function createTally(group: ResultGroup) {
 interface Naming {
   readonly messages: readonly Message[];
   readonly rowsOf: (message: Message) => readonly RowName[];
-  /** Rows by link: the only row whose messages contain the link. */
+  /**
+   * The row of the results to which a link's clicks belong, by the link; only links that no other row's messages
+   * contained.
+   */
   readonly holders: ReadonlyMap<string, RowName>;
   readonly costs: Costs;
-  /** Codes of own links whose recipients had a conversion. */
+  /** Codes of links made for one recipient that led to a conversion. */
   readonly converted: ReadonlySet<string>;
 }
 
@@ -244,8 +246,8 @@ function* tally(states: ResultStates, by: Grouping, interval: Interval, naming: 
 }
 
 /**
- * Returns the row in which conversions count: that of the message whose own link was clicked, or of the only message
- * with their link. Undefined if no row has them.
+ * Returns the row in which conversions count: that of the message whose own link was clicked or, if that is unknown,
+ * the only row that has sent the link. Undefined if there is none.
  */
 function findConversionRow(
   { codes, messages }: Results,
@@ -275,7 +277,7 @@ function findMergedDay({ merged_to }: Visits, { from }: Interval): string | null
   return merged_to === "" || (from !== undefined && toDay(from) > merged_to) ? null : merged_to;
 }
 
-/** Yields the clicks of each day and link. The day is undefined if they are kept only in a sum of days. */
+/** Yields the clicks by day and link. The day is undefined for clicks that are kept only as one sum of many days. */
 function* visitsWithin(
   visits: Visits,
   interval: Interval,
@@ -285,7 +287,7 @@ function* visitsWithin(
     if (!within(day)) continue;
     for (const [link, counts] of links) yield [day, link, { ...counts, visitors: countVisitors(visits, day, link) }];
   }
-  // Merged clicks cannot be divided, so they count only if all of them are within the interval.
+  // The sum of many old days cannot be divided, so it counts only if the interval contains all of them.
   if (interval.from !== undefined || !within(visits.merged_to)) return;
   for (const [link, { earlier }] of visits.links) if (earlier !== null) yield [undefined, link, earlier];
 }
@@ -322,10 +324,7 @@ function createNaming({ groups, links, templates }: Results, by: Grouping): Nami
   return (message) => names[message.group]!;
 }
 
-/**
- * Finds the links that only one template or variant has ever sent, among all messages. Other groupings have no such
- * links.
- */
+/** Finds the links that only one template or variant has ever sent; none for other groupings. */
 function* findHolders(
   { links }: Results,
   by: Grouping,

@@ -15,10 +15,7 @@ import { NOT_REACHED_WORDS, SKIPS } from "./words/outreach.ts";
 import { EVENT_ID, toReading } from "./find-event.ts";
 import { eventsOfRun, findRunStart } from "./find-run.ts";
 
-/**
- * Returns the caller who started each run, by the run's id. `positions`: those of the events that started the runs, in
- * any order.
- */
+/** Returns the caller who started each run, by the run's id. `positions`: those of the events that started the runs. */
 export async function findRunCallers(
   store: LogStore,
   positions: readonly number[],
@@ -44,7 +41,10 @@ export function readRunCounts({ current }: States["run"], runId: string, { end }
 export const RUN_COLUMNS = ["run", "message", "sent", "skipped", "failed"] as const;
 type RunColumn = (typeof RUN_COLUMNS)[number];
 
-/** Lists runs, sorted. `count` and `dry`: numbers of all; `kept`: number of those that the projection still lists. */
+/**
+ * Lists runs, sorted. `count` and `dry`: numbers of all real and dry runs; `kept`: number of those that the projection
+ * still knows.
+ */
 export async function readRunList(moment: PageMoment<"run" | "runs">, page: ListPage<RunColumn>) {
   const { started, count, dry } = moment.state("runs");
   const sorted = createSortedPage(page);
@@ -71,31 +71,31 @@ function toRunValue(moment: PageMoment<"run">, runId: string, run: RunSummary, b
 /** Outcomes of recipients in a run, in the order of the page's tabs. */
 export const OUTCOMES = ["sent", "skipped", "failed", "in_doubt"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
-/** Outcome of a recipient's row. `not_reached`: the run did not write to them, although a caller requested it. */
+/** Outcome of a recipient in a run. `not_reached`: a caller requested them, but the run wrote no message to them. */
 export type RowOutcome = Outcome | "not_reached";
 
-/** One recipient of a run: the outcome, and what came after it or why it came so. */
+/** A recipient's row on the page of a run: the outcome, and in words the reason for it or the recipient's reaction. */
 export interface RunRow {
   readonly recipient: Recipient & { readonly name?: string | undefined };
   readonly position: number;
   readonly time: string;
-  /** Undefined while the message is on its way, or the requested recipient waits for their turn. */
+  /** Undefined while the message is being sent, or while a requested recipient waits for their turn. */
   outcome: RowOutcome | undefined;
   readonly variant: string | undefined;
   why: string;
 }
 
-/** Span of time in which a run did not send. */
+/** Span of time in which a run sent nothing, and why. */
 interface RunWait {
   readonly from: number;
   readonly to: number;
   readonly reason: PauseReason;
 }
 
-/** Rows on one page of a run. */
+/** Number of rows on one page of a run. */
 const ROWS_SHOWN = 100;
 
-/** Most events that are read for one page of a run: some tens of milliseconds. */
+/** Maximum number of events read for one page of a run, which takes some tens of milliseconds. */
 const PAGE_EVENTS_MAX = 2_000;
 
 type RunMoment = PageMoment<"contacts" | "results" | "run" | "runs">;
@@ -109,8 +109,8 @@ export function findRunId(moment: RunMoment, named: string): string {
 }
 
 /**
- * Reads a run, with its recipients of one outcome from position `from` on. The marks and waits are those of the events
- * that were read, which are all of a run with some hundreds of recipients. Undefined if there is no such run.
+ * Reads a run, with its recipients of one outcome from position `from` on. Marks and waits cover the events that were
+ * read: the whole run if it has some hundreds of recipients. Undefined if there is no such run.
  */
 export async function readRunPage(
   moment: RunMoment,
@@ -148,10 +148,10 @@ export async function readRunPage(
     template: run?.template ?? undefined,
     rows: wanted.slice(0, ROWS_SHOWN),
     next: wanted[ROWS_SHOWN]?.position ?? unread,
-    /** Marks of all recipients whose events were read, and the waits between them; empty on a later page. */
+    /** Marks for the times of all recipients' outcomes in the events that were read; empty on a later page. */
     marks: from === undefined ? toMarks(all) : [],
     waits: from === undefined ? toWaits(events, run?.end?.at ?? moment.time) : [],
-    /** Messages by variant. Undefined if not all events of the run were read. */
+    /** Number of sent messages by variant. Undefined if not all events of the run were read. */
     variants: from === undefined && unread === undefined ? countVariants(all) : undefined,
     before: run?.number == null ? undefined : findNumberedRun(moment.state("runs"), run.number - 1),
     after: run?.number == null ? undefined : findNumberedRun(moment.state("runs"), run.number + 1),
@@ -162,7 +162,9 @@ function toMarks(rows: readonly RunRow[]) {
   return rows.flatMap(({ time, outcome }) => (outcome === "not_reached" ? [] : [{ at: Date.parse(time), outcome }]));
 }
 
-/** Makes a row of each recipient with an outcome and, while the run is in progress, of each requested one. */
+/**
+ * Makes a row for each recipient with an outcome and, while the run is in progress, for each requested one that waits.
+ */
 function toRows(moment: RunMoment, events: readonly Recorded[], isInProgress: boolean): RunRow[] {
   const rows = new Map<string, RunRow>();
   let requested: RunRow[] = [];
@@ -217,7 +219,7 @@ function settleRow(moment: RunMoment, row: RunRow, { type, data, time }: Recorde
   } else if (type === "DirectMessageInDoubt") {
     row.outcome = "in_doubt";
     row.why = data.detail;
-    // It may have been looked up after the run's end.
+    // The doubt may have been settled by a lookup after the run's end.
     if (isNewest && contact.status === "sent") Object.assign(row, { outcome: "sent", why: "in doubt at first" });
     if (contact?.status === "failed") Object.assign(row, { outcome: "failed", why: FAILURES.not_delivered });
   } else if (type === "DirectMessageSent") {
@@ -241,7 +243,7 @@ function sayReaction(moment: RunMoment, contact: Contact): string {
     .join(", ");
 }
 
-/** Why messages fail, where the reason's own name does not say it. */
+/** Words for reasons of a failed message whose name does not explain them. */
 const FAILURES: Readonly<Partial<Record<FailureReason, string>>> & { readonly not_delivered: string } = {
   recipient_closed: "their account takes no messages",
   not_permitted: "X refused the message",
@@ -253,7 +255,10 @@ const FAILURES: Readonly<Partial<Record<FailureReason, string>>> & { readonly no
   suppressed: "they opted out before",
 };
 
-/** Returns the waits of a run of at least a second: each ends at its time, or with the run's next event. */
+/**
+ * Returns the waits of a run, without those that only space out its messages. A wait ends at its time, or earlier with
+ * the run's next event.
+ */
 function toWaits(events: readonly Recorded[], end: string | undefined): readonly RunWait[] {
   const own = events.filter(({ type }) => type !== "RecipientRequested");
   return own.flatMap(({ type, time, data }, at): RunWait[] => {
@@ -270,7 +275,10 @@ function countVariants(rows: readonly RunRow[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Splits the cost of a run into its parts. Without `parts` if X's present prices do not add up to it. */
+/**
+ * Splits the cost of a run into parts. The parts have no amounts if today's prices of X do not add up to the recorded
+ * cost.
+ */
 function toCost(usage: Usage) {
   const { sends, users, followers, posts, messages, usd } = usage;
   const parts = [
@@ -294,7 +302,7 @@ function toCost(usage: Usage) {
 
 const MILLION = 1_000_000;
 
-/** Names a run: "Run 36", "Dry run", or "Run" and the end of its id if it is none of those that are kept. */
+/** Names a run: "Run 36", "Dry run", or "Run" and the end of its id if the projection no longer knows it. */
 export function nameRun({ started }: Runs, runId: string): string {
   const known = started.get(runId);
   if (known === undefined) return `Run ${shortenRunId(runId)}`;
@@ -343,7 +351,7 @@ export const WAITS: Readonly<Record<PauseReason, string>> = {
   window_closed: "waited for the window",
 };
 
-/** Sums up the waits of a run by their reasons. */
+/** Describes the waits of a run: for each reason, how long they took together. */
 export function sayWaits(waits: readonly RunWait[]): string {
   const sums = new Map<string, number>();
   for (const { reason, from, to } of waits) sums.set(WAITS[reason], (sums.get(WAITS[reason]) ?? 0) + to - from);

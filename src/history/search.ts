@@ -7,7 +7,7 @@ import type { PageMoment } from "../projector/page-moments.ts";
 import { EVENT_ID, findEventNear, toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";
 
-/** Result of a search: something that the text names, or whose name has the text in it. */
+/** Result of a search: the text is its id, number or address, or a part of its name. */
 export type SearchResult =
   | { readonly kind: "recipient"; readonly recipient: FoundRecipient }
   | { readonly kind: "link"; readonly link: string }
@@ -17,7 +17,7 @@ export type SearchResult =
   | {
       readonly kind: "event";
       readonly position: number;
-      /** Id of the event that was found; undefined if the text names the event by its position. */
+      /** Id of the event that was found; undefined if the searched text is its position. */
       readonly id: string | undefined;
     };
 
@@ -25,14 +25,14 @@ interface FoundRecipient {
   readonly id: string | undefined;
   readonly username: string | undefined;
   readonly name: string | undefined;
-  /** Status of the recipient; suppression and a held reply take precedence. */
+  /** Status of the recipient: `suppressed` or a held reply if that is so, else the status of the last message. */
   readonly status: string;
   readonly variant: string | undefined;
   /** Time of the last message, ISO 8601. */
   readonly attemptedAt: string | undefined;
 }
 
-/** Results of one kind: the first ones, and how many there are. */
+/** Results of one kind: the first ones, and the number of all. */
 export interface SearchGroup {
   readonly kind: SearchResult["kind"];
   readonly total: number;
@@ -40,19 +40,22 @@ export interface SearchGroup {
 }
 
 interface FoundInLog {
-  /** Results that the text names. A number may be a position, a run and a recipient's id. */
+  /**
+   * Results whose whole id, number or address the text is. A number may be a position, a run and a recipient's id at
+   * once.
+   */
   readonly exact: readonly SearchResult[];
   /** All kinds that have results, in the order in which people look for them. */
   readonly groups: readonly SearchGroup[];
-  /** The part of names that was looked for. */
+  /** The text in lower case, which was looked for in names. */
   readonly part: string;
 }
 
 type Searched = PageMoment<"campaigns" | "clicks" | "contacts" | "referrers" | "results" | "runs">;
 
 /**
- * Searches the log for everything that the text may name, and for names with the text in them. Groups have at most
- * `most` results each.
+ * Searches the log for everything of which the text is the id, number or address, or a part of the name. `most`:
+ * maximum number of results in each group.
  */
 export async function searchLog(moment: Searched, wanted: string, most: number): Promise<FoundInLog> {
   const handle = /(?<!\w)@(\w+)/.exec(wanted)?.[1];
@@ -89,7 +92,7 @@ function toResult(contact: Contact): SearchResult {
   return { kind: "recipient", recipient: { id, username, name, status, variant, attemptedAt } };
 }
 
-/** Finds recipients by a part of their handle or name. A name that begins with it comes first. */
+/** Finds recipients by a part of their handle or name. Those whose handle or name begins with the part come first. */
 function findPeople(moment: Searched, part: string, exact: SearchResult | undefined, most: number): SearchGroup {
   const beginning: Contact[] = [];
   const others: Contact[] = [];
@@ -108,7 +111,7 @@ function findPeople(moment: Searched, part: string, exact: SearchResult | undefi
   return { kind: "recipient", total, results: results.slice(0, most) };
 }
 
-/** Finds a run by its id or by its number, with or without the word. */
+/** Finds a run by its id, or by its number with or without the word `run`. */
 async function findRun(moment: Searched, part: string): Promise<SearchResult | undefined> {
   const number = /^(?:run )?#?(\d{1,9})$/.exec(part)?.[1];
   const numbered = number === undefined ? undefined : findNumberedRun(moment.state("runs"), Number(number));

@@ -8,13 +8,13 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 
 interface Condition {
   readonly types: readonly EventType[] | undefined;
-  /** Condition on single events; absent if all events of these types are wanted. */
+  /** Condition that an event must meet; absent if all events of these types are selected. */
   readonly isWanted?: ((event: EventLike) => boolean) | undefined;
 }
 
 interface Wanted extends Condition {
   readonly stream: string | undefined;
-  /** Recipient that all selected events are about; absent if there is no single one. */
+  /** Recipient that all selected events are about; absent if the filter names none. */
   readonly recipient?: Recipient;
 }
 
@@ -24,8 +24,8 @@ export interface PositionRange {
 }
 
 /**
- * Selection of the log's events: those within a range that are wanted, or those at some positions, in the order of the
- * log.
+ * Selection of events, in the order of the log: those in a range of positions, or those at some positions, that meet
+ * the conditions.
  */
 export type Selection = Wanted &
   (
@@ -33,10 +33,10 @@ export type Selection = Wanted &
     | { readonly kind: "places"; readonly positions: readonly number[] }
   );
 
-/** Most events that are tested for one page, because only few events of a long stream may be wanted. */
+/** Maximum number of events tested for one page: in a long stream, only few may meet the conditions. */
 const READ_MAX = 5_000;
 
-/** Most events at known positions that are tested for one page; they are read in full. */
+/** Maximum number of events at known positions tested for one page, because these are read with their data. */
 const PLACES_READ_MAX = 1_000;
 
 /**
@@ -58,7 +58,8 @@ export async function readPage(
 }
 
 /**
- * Finds wanted events among known positions, newest first. `end`: where the search stopped, if there is more before it.
+ * Finds events that may be selected among known positions, newest first. `end`: where the search stopped, if earlier
+ * positions were not looked at.
  */
 function lookAt({ positions, types, stream, isWanted }: Places, before: number, limit: number) {
   const isFiltered = types !== undefined || stream !== undefined || isWanted !== undefined;
@@ -71,12 +72,12 @@ function lookAt({ positions, types, stream, isWanted }: Places, before: number, 
 type Places = Extract<Selection, { kind: "places" }>;
 type Range = Extract<Selection, { kind: "range" }>;
 
-/** Finds wanted events in a range, newest first, at most one more than `limit`. */
+/** Finds selected events in a range, newest first: up to one more than `limit`, which shows if there is a next page. */
 async function lookFor(store: LogStore, { range, types, stream, isWanted }: Range, before: number, limit: number) {
   const positions: number[] = [];
   const to = Math.min(range.last, before - 1);
-  // No index covers both a stream and types. If there are few events of the types, these are looked at, else those of
-  // the stream.
+  // No index covers both a stream and types. If the log has few events of these types, they are looked at, else the
+  // events of the stream.
   const few = stream === undefined || types === undefined ? undefined : await readIfFew(store, types, range.first, to);
   if (few !== undefined) return { positions: few, end: undefined };
   const query = stream === undefined ? (types === undefined ? {} : { types }) : { stream };

@@ -54,7 +54,7 @@ const WORDS: EventWords = {
   ...RUN_WORDS,
   ...CAMPAIGN_WORDS,
   ...DELIVERY_WORDS,
-  // The social account that messages are sent from.
+  // Events about the X account from which messages are sent.
   AccountAuthorized: ({ user, scopes, expires_at }) =>
     say`the account ${other(formatRecipient(user))} was linked with the scopes ${other(scopes.join(" "))}; its access token lasts until ${moment(expires_at)}`,
   TokenRefreshed: ({ user_id, expires_at }) =>
@@ -84,7 +84,7 @@ const WORDS: EventWords = {
     const found = records === undefined ? "" : `, ${records} ${records === 1 ? "record" : "records"}`;
     return say`personal data${about} was read: ${RESOURCES[resource]}${by}${found}`;
   },
-  // The log itself, and data that it no longer shows.
+  // Events about the log itself, and about data that was erased from it.
   LogRestored: ({ cause, found_position }) => {
     return say`a service opened the log ${other(RESTORED_BY[cause])}: it ended at position ${position(found_position)}, and events since the copy was made may be missing`;
   },
@@ -131,13 +131,15 @@ const WORDS: EventWords = {
   RequestAnswered: ({ status }) => say`a request with an idempotency key was answered with status ${status}`,
 };
 
-/** Returns the sentence that describes an event, with the recipients, links and runs that it names. */
+/**
+ * Returns the sentence that describes an event. Its mentions of recipients, links and runs can become links on a page.
+ */
 export function toSentence<T extends EventType>({ type, data }: EventLike<T>): Sentence {
   const sayIt = WORDS[type] as (data: unknown) => Sentence;
   return sayIt(hideCodes({ type, data }).data);
 }
 
-/** Returns the short sentence of an event, for a list: who did what, without ids and without its data. */
+/** Returns the short sentence of an event for a list: who did what, without ids and most of the data. */
 export function toShortSentence<T extends EventType>(event: EventLike<T> & Caused): Sentence {
   const sayIt = SHORT[event.type] as (data: unknown, who: Mention | string) => Sentence;
   const { caller } = event.meta;
@@ -149,12 +151,14 @@ interface Caused {
   readonly meta: { readonly caller?: string | undefined };
 }
 
-/** Describes an event in a sentence, as text. It quotes what people wrote, so make it printable before showing it. */
+/**
+ * Describes an event in a sentence, as text. It contains texts that other people wrote, so escape it before showing it.
+ */
 export function describeEvent<T extends EventType>(event: EventLike<T>): string {
   return formatSentence(toSentence(event));
 }
 
-/** Returns the caller of a request as text: the name of a token, or what was used instead of a token. */
+/** Returns the caller of a request as text: the name of a token, or how they authenticated instead. */
 export function formatCaller(caller: string): string {
   return caller === "anonymous" ? "API without token" : caller;
 }
@@ -182,7 +186,10 @@ export function toCapital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Cuts a sentence to `most` characters, also within a text from outside, which is usually the longest part. */
+/**
+ * Cuts a sentence to `most` characters, if necessary within a text that other people wrote, which is usually the
+ * longest part.
+ */
 export function cutSentence(sentence: Sentence, most: number): { readonly shown: Sentence; readonly isCut: boolean } {
   const shown: (string | Mention)[] = [];
   let left = most;

@@ -23,8 +23,8 @@ import type { StreamPace } from "./streams/event-stream.ts";
 import type { WriteContext } from "../privacy/reachlog.ts";
 
 /**
- * The context of the HTTP server: an open log, and what its requests share. Each feature closes over it, and touches it
- * only when a request comes.
+ * The context of the HTTP server: an open log, and what all requests share. Features keep it, and use it only when a
+ * request arrives.
  */
 export interface HttpContext extends WriteContext, AdmissionContext {
   readonly clientAddress: ClientAddress;
@@ -59,20 +59,20 @@ export interface HttpContext extends WriteContext, AdmissionContext {
   readonly awaySince: () => number | undefined;
 }
 
-/** The X account of the outreach agent, and what linking it to this service needs. */
+/** The X account of outreach, and what is needed to link it. */
 export interface AccountParts extends Account {
   readonly cookie: EncryptedCookie<Authorization>;
   readonly states: UsedStates;
 }
 
 /**
- * Placeholder for the decoration `call`, so that handlers have its type; app.ts sets the real request before any
- * handler runs.
+ * Placeholder for the request in progress, so that handlers know its type. app.ts sets the real one before any handler
+ * runs.
  */
 export const NO_CALL = { call: undefined as unknown as RequestContext };
 
 /**
- * Creates the Elysia plugin for one feature's endpoints. Elysia parses none of their bodies: app.ts does, after it has
+ * Creates the Elysia plugin for the endpoints of one feature. Elysia parses no bodies: app.ts reads them after it has
  * admitted the caller.
  */
 export function feature<const Prefix extends string>(name: string, prefix: Prefix) {

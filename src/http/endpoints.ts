@@ -59,6 +59,7 @@ import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
 import { verificationEndpoints } from "./features/verification.ts";
+import { whatsappEndpoints } from "./features/whatsapp.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";
 import { serveRead, serveWrite } from "./server/serve-operation.ts";
@@ -74,6 +75,7 @@ export function features(context: HttpContext) {
     .use(readingOperations(context))
     .use(writingOperations(context))
     .use(directSendEndpoints(context))
+    .use(whatsappEndpoints(context))
     .use(trackingEndpoints(context))
     .use(conversionEndpoints(context))
     .use(redirectEndpoints(context))
@@ -89,15 +91,12 @@ export function features(context: HttpContext) {
 }
 
 /**
- * Message for a caller while another history is being read. A history may read much of the log, so only one is read at
- * a time.
+ * Message for a caller whose request for a history is refused: one may read much of the log, so only one is read at a
+ * time.
  */
 const BUSY = "Another history is being read. Send the request again in a few seconds.";
 
-/**
- * Message for a caller while another preview of a run is being made. A preview judges all recipients, so only one is
- * made at a time.
- */
+/** Message for a caller whose preview of a run is refused: one judges all recipients, so only one is made at a time. */
 const PREVIEW_BUSY = "Another preview is being made. Send the request again in a few seconds.";
 
 /** Registers the operations that read, one route each. */
@@ -157,7 +156,7 @@ function writingOperations(context: HttpContext) {
     .post("/api/deliveries/resume", ...serveWrite(resumeDeliveries, given, { form: {} }));
 }
 
-/** Most events of the log that are read for one figure of a channel; reading them takes tens of milliseconds. */
+/** Maximum number of events read for one figure of a channel, which takes tens of milliseconds. */
 const FIGURE_EVENTS_MAX = 10_000;
 
 function openReader(context: HttpContext) {
@@ -175,8 +174,8 @@ function openReader(context: HttpContext) {
 }
 
 /**
- * Returns the declarations of all endpoints. The plugins are made without dependencies, because they touch none before
- * a request comes. Takes 20 ms.
+ * Returns the declarations of all endpoints, in 20 ms. The plugins are made without a context, which they use only when
+ * a request arrives.
  */
 export function describeEndpoints(): readonly Endpoint[] {
   const none = {} as HttpContext;

@@ -18,22 +18,22 @@ export interface RefusedLink {
   readonly reason: string;
 }
 
-/** Longest code that an operator may choose. */
+/** Maximum length of a code that an operator may choose. */
 export const CODE_CHARS_MAX = 64;
 
 /** The pattern of a code that an operator may choose. */
 export const CODE = `^[A-Za-z0-9_-]{1,${CODE_CHARS_MAX}}$`;
 const IS_CODE = new RegExp(CODE);
 
-/** Most links that a log may hold: a service keeps all of them in memory, 300 bytes each. */
+/** Maximum number of links in a log. A service keeps all of them in memory, 300 bytes each. */
 export const STORED_LINKS_MAX = 100_000;
 
-/** Reason why a link is refused by a log that holds the most links already. */
+/** Reason why a link is refused if the log already holds {@link STORED_LINKS_MAX} links. */
 export const FULL = `the log holds ${STORED_LINKS_MAX} links, and takes no more`;
 
 /**
- * Links in one append. Their events stay below the append's limit of 256 KiB, and other appends get a turn between two
- * of these.
+ * Maximum number of links in one append. Their events stay below the append's limit of 256 KiB, and other appends get a
+ * turn between two of these.
  */
 const LINKS_PER_APPEND = 50;
 

@@ -9,13 +9,16 @@ import { isSuspectedDay } from "../../projections/visits.ts";
 import { eventsAt, inOrder, STREAMS } from "../log/event-log.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
-/** Rules of attribution: the first or the last click of the days before a conversion. */
+/** Rules by which a conversion is attributed to a click: to the first or the last one, and within how many days. */
 interface AttributionRules {
   readonly model: "first" | "last";
   readonly days: number;
 }
 
-/** Largest difference between the clocks of a caller and of the log, in ms: a click may seem to follow its sale. */
+/**
+ * Maximum difference between the clocks of a caller and of the log, in ms. The log may date a click later than the
+ * caller dates the sale that followed it.
+ */
 export const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 /**
@@ -41,9 +44,9 @@ interface CandidateClick {
   readonly domain: string;
   readonly short_code: string;
   readonly isCounted: boolean;
-  /** True if its visitor, or the recipient whose link it came by, does not want to be tracked. */
+  /** True if the click's visitor, or the recipient whose link it came by, does not want to be tracked. */
   readonly isAnonymous: boolean;
-  /** Code of the own link by which a recipient who grants tracking clicked. */
+  /** Code of the recipient's own link, if the click came by one and the recipient grants tracking. */
   readonly code?: string;
 }
 
@@ -54,7 +57,10 @@ export function isTracked({ projector, keyring }: Reachlog, code: string): boole
   return findContact(projector.state("contacts"), recipient)?.tracking.status === "granted";
 }
 
-/** Most clicks of a link, and most events of a recipient, among which a conversion's click is searched; the newest. */
+/**
+ * Maximum number of clicks of a link, or of events of a recipient, that are searched for a conversion's click, the
+ * newest first.
+ */
 const CANDIDATES_MAX = 1_000;
 
 /** Reads the newest clicks of a link, in the order of the log. */
@@ -78,7 +84,10 @@ export async function readRecipientClicks(context: Reachlog, who: Recipient): Pr
   return readClicksAt(context, clicks);
 }
 
-/** Reads the clicks at these positions. A recipient's own click is right before the event with their link's code. */
+/**
+ * Reads the clicks at these positions. If a click was on a recipient's own link, the event right after the click names
+ * that link's code.
+ */
 export async function readClicksAt(
   context: Reachlog,
   positions: readonly number[],

@@ -8,7 +8,7 @@ import { toDomain } from "../template/short-link.ts";
 import { addLinks, CODE, CODE_CHARS_MAX, FULL, TAKEN } from "./add-links.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
-/** Links in one answer, by default. */
+/** Number of links in one answer, by default. */
 const LINKS_SHOWN = 100;
 const LINKS_SHOWN_MAX = 1_000;
 
@@ -40,7 +40,7 @@ export const listLinks = operation({
   async run({ at }: LogReader, { limit = LINKS_SHOWN, after = 0, as_of }) {
     const found = await at(as_of, "links", "results");
     const { links, results } = found.states;
-    // Links are never removed, so the number of links before the page identifies its place.
+    // Links are never removed, so the number of links before a page says where the page begins.
     const page = links.shared.entries().drop(after).take(limit).toArray();
     const end = after + page.length;
     return {
@@ -80,7 +80,7 @@ function toRefusal(reason: string) {
   return reason === FULL ? "too_many_links" : "unusable_link";
 }
 
-/** Longest target URL of a link, in characters. */
+/** Maximum length of a link's target URL, in characters. */
 const TARGET_CHARS_MAX = 4_096;
 
 export const addLink = operation({

@@ -34,9 +34,9 @@ export function toPersonalLinks(links: readonly ShortLink[], secret: string) {
 
 /** Secrets from which the codes of one recipient are made; undefined if their message has no such codes. */
 interface OwnSecrets {
-  /** Random text from which the codes of their own links are derived. */
+  /** Random text from which the codes of the recipient's own links are derived. */
   readonly secret: string | undefined;
-  /** Code of their page to opt out. */
+  /** Code of the recipient's page to opt out. */
   readonly optOutCode: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Most characters of a short link's query that are handed on. None of a longer one is. */
+/** Maximum length of a short link's query that is handed on to the target. Nothing of a longer query is handed on. */
 const QUERY_CHARS_MAX = 2_048;
 
 /** Parameters that a redirect adds to its target. */
@@ -7,7 +7,7 @@ interface Additions {
   readonly query: string;
   /** Names of parameters in `query` that are handed on. One that ends with `*` is the beginning of a name. */
   readonly passQuery: readonly string[];
-  /** Parameter for the click's id; undefined for none. */
+  /** Name of the parameter that tells the target the click's id; undefined to add none. */
   readonly clickParam: string | undefined;
   readonly clickId: string;
 }
@@ -27,7 +27,7 @@ export function toRedirectUrl(target: string, { query, passQuery, clickParam, cl
   for (const name of new Set(passed?.keys())) {
     if (name === clickParam || !isNamed(name, passQuery) || own?.has(name) === true) passed?.delete(name);
   }
-  // Neither the parameter's name nor the id has a character to escape.
+  // The click's id is added as it is, because neither it nor the parameter's name has a character to escape.
   const click = clickParam === undefined || own?.has(clickParam) === true ? "" : `${clickParam}=${clickId}`;
   const added = [passed?.toString() ?? "", click].filter((part) => part !== "").join("&");
   if (added === "") return target;

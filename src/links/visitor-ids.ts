@@ -1,3 +1,4 @@
+// Finds and checks the identifiers that ads networks give to visitors, such as `fbclid`. Makes none.
 import { parseCookie } from "cookie";
 import type { ClickChannel } from "../../events/channel.ts";
 import type { VisitorId, VisitorIds } from "../../events/tracking.ts";
@@ -13,7 +14,7 @@ interface VisitorIdRule {
 }
 
 /**
- * Meta's libraries append a part to its cookies.
+ * Rules for each identifier. The patterns allow for the part that Meta's libraries append to its cookies.
  * https://developers.facebook.com/documentation/ads-commerce/conversions-api/parameters/fbp-and-fbc
  */
 const RULES: Readonly<Record<VisitorId, VisitorIdRule>> = {
@@ -26,7 +27,7 @@ const RULES: Readonly<Record<VisitorId, VisitorIdRule>> = {
 
 const ENTRIES = Object.entries(RULES) as [VisitorId, VisitorIdRule][];
 
-/** Most characters of an identifier. Visitors can put anything into their cookies. */
+/** Maximum length of an identifier, because visitors can put anything into their cookies. */
 export const VISITOR_ID_CHARS_MAX = 512;
 
 /** Identifiers as a caller or a browser gave them, well-formed or not. */

@@ -85,7 +85,7 @@ export async function lastBefore(store: LogStore, timeMs: number): Promise<numbe
  */
 export function startArchiver({ eventLog, clock, logger }: LogContext, days: number): AsyncDisposable {
   return workUntilDisposed(async (signal) => {
-    /** Waits; resolves with false if the service is stopping. */
+    /** Waits for `ms`. Resolves with false if the service is stopping. */
     const pause = async (ms: number): Promise<boolean> => {
       await sleep(ms, signal);
       return !signal.aborted;

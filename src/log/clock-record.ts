@@ -1,3 +1,4 @@
+// Records the machine's clocks in a file next to the log, so that a start notices that the wall clock is wrong.
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import type { Clock } from "../platform/clock.ts";
@@ -13,8 +14,8 @@ export interface MachineTime {
 }
 
 /**
- * Returns the time that the wall clock should show now, after an earlier reading of the clocks. Undefined after another
- * boot, or if the uptime is not that of the machine.
+ * Returns the time that the wall clock should show now, computed from an earlier reading and the uptime since.
+ * Undefined after another boot, or if the uptime is not that of the machine.
  */
 export function expectedWall(
   earlier: MachineTime,

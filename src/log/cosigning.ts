@@ -17,7 +17,10 @@ import { openNote } from "./signed-checkpoint.ts";
 /** Timeout of a request to a witness, in ms. A slow witness delays only its own next answer. */
 const TIMEOUT_MS = 5_000;
 
-/** Has a witness cosign a signed head of the log. `old`: the size of the log that the witness is believed to know. */
+/**
+ * Has a witness cosign a signed head of the log. `old`: number of events in the last head that the witness is believed
+ * to have cosigned.
+ */
 export async function askWitness(
   store: LogStore,
   witness: WitnessConfig,

@@ -21,8 +21,8 @@ export interface HandleOptions extends Partial<IdempotencyKey> {
 }
 
 /**
- * Most decisions on one call. Callers that decide at the same time win in turn, so a few attempts are enough unless
- * there is a fault.
+ * Maximum number of decisions on one call. Callers that decide at the same time win in turn, so a few attempts are
+ * enough unless there is a fault.
  */
 export const ATTEMPTS_MAX = 5;
 

@@ -4,7 +4,7 @@ import { ServiceError, type ErrorKind } from "../platform/service-error.ts";
 
 /**
  * Kind of ServiceError for each error code of the event store, a package that does not know these kinds. Undefined if
- * only a mistake of ours causes the error.
+ * only a mistake in our code causes the error.
  */
 const KIND_OF_STORE: Readonly<Record<StoreError["code"], ErrorKind | undefined>> = {
   version_conflict: "busy",

@@ -13,7 +13,7 @@ import type { Clock, MakeId, Sleep } from "../platform/clock.ts";
 import type { Logger } from "../platform/logger.ts";
 import type { Projector } from "../projector/projector.ts";
 
-/** The caller and the request that caused an event; becomes its `meta`. */
+/** The caller and the request that caused an event; stored as the event's `meta`. */
 export type EventMetadata = Omit<EventMeta, "schema" | "erased">;
 
 /** Metadata of all events that the service causes by itself. */
@@ -88,7 +88,10 @@ export function createEventLog(store: LogStore, makeId: MakeId) {
   };
 }
 
-/** Most unwanted events between two wanted ones that are read in one read: a separate read costs as much as these. */
+/**
+ * Maximum number of unwanted events between two wanted ones that are read together with these. A separate read costs as
+ * much as reading that many events.
+ */
 const GAP_POSITIONS_MAX = 8;
 
 /**

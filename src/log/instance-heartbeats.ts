@@ -21,11 +21,13 @@ export interface Instance {
 }
 
 export interface Instances extends AsyncDisposable {
-  /** Living instances as of the last look: this instance first, then the others, the oldest first. */
+  /**
+   * Instances that lived when the heartbeats were last read: this instance first, then the others, the oldest first.
+   */
   readonly live: readonly Instance[];
   /**
-   * True on the oldest instance, which does what only one should do. For a while two instances or none may get true,
-   * which must do no harm.
+   * True on the oldest instance, which does what only one should do. For a while it may be true on two instances or on
+   * none, which must do no harm.
    */
   isOldest(): boolean;
 }
@@ -61,8 +63,8 @@ const START_HEARTBEAT_MS = 1_000;
 const PREFIX = "instance/";
 
 /**
- * Makes this instance known to the log's others, and watches them, until it is disposed. Heartbeats, not times, show
- * who is alive, because two machines read times differently. Throws a ServiceError (configuration) if their settings
+ * Makes this instance known to the log's other instances, and watches them, until it is disposed. Heartbeats, not
+ * times, show who is alive, as two machines read times differently. Throws a ServiceError (configuration) if settings
  * differ.
  */
 export async function joinInstances(context: LogContext, own: Instance): Promise<Instances> {
@@ -75,7 +77,7 @@ export async function joinInstances(context: LogContext, own: Instance): Promise
   const heartbeat = () => store.snapshots.save(`${PREFIX}${own.id}`, { version: ++count, position: 0, state });
   joining.defer(() => leave(context, own));
   await heartbeat();
-  // Sends heartbeats while it waits, so that two instances that start at once see each other.
+  // Sends heartbeats while it waits, so that two instances that start at once see that the other one lives.
   const differing = await waitForLiving(
     context.sleep,
     others,
@@ -162,7 +164,7 @@ function watchOthers(store: HeartbeatStore, elapsedMs: () => number, ownId: stri
         if (one !== undefined) found.set(name, one);
       }
       const dead = [...found].flatMap(([name, { at }]) => (elapsedMs() - at < DEAD_AFTER_MS ? [] : [name]));
-      // An instance that only stood still makes itself known again.
+      // An instance that lives, but stood still for so long, sends a heartbeat again and is then back in the list.
       await store.snapshots.remove(dead);
       for (const name of dead) found.delete(name);
       known = found;
@@ -188,7 +190,8 @@ async function waitForLiving(
     const living = meant.find(({ isAlive }) => isAlive);
     if (living !== undefined || meant.length === 0) return living?.instance;
     await pause(START_HEARTBEAT_MS, new AbortController().signal);
-    // If two start at once, each has to see that the other one is alive.
+    // Sends a heartbeat during the wait: of two instances that start together, each has to see that the other one is
+    // alive.
     await heartbeat();
   }
 }

@@ -19,7 +19,7 @@ export interface LeaseTerms extends RoleTerms {
   readonly steal?: boolean;
 }
 
-/** Condition of an append: it is refused with LeaseLost once another holder had the lease. */
+/** Condition of an append: the log refuses it with LeaseLost once another holder had the lease. */
 export interface Fenced {
   readonly fence?: Fence;
 }
@@ -74,8 +74,8 @@ export async function takeLease(context: LogContext, terms: LeaseTerms) {
     /** Signal that aborts once another holder has had the lease. */
     lost: lost.signal,
     /**
-     * Returns true if the lease surely lasts `ms` longer, even if the process stood still or one clock was moved. Ask
-     * right before an action that no fence can refuse.
+     * Returns true if the lease surely lasts `ms` longer, even if the process stood still or one clock was moved. Call
+     * it right before an action that the log cannot refuse, such as a request to a network.
      */
     lasts,
     /**
@@ -99,7 +99,7 @@ export async function takeLease(context: LogContext, terms: LeaseTerms) {
       try {
         await leases.release(held);
       } catch (fault) {
-        // The lease runs out; work done under it stands.
+        // The lease expires by itself, and the work done under it stays valid.
         logger.error("a lease could not be released", { lease: name, ...errorFields(fault) });
       }
     },
@@ -161,13 +161,13 @@ export const ROLES = {
 export async function listHolders({ store }: EventLog, channels: readonly ChannelName[]) {
   const { dispatcher, ...others } = ROLES;
   const held = await store.leases.list([...channels.map(dispatcher), ...Object.values(others)]);
-  // Each run is a separate holder on its instance.
+  // A run's holder name has the instance's id first, because each run of an instance is a separate holder.
   return Object.fromEntries(held.map(({ name, holder }) => [name, holder.split("/")[0] ?? holder]));
 }
 
 /**
- * Interval in ms at which a waiting instance asks for a role, which costs the log a read. A role is taken this late
- * after it was given up, or after the log is writable again.
+ * Interval in ms at which a waiting instance asks for a role, which costs the log a read. The instance takes a role at
+ * most this late after the role was given up, or after the log is writable again.
  */
 const ASK_MS = 1_000;
 

@@ -5,14 +5,14 @@ import { formatDuration } from "../platform/counts-and-lists.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Largest difference between a machine's clock and the log's, in ms. With NTP, machines differ by milliseconds. Beyond
+ * Maximum difference in ms between a machine's clock and the log's. With NTP, machines differ by milliseconds. Beyond
  * five minutes, which Kerberos allows too, one of the two clocks is wrong.
  */
 export const CLOCK_SKEW_MS_MAX = 5 * 60_000;
 
 /**
- * Smallest step back of the log's clock that is followed, in ms. After a smaller one, time stands still until the clock
- * catches up.
+ * Minimum step back of the server's clock, in ms, that the log's clock follows. After a smaller step, the log's time
+ * stands still until the server's clock has caught up.
  */
 const STEP_MS = 1_000;
 
@@ -118,7 +118,7 @@ export function machineClock({
       const skewMs = wallClock() - now();
       const wasHeld = isHeld;
       isHeld = isSkewed(skewMs);
-      // Small corrections of the clock are followed, so that they do not add up to a jump.
+      // The log's clock follows small corrections of the machine's clock, so that they do not add up to a jump.
       if (!isHeld) offset = wallClock() - elapsedMs();
       if (!isHeld && elapsedMs() - keptAt >= KEEP_EVERY_MS) {
         keptAt = elapsedMs();
@@ -175,8 +175,12 @@ export function serverClock({
   elapsedMs = () => performance.now(),
   logger,
 }: LogClockDeps = {}): LogClock {
-  /** Difference between the log's time and `elapsedMs`, in ms; `known` holds its bounds. */
+  /** Difference between the log's time and `elapsedMs`, in ms; undefined before the first look at the server. */
   let offset: number | undefined;
+  /**
+   * Bounds of the difference between the log's time and `elapsedMs`, in ms, as narrow as the looks at the server have
+   * shown.
+   */
   let known = { least: -Infinity, most: Infinity };
   let latest = -Infinity;
 

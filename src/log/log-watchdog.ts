@@ -10,8 +10,8 @@ import type { StateContext } from "./event-log.ts";
 /** Log that an instance watches, with all that shows if it is still the log that was opened. */
 export interface WatchedLog extends StateContext {
   /**
-   * Calls the key store, which may be on a separate server. While it is out of reach, no personal data can be read or
-   * recorded.
+   * Calls the key store, which may be on a separate server. While the key store is out of reach, no personal data can
+   * be read or recorded.
    */
   readonly askKeys: () => Promise<unknown>;
   /** Opens the log's checkpoint store a second time, because a store that has stopped writes nothing any more. */

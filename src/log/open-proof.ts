@@ -8,7 +8,9 @@ import {
 } from "eventstore-lite/proof";
 import type { LogStore } from "../../events/catalog.ts";
 
-/** Opens a C2SP tlog-proof of an event. Returns what it proves, or a sentence that says why it proves nothing. */
+/**
+ * Opens a C2SP tlog-proof of an event. Returns what the proof proves, or a sentence that says why it proves nothing.
+ */
 export function openEventProof(proof: string, key: KeyObject, witness: WitnessConfig["cosigner"] | undefined) {
   return catchRefusal(() => openProof(proof, key, witness));
 }

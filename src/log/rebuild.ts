@@ -10,20 +10,27 @@ import { differences } from "../projector/differences.ts";
 import { lastForgotten, loadFitting, rebuiltName, packState, unpackState } from "../projector/snapshots.ts";
 
 /**
- * Positions between two saves of a rebuild's progress: about a second's work, of which the save takes a few hundredths.
+ * Number of positions between two saves of a rebuild's progress: about a second's work, of which the save takes a few
+ * hundredths.
  */
 const SAVE_EVERY_POSITIONS = 1_000_000;
 
-/** Most events that a running service folds itself when it takes over a rebuilt state: some milliseconds' work. */
+/**
+ * Maximum number of events that a running service folds itself when it takes over a rebuilt state: some milliseconds'
+ * work.
+ */
 const GAP_POSITIONS_MAX = 5_000;
 
 /**
- * Projection that this thread folds alone, while a second thread folds the others. Its outcome events are half of the
- * bytes to parse, and no other projection reads them.
+ * Projection that this thread folds alone, while a second thread folds the others. Its events are half of the bytes to
+ * parse, and no other projection reads them.
  */
 const FOLDED_ALONE: ProjectionName = "deliveries";
 
-/** Smallest rebuild, in positions, for which a second thread saves time: its start takes most of a second. */
+/**
+ * Minimum number of positions for which a second thread makes a rebuild faster: starting the thread takes most of a
+ * second.
+ */
 const WORKER_POSITIONS_MIN = 1_000_000;
 
 /** The projections that one thread folds, and the position up to which it folds them. */
@@ -36,12 +43,12 @@ interface FoldOptions {
   /** Signal that interrupts the rebuild; its progress is saved. */
   readonly signal: AbortSignal;
   /**
-   * Callback at the beginning, with the position at which the rebuild begins or resumes, and the present end of the
-   * log.
+   * The rebuild calls this at its beginning, with the position at which it begins or resumes, and the present end of
+   * the log.
    */
   readonly onBegin: (from: number, to: number) => void;
   readonly onProgress: (position: number) => void;
-  /** Positions between two saves of the progress; default: a million. */
+  /** Number of positions between two saves of the progress; default: a million. */
   readonly saveEveryPositions?: number;
 }
 
@@ -52,7 +59,7 @@ export interface RebuildOptions extends FoldOptions {
   readonly restart: boolean;
   /** Function that runs {@link foldPart} in another thread; absent if there is none. */
   readonly foldInWorker?: ((order: PartOrder, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Smallest rebuild, in positions, that uses the other thread; default: a million. */
+  /** Minimum number of positions for which a rebuild uses a second thread; default: a million. */
   readonly workerPositionsMin?: number;
 }
 
@@ -73,14 +80,15 @@ export async function rebuild(
   const work = await begin(store, names, options.restart);
   let to = work.head;
   options.onBegin(Math.min(...work.positions.values()), to);
-  // Folding is many times faster than any service appends, so the gap shrinks with each round.
+  // Each round folds the events appended during the previous one. Folding is many times faster than any service
+  // appends, so the gap shrinks.
   for (;;) {
     await advance(work, to, options);
     if (options.signal.aborted) {
       await keep(work);
       return undefined;
     }
-    // A state folded before an erasure still holds the erased recipient.
+    // A state that was folded before an erasure still holds the erased recipient, so the rebuild starts again.
     if ((await lastForgotten(store)) > work.head) return rebuild(store, names, { ...options, restart: true });
     const head = await store.head();
     if (head.position - to <= GAP_POSITIONS_MAX) break;
@@ -110,7 +118,7 @@ async function foldOnTwoThreads(store: LogStore, names: readonly ProjectionName[
   if (restart) await store.snapshots.remove(names.map(partialName));
   await Promise.all([
     foldPart(store, { names: own, to }, options),
-    // If that thread fails, this one folds what it has not saved, and reports any error then.
+    // If the worker thread fails, this thread later folds what the worker has not saved, and reports any error then.
     foldInWorker({ names: apart, to }, signal).catch(() => {}),
   ]);
   return true;
@@ -132,13 +140,13 @@ async function begin(store: LogStore, names: readonly ProjectionName[], restart:
   const comparisons = new Map<ProjectionName, Comparison>();
   for (const name of names) {
     const partial = restart ? undefined : await loadPartial(store, name);
-    // Saved progress that is not resumed may be ahead of what is saved next.
+    // Saved progress that is not resumed is removed, because it may be further than the progress that is saved next.
     if (partial === undefined) await store.snapshots.remove([partialName(name)]);
     if (partial !== undefined) from.set(name, partial.state);
     positions.set(name, partial?.position ?? 0);
     comparisons.set(name, await createComparison(store, name, partial));
   }
-  // Read after the snapshots, because a running service may save newer ones meanwhile.
+  // The head is read after the snapshots, because a running service may save newer snapshots meanwhile.
   const { position: head } = await store.head();
   return { store, names, states: createStates(names, from), positions, comparisons, head };
 }
@@ -175,8 +183,8 @@ async function keep(work: Work): Promise<void> {
 }
 
 /**
- * Data of the event on a rebuild. `events`: number of folded events, including those before an interruption;
- * `differences`: where snapshot and log disagree, null without a snapshot.
+ * Returns the data of the event that records a rebuild. `events`: number of folded events, including those before an
+ * interruption; `differences`: where snapshot and log disagree, null without a snapshot.
  */
 function toReport({ states, comparisons }: Work, projection: ProjectionName, position: number) {
   const { foldedBefore, found } = comparisons.get(projection)!;
@@ -188,7 +196,8 @@ async function publish({ store, names, states }: Work, rebuilt: readonly Rebuilt
   for (const { projection, position } of rebuilt) {
     const { version } = projectionOf(projection);
     const snapshot = { version, position, state: await packState(states.get(projection)) };
-    // Otherwise a newer snapshot would stay: one of a restored log, or of an instance that serves a wrong state.
+    // The former snapshot is removed first, because a newer one would stay otherwise: that of a restored log, or of an
+    // instance that serves a wrong state.
     await store.snapshots.remove([rebuiltName(projection), projection]);
     await store.snapshots.save(rebuiltName(projection), snapshot);
     await store.snapshots.save(projection, snapshot);

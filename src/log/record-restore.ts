@@ -4,9 +4,9 @@ import type { StorePlace } from "./store-backends.ts";
 import type { Logger } from "../platform/logger.ts";
 
 /**
- * Begins an epoch, as after a restore, if the log is a copy that was made by other means, or was set back to one. Only
- * a service calls this, before it opens the log. Another living instance knows better what was lost, so none begins
- * then.
+ * Begins an epoch, as after a restore, if the log is a copy made by other means, or was set back to one. Only a service
+ * calls this, before it opens the log. While another instance lives, none begins, because it knows better what was
+ * lost.
  */
 export async function noticeCopy(place: StorePlace, holder: string, logger: Logger, time = REAL_TIME): Promise<void> {
   if (!(await place.isElsewhere())) return;
@@ -19,15 +19,15 @@ export async function noticeCopy(place: StorePlace, holder: string, logger: Logg
 }
 
 /**
- * Appends, once in each life of the log, that it continues a copy: the guards against sending twice depend on that
- * event. Only a service does so, before anything else; a command that appends to a backup, as in a drill, does not.
+ * Appends, once in each epoch of the log, that the log continues a copy: the guards against sending twice depend on
+ * that event. Only a service does so, as its first event; a command that appends to a backup in a drill does not.
  */
 export async function recordRestore({ store, append }: EventLog, logger: Logger): Promise<void> {
   if (store.begunAs === "new" || (await findLast(store, "LogRestored"))?.data.epoch === store.epoch) return;
   const { position, hash } = await store.head();
   const cause = store.begunAs === "backup" ? "restore" : store.begunAs;
   const data = { cause, epoch: store.epoch, found_position: position, found_hash: hash } as const;
-  // The key makes only one of several instances that start at once record it.
+  // The idempotency key lets only one of several instances that start at once record the restore.
   const options = { key: `restored/${store.epoch}` };
   await append(STREAMS.log, [{ type: "LogRestored", data }], SERVICE_METADATA, options);
   logger.warn("this log was restored, imported or copied: it lacks the events since then", {

@@ -123,7 +123,7 @@ export async function findLoss(
   if (checkpoint === undefined) return undefined;
   if (checkpoint instanceof CheckpointRefused)
     return { sentence: `${checkpoints.checkpoint}: ${checkpoint.message}`, newEvents: { reason: "unknown" } };
-  // The checkpoint of an empty log knew nothing, and another log may have been imported in its place.
+  // A checkpoint of an empty log contradicts no log: another log may have been imported in its place.
   const { position, hash } = checkpoint;
   const what = `the checkpoint ${checkpoints.checkpoint}`;
   const denied = position === 0 ? undefined : await contradict(store, checkpoint, what);

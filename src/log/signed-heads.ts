@@ -60,7 +60,8 @@ export async function openSignedHeads(
     if (!acceptLoss) throw new ServiceError("damaged", `${sentence}. ${LOSS_REMEDY}`);
     logger.warn("a loss was accepted", { loss: sentence });
     await accept(eventLog, loss);
-    // Written before any other instance looks, since the others have accepted nothing.
+    // The new checkpoint is written before any other instance compares the log with the old one, because only on this
+    // instance an operator has accepted the loss.
     await checkpoints.write(signChain(store, await store.head(), key, context.clock));
     await checkpoints.acceptLoss();
   }
@@ -94,11 +95,12 @@ async function keepCheckpoint(
     try {
       const head = await store.head();
       if (head.position === written) return;
-      // If the log contradicts what another instance has seen, an operator has to accept that.
+      // If the log contradicts the checkpoint that another instance has written, none is written until an operator
+      // accepts that.
       const known = await readLast(checkpoints, key);
       if (known !== undefined && (await contradict(store, known, "")) !== undefined) return;
       if (known !== undefined && (await tree.denies(known))) throw new ChainBroken(known.position);
-      // The tree of a log that had none is built in several turns.
+      // Building the tree of a log without one takes several turns; until then the checkpoint has no root.
       const hasTree = await tree.extend(head.position);
       const note = hasTree ? await signHead(store, head, key, clock) : signChain(store, head, key, clock);
       await checkpoints.write(note);
@@ -107,7 +109,8 @@ async function keepCheckpoint(
       signed = note;
       written = head.position;
     } catch (fault) {
-      // A full disk stops no requests. The old checkpoint stays true, and the next turn tries again.
+      // A fault such as a full disk must not stop requests. The old checkpoint stays valid, and the next turn tries
+      // again.
       report.failed(fault);
     }
   };
@@ -147,7 +150,8 @@ export type SignedHead = { readonly note: string } | { readonly loss: string };
 /** Signs the log's present head, unless the log contradicts what was signed before. */
 export async function signHeadNow(store: LogStore, checkpoints: CheckpointStore, clock: Clock): Promise<SignedHead> {
   const key = await checkpoints.loadKey();
-  // A key that signed two histories of one log would prove neither.
+  // If the log contradicts what was signed before, no head is signed: a key that signed two histories of one log would
+  // prove neither.
   const loss = await findLoss(store, checkpoints, key);
   if (loss !== undefined) return { loss: loss.sentence };
   return { note: await signHead(store, await store.head(), key, clock) };

@@ -80,7 +80,7 @@ export interface OpenStoreOptions {
    * number of services.
    */
   readonly owner?: string | undefined;
-  /** Callback after each transaction of appends. */
+  /** The store calls this after each transaction of appends. */
   readonly onCommit?: ((commit: Commit) => void) | undefined;
 }
 
@@ -95,7 +95,7 @@ export function sqliteStore(
     identify: async () => (existsSync(file) ? log.identify() : undefined),
     isOtherAt: (other) => existsSync(other) && !isSameFile(other, file),
     warnings: async () => [],
-    // A copy of all files at once looks like the original, so an operator has to report it.
+    // Nothing in a copy of all files shows that it is a copy, so an operator has to report it.
     isElsewhere: async () => false,
     beginEpoch: async (_, holder) => log.beginEpoch(holder),
     unprotected: async () => [],
@@ -151,7 +151,7 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     name: shown,
     isThere,
     identify: () => reachServer(shown, () => identifyPostgresLog(log)),
-    // Its epoch tells: a log that is found on another server begins a new one.
+    // Another log at this place needs no search here: a log that is found on another server begins a new epoch.
     isOtherAt: () => false,
     async warnings() {
       const off = await reachServer(shown, () => askOnce<{ name: keyof typeof LOSES }>(url, ARE_OFF));
@@ -159,7 +159,7 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     },
     isElsewhere: () => reachServer(shown, () => isPostgresLogElsewhere(log)),
     async beginEpoch(begunAs) {
-      // Several instances may start at once on a copy, and one of them may serve it by now.
+      // Several instances may start at once on a copy, and one of them may already serve the log.
       if (begunAs === "operator") await refuseLiving();
       await reachServer(shown, () => beginPostgresEpoch(log, begunAs));
     },

@@ -7,7 +7,7 @@ import { type EventMetadata, STREAMS, type StateContext } from "./event-log.ts";
 import { compare, type Compared, type KnownHead, readKnownHeads } from "./signed-checkpoint.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/** Threads of a verification in a running service. It takes one core at most, since the others are for requests. */
+/** Number of threads of a verification in a running service: one core at most, since the others are for requests. */
 const THREADS = 1;
 
 export interface VerificationProgress {
@@ -32,20 +32,20 @@ export function createLogVerifier({ eventLog, clock, logger, announce }: StateCo
     let verified: VerifiedLog | undefined;
     try {
       const heads = await readKnownHeads(checkpoints, undefined, undefined);
-      // The name for pages and the log, because a path would disclose where the service is.
+      // Replaces the path in the checkpoint's name, because pages and the log would disclose where the service is.
       const known = heads.map((head) => ({ ...head, what: "the checkpoint beside the log" }));
       verified = await verifyLog(store, known, {
         threads: THREADS,
         onProgress: (checked) => (progress = progress && { ...progress, checked }),
       });
       const data = toVerifiedData(verified);
-      // Logged too, because a broken log may not accept the event.
+      // The result is logged too, because a broken log may not accept the event.
       if (!verified.isWhole) logger.error("the log is broken", { ...data });
       await eventLog.append(STREAMS.log, [{ type: "LogVerified", data }], metadata);
       if (verified.isWhole) return;
       await announce(`the log is broken: ${data.fault}`, `broken/${data.broken_position ?? data.position}`);
     } catch (fault) {
-      // A service that stops closes the log, and its verification is over.
+      // The service is stopping and has closed the log, so the verification ends without a result.
       if (classifyError(fault) === "closed") return;
       const what = verified === undefined ? "the log could not be verified" : "a verification could not be recorded";
       logger.error(what, errorFields(fault));
@@ -66,7 +66,7 @@ export function createLogVerifier({ eventLog, clock, logger, announce }: StateCo
     async start(metadata: EventMetadata) {
       if (progress !== undefined) return undefined;
       const begun = { caller: metadata.caller, started_at: isoTime(clock()), checked: 0, position: 0 };
-      // Set before anything is awaited, so that only one of two simultaneous callers begins.
+      // Set before the first await, so that only one of two simultaneous callers begins a verification.
       progress = begun;
       try {
         progress = { ...begun, position: (await store.head()).position };

@@ -25,7 +25,7 @@ export interface AnsweredHead {
 
 interface WitnessListener {
   readonly answered: (one: AnsweredHead) => void;
-  /** Callback if a request ended in a fault of the witness. */
+  /** The server calls this, with a sentence for the operator, if the witness failed at a request. */
   readonly failed: (sentence: string) => void;
 }
 

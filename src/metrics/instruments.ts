@@ -5,7 +5,7 @@ type About<Label extends string> = readonly [name: string, help: string, labelNa
 
 /**
  * Registers figures that are read at each scrape, and cost nothing otherwise. A figure that cannot be read, say because
- * the log is unreachable, has no value; the scrape still gives the others.
+ * the log is unreachable, is left out of the scrape.
  */
 export function lookUp(
   registry: Registry,
@@ -37,7 +37,7 @@ export function lookUpEach<Label extends string>(
     registers: [registry],
     async collect() {
       const figures = await Array.fromAsync(read()).catch(() => []);
-      // Reset only now, because another scrape may look it up meanwhile.
+      // The figure is reset only after its values were read, because another scrape may read it meanwhile.
       gauge.reset();
       for (const [labels, value] of figures) gauge.set(labels, value);
     },

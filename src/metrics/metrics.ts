@@ -26,7 +26,7 @@ interface Observed extends ChannelSources, InstanceSources, Omit<LogSources, "pr
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /**
- * Creates the service's figures for Prometheus. Those counted as things happen are few, so that a click costs little;
+ * Creates the service's figures for Prometheus. Few of them are counted as things happen, so that a click costs little;
  * all others are looked up at each scrape.
  */
 export function createMetrics(configured: readonly ChannelName[] = []) {
@@ -35,6 +35,7 @@ export function createMetrics(configured: readonly ChannelName[] = []) {
     appends: createAppendMetrics(registry),
     dispatches: createDispatchMetrics(registry, configured),
     countAnswer: createAnswerCount(registry),
+    statuses: createStatusCounter(registry),
     /** Registers the figures that are looked up in these parts of the service at each scrape. */
     observe(parts: Observed): void {
       observeChannels(registry, parts);
@@ -47,6 +48,14 @@ export function createMetrics(configured: readonly ChannelName[] = []) {
     /** Returns all figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
     text: (): Promise<string> => registry.metrics(),
   };
+}
+
+/** Creates the counter of the statuses that WhatsApp posts, from the start as Prometheus needs it. */
+function createStatusCounter(registry: Registry) {
+  const help = "Statuses of messages that WhatsApp posted; unknown: of none of our messages.";
+  const counter = createCounter(registry, "reachlog_whatsapp_statuses_total", help, ["result"]);
+  for (const result of ["lost", "passed", "unknown"]) counter.inc({ result }, 0);
+  return counter;
 }
 
 function observeTokens(registry: Registry, { tokens, clock }: Observed): void {
@@ -105,7 +114,7 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     "Runs that ended while this process ran, by reason; dry runs are not counted.",
     ["reason"],
   );
-  // From the start, because Prometheus sees no increase in a figure that begins at 1.
+  // Each reason begins at 0, because Prometheus sees no increase in a figure that begins at 1.
   for (const reason of [...runEnd.anyOf.map((end) => end.const), ABANDONED]) ended.inc({ reason }, 0);
   projector.listen(({ type, data }) => {
     if (type === "RunFinished") ended.inc({ reason: data.reason });
@@ -117,8 +126,8 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
 const DESCRIPTORS = "/proc/self/fd";
 
 /**
- * Registers figures of the process and of the log's disk, by the names that dashboards expect. Does not use the
- * library's own figures: they wake the process a hundred times a second to measure the event loop.
+ * Registers figures of the process and of the log's disk, by the names that dashboards expect. Does not use the figures
+ * of the library prom-client, which wake the process a hundred times a second to measure the event loop.
  */
 function observeProcess(registry: Registry, file: string | undefined): void {
   const startedAt = Math.round(Date.now() / 1_000 - process.uptime());

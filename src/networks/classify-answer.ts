@@ -17,12 +17,12 @@ export function parseAnswer<T extends TSchema>(schema: T, text: string): Static<
   }
 }
 
-/** Shortest wait that a rate limit causes, even if the network asks for none. */
+/** Minimum wait in ms after a rate limit, even if the network asks for none. */
 const RETRY_AFTER_MIN_MS = 1000;
 
 /**
- * Longest wait that a rate limit causes. No network's windows are longer than a day, as far as they are documented; one
- * that asks for more is broken, and must not silence a channel for good.
+ * Maximum wait in ms after a rate limit. No network documents windows longer than a day; one that asks for more is
+ * broken, and must not silence a channel for good.
  */
 export const RETRY_AFTER_MAX_MS = 24 * 3_600_000;
 
@@ -64,12 +64,12 @@ const HTTP_DATES = [
 /** Parses the date in an HTTP header to ms since the epoch; undefined for anything else. */
 function readHttpDate(text: string): number | undefined {
   if (!HTTP_DATES.some((form) => form.test(text))) return undefined;
-  // The last form does not name its zone.
+  // The last form of HTTP_DATES names no time zone, and means UTC.
   const date = Date.parse(text.endsWith("GMT") ? text : `${text} GMT`);
   return Number.isNaN(date) ? undefined : date;
 }
 
-/** Rules by which the answers of one network are read: everything in which it differs from the others. */
+/** Rules by which the answers of one network are read: the parts in which it differs from the other networks. */
 export interface AnswerRules {
   /**
    * Returns details for the result of a delivered dispatch; undefined if the answer does not prove that the network
@@ -95,7 +95,8 @@ export interface AnswerRules {
 
 /**
  * Returns the result of a dispatch by the network's answer. Only a rate limit and a plain refusal prove that nothing
- * was delivered. The rest may be repeated only if the network recognises a repeat (`deduplicates`).
+ * was delivered. After any other answer the dispatch is repeated only if the network recognises a repeat
+ * (`deduplicates`).
  */
 export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, deduplicates = false): DispatchResult {
   const { status } = answer;
@@ -105,7 +106,8 @@ export function classifyAnswer(answer: NetworkAnswer, rules: AnswerRules, dedupl
   const wait = rules.retryAfterMs === undefined ? parseRetryAfter(answer.headers) : rules.retryAfterMs(answer);
   const retryable = { outcome: "retryable", ...failed, ...omitUndefined({ retryAfterMs: wait }) } as const;
   if (rules.isRateLimit?.(answer) ?? status === 429) return retryable;
-  // By its status, everything but a refusal is uncertain. 408 leaves open how much the server understood.
+  // Unless the network has a rule, the status decides: everything but a refusal is uncertain. After a 408 it is unknown
+  // how much of the request the server has processed.
   if (rules.isUncertain?.(answer) ?? (status < 400 || status === 408 || status >= 500)) {
     return deduplicates ? { ...retryable, mayHaveArrived: true } : { outcome: "in_doubt", ...failed };
   }
@@ -137,7 +139,7 @@ export async function checked(check: () => Promise<CredentialCheck>): Promise<Cr
   }
 }
 
-/** Returns the fault if it is a network's. Anything else is a defect of ours, and is thrown. */
+/** Returns the fault if it is a network's. Any other fault is a defect in our code, and is thrown. */
 function expectNetworkFault(fault: unknown): NetworkFault {
   if (fault instanceof NetworkFault) return fault;
   throw fault;

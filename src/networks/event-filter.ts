@@ -2,19 +2,20 @@ import { compile, TreeInterpreter } from "@jmespath-community/jmespath";
 import type { Recorded } from "../../events/catalog.ts";
 
 /**
- * Most characters of a webhook's event filter, enough for a dozen comparisons. A filter is parsed once, and evaluated
- * for each event.
+ * Maximum number of characters of a webhook's event filter, enough for a dozen comparisons. A filter is parsed once,
+ * and evaluated for each event.
  */
 export const FILTER_CHARS_MAX = 1_000;
 
 /**
- * Most nodes that a filter may evaluate for one event. An outcome of a thousand requests takes some 8,000, in 10 ms;
- * lists within lists would take seconds of the thread that answers requests.
+ * Maximum number of nodes that a filter may evaluate for one event. An outcome of a thousand requests takes some 8,000,
+ * in 10 ms; lists within lists would block the thread that answers requests for seconds.
  */
 export const STEPS_MAX = 20_000;
 
 /**
- * Characters of a text that cost as much as one evaluation step when a function or a slice of a filter makes the text.
+ * Number of characters of a text that cost as much as one evaluation step when a function or a slice of a filter makes
+ * the text.
  */
 const CHARACTERS_PER_STEP = 256;
 const ELEMENTS_PER_STEP = 16;
@@ -25,7 +26,8 @@ export interface PostedEvent {
   /** Time of the event, in ISO 8601. */
   readonly timestamp: string;
   /**
-   * The published members of the event's data. A member that the event gets in a later version is not posted unnoticed.
+   * The members of an event that webhooks post. They are listed here, so that a member which events get in a later
+   * version is not posted unnoticed.
    */
   readonly data: Pick<Recorded, "position" | "id" | "stream" | "version" | "type" | "time" | "data" | "meta" | "hash">;
 }
@@ -94,7 +96,7 @@ function createInterpreter(): typeof TreeInterpreter {
 const QUOTED = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/gs;
 
 function parse(expression: string): Expression {
-  // The library accepts a text whose quote has no end.
+  // Checks this first, because the library accepts a text whose quote has no end.
   const open = expression.replace(QUOTED, (quoted) => " ".repeat(quoted.length)).search(/['"`]/);
   if (open >= 0) throw new FilterRefused(`not valid JMESPath from character ${open + 1} on: a quote has no end`);
   try {
@@ -107,8 +109,8 @@ function parse(expression: string): Expression {
 }
 
 /**
- * Returns the length of the longest beginning of a faulty filter that is an expression by itself. The error is behind
- * it; the library does not say where.
+ * Returns the length of the longest beginning of a faulty filter that is a valid expression by itself. The error
+ * follows it, and the library does not say where.
  */
 function understoodUpTo(expression: string): number {
   for (let length = expression.length - 1; length > 0; length--) {
@@ -169,7 +171,7 @@ function findRefused(node: unknown): string | undefined {
   const { type, ...parts } = node as Node;
   if (!NODES.has(type)) return `a filter cannot use ${type}`;
   if (type === "Literal") return undefined;
-  // This reads a field of true or false, which have none, so that no event would match.
+  // `!a.b` means `(!a).b`, which reads a member of true or false. These have none, so the filter would select no event.
   if (isNegation(parts.left ?? parts.child) && READING.has(type))
     return "! binds tighter than what follows: write !(…)";
   return (type === "Function" ? findWrongCall(parts) : undefined) ?? findRefused(Object.values(parts));

@@ -3,7 +3,7 @@ import { retryAfterMs, parseRetryAfter, parseAnswer } from "./classify-answer.ts
 import type { NetworkAnswer } from "./safe-fetch.ts";
 
 /**
- * Version of Meta's Graph API that we call, published 2026-11-04. A version lives two years,
+ * Version of Meta's Graph API that requests use, published 2026-11-04. Meta supports a version for two years:
  * https://developers.facebook.com/docs/graph-api/changelog
  */
 export const API_VERSION = "v27.0";
@@ -97,7 +97,8 @@ const USAGE = Type.Object({
 const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
 
 /**
- * Share of Meta's allowance in per cent from which on we slow down: at 100 Meta refuses everything, for up to an hour.
+ * Share of Meta's allowance, in per cent, from which on requests pause: at 100 Meta refuses everything, for up to an
+ * hour.
  */
 const USAGE_PERCENT_MAX = 95;
 

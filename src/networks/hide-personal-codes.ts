@@ -1,3 +1,4 @@
+// Hides recipients' codes in events that readers see: in the API, the console, webhooks and the command line.
 import type { DataOf } from "../../events/catalog.ts";
 import { ERASED } from "../../events/encryption.ts";
 import { hideCode } from "../template/short-link.ts";
@@ -28,8 +29,8 @@ function showClick({ code }: Click): Click {
 }
 
 /**
- * Members of events that are shown unchanged. A new member does not compile until it is decided here whether it may
- * hold a code.
+ * Members of the event that are shown unchanged. The compiler requires an entry for a new member, so that it is decided
+ * here whether the member may hold a code.
  */
 const WITHOUT_CODES: Readonly<Record<Exclude<keyof Attempt, "text" | "personal_links" | "opt_out_code">, true>> = {
   attempt_id: true,

@@ -1,6 +1,6 @@
 /**
- * The port to the outside: what the service asks of a network, and the only answers it understands. Only a network's
- * own files know its URLs, bodies and error codes.
+ * The port to the outside: what the service asks of a network, and the only answers that it understands. Only a
+ * network's own files know its URLs, bodies and error codes.
  */
 
 import type { Recorded } from "../../events/catalog.ts";
@@ -65,8 +65,9 @@ export interface DigestLink {
   readonly shortCode: string;
   readonly clicks: number;
   readonly bots: number;
-  /** Time of the first of the link's clicks in the digest, ISO 8601, as that of the last below. */
+  /** Time of the link's first click in the digest, ISO 8601. */
   readonly first: string;
+  /** Time of the link's last click in the digest, ISO 8601. */
   readonly last: string;
 }
 
@@ -83,7 +84,7 @@ export type DispatchResult =
       /** Pause before the next request, in ms, as the network's report of our use suggests. */
       readonly pauseMs?: number;
     }
-  /** The network's own rules forbid to send the dispatch. */
+  /** The network's own rules forbid sending the dispatch. */
   | { readonly outcome: "skipped"; readonly reason: "no_user_agent" | "no_ip_address" | "too_old" }
   | ({ readonly detail: string; readonly status?: number } & (
       | {
@@ -114,7 +115,10 @@ export type DispatchResult =
 export interface SendOptions {
   readonly timeoutMs: number;
   readonly now: number;
-  /** Called before each further request of the sending; false ends it. Default: all requests are made. */
+  /**
+   * The channel calls this before each further request; if it returns false, the channel makes none. Default: it makes
+   * all requests.
+   */
   readonly goesOn?: () => boolean;
 }
 
@@ -199,7 +203,10 @@ export type SendDmResult = { readonly rate: RateWindow | undefined } & (
   | { readonly outcome: "stopped"; readonly reason: StopReason; readonly detail: string }
 );
 
-/** Why the network stops the account, as the end of the run records it. `app_not_enrolled` blames the app's access. */
+/**
+ * Reasons why the network stops the account, as the end of the run records them. `app_not_enrolled`: the developer app
+ * lacks access to the endpoint.
+ */
 export type StopReason =
   "credits_depleted" | "usage_capped" | "sender_restricted" | "missing_scope" | "app_not_enrolled";
 
@@ -240,7 +247,10 @@ export interface InboxMessage extends SentDm {
   readonly inGroup?: true;
 }
 
-/** Something that the network says while it happens. It is a hint: reading the messages stays the truth. */
+/**
+ * A notification that the network sends while something happens. It is only a hint: what counts is a later reading of
+ * the messages.
+ */
 export type Signal =
   | { readonly kind: "message"; readonly message: InboxMessage }
   /** Signal that `readerId` has read our messages, up to `lastReadId` or, without it, to `at` (ms since the epoch). */
@@ -255,10 +265,16 @@ export type Signal =
     }
   /** Signal that the user has revoked the authorization of our app. */
   | { readonly kind: "revoked"; readonly userId: string }
-  /** Signal of a message in a form that is not known. */
+  /**
+   * Signal that a message has arrived in a form that this version does not know, so that it must be read from the
+   * network.
+   */
   | { readonly kind: "unclear" };
 
-/** The network's stream of signals. */
+/**
+ * The network's stream of {@link Signal}s: its notifications of received messages, read receipts and revoked
+ * authorizations.
+ */
 export interface SignalStream {
   /** Checks that the network accepts our app's own token. Throws SocialError. */
   check(): Promise<void>;
@@ -274,7 +290,7 @@ export interface SignalStream {
   open(userId: string, signal: AbortSignal): Promise<AsyncIterable<Signal>>;
 }
 
-/** The requested page of a long list. `limit` is the most entries, as near as the network allows. */
+/** The requested page of a long list. `limit`: maximum number of entries, as near as the network allows. */
 export interface PageRequest {
   readonly limit: number;
   readonly cursor?: string;
@@ -304,12 +320,13 @@ export interface SocialNetwork {
   /** Looks up 100 users at most. Users that the network does not know, or whose names it cannot have, are absent. */
   usersByUsername(token: string, usernames: readonly string[]): Promise<readonly SocialUser[]>;
   usersById(token: string, ids: readonly string[]): Promise<readonly SocialUser[]>;
-  /** Returns a page of the user's followers, newest first; members and authors below come in that order too. */
+  /** Returns a page of the user's followers, newest first. */
   followers(token: string, userId: string, page: PageRequest): Promise<UserPage>;
+  /** Returns a page of the list's members, newest first. */
   listMembers(token: string, listId: string, page: PageRequest): Promise<UserPage>;
   /**
-   * Returns the authors of recent posts that match the query, each once a page; with `since`, only of posts newer than
-   * that one. `newest` is the newest post of the page, `posts` the number of posts that were read.
+   * Returns the authors of recent posts that match the query, newest first, each once a page; with `since`, only of
+   * posts newer than that one. `newest`: the newest post of the page; `posts`: the number of posts that were read.
    */
   searchAuthors(
     token: string,

@@ -33,8 +33,8 @@ export function truncate(text: string, maxUnits: number): string {
 }
 
 /**
- * Most UTF-16 units of a network's words that are kept: enough to see what it complains about. Details are stored with
- * events for ever.
+ * Maximum number of UTF-16 units of a network's words that are kept: enough to see what it complains about. Details are
+ * stored with events for ever.
  */
 const EXCERPT_UNITS_MAX = 200;
 
@@ -46,7 +46,7 @@ const VALUES = /\[[^\]]*\]|"[^"]*"|[\w.+-]{0,64}@[\w.-]+|\d{5,}|[\w.~+/:=%-]{20,
 
 /** Returns a network's own words, fit for the log: one short line without credentials, ids or names of people. */
 export function excerpt(text: string): string {
-  // Cut before matching as well, because the answer may be 64 KB of anything.
+  // Cuts the text before matching as well, because an answer may be 64 KB of anything.
   return truncate(oneLine(text.slice(0, 10 * EXCERPT_UNITS_MAX)).replace(VALUES, "[…]"), EXCERPT_UNITS_MAX);
 }
 
@@ -80,7 +80,7 @@ export function withLookAlikes(text: string): string {
     .replace(QUOTE, "›")
     .replace(BULLET, (_line, indent: string, mark: string) => indent + (BULLETS[mark] ?? mark));
   const repeated = Object.keys(LOOK_ALIKES).filter((marker) => unquoted.split(marker).length > 2);
-  // The group in the expression makes every second piece a link.
+  // `split` returns the links as every second piece, because the expression has a group.
   const pieces = unquoted.split(LINK).map((piece, at) => (at % 2 === 1 ? piece : disarm(piece, repeated)));
   return pieces.join("");
 }
@@ -90,8 +90,8 @@ function disarm(text: string, markers: readonly string[]): string {
 }
 
 /**
- * Words a dispatch for people, as plain text. The visitor's address is left out: a chat keeps it outside the reach of
- * `forget` and `RETENTION_DAYS`, and the chat's readers have no use for it.
+ * Words a dispatch for people, as plain text. Leaves out the visitor's address, which the chat's readers do not need,
+ * and which `forget` and `RETENTION_DAYS` could not delete from a chat.
  */
 export function wordDispatch(dispatch: Dispatch): string {
   if (dispatch.kind === "click") return wordClick(dispatch);
@@ -103,7 +103,7 @@ export function wordDispatch(dispatch: Dispatch): string {
   return `[${oneLine(dispatch.level).toUpperCase()}] ${oneLine(dispatch.service)}: ${plainText(dispatch.message)}`;
 }
 
-/** Most links that a digest names one by one; the rest is a number. */
+/** Maximum number of links that a digest names one by one. Of the other links it states only how many there are. */
 const DIGEST_LINKS_MAX = 20;
 
 function wordDigest({ clicks, bots, links }: Extract<Dispatch, { kind: "digest" }>): string {
@@ -123,7 +123,7 @@ function byBots(bots: number): string {
   return bots === 0 ? "" : ` (${bots} by bots)`;
 }
 
-/** Cached wording of each click, because chat and messaging announce the same clicks. */
+/** Cached wording of each click, because the chat and the messaging channel announce the same clicks. */
 const words = new WeakMap<Click, string>();
 
 function wordClick(click: Click): string {

@@ -2,11 +2,15 @@ import { systemClock, systemTimer, type Clock } from "../platform/clock.ts";
 import { isBun } from "../platform/bun-or-node.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** Most bytes kept of a network's answer, decompressed, unless the caller expects more: most answers are under 1 KB. */
+/**
+ * Maximum number of bytes kept of a network's answer, decompressed, unless the caller expects more. Most answers are
+ * under 1 KB.
+ */
 export const ANSWER_BYTES_MAX = 64 * 1024;
 
 /**
- * Most bytes of an answer that a caller can expect: a few such answers at once still fit into a small machine's memory.
+ * Maximum number of bytes of an answer that a caller may expect: a few such answers at once still fit into a small
+ * machine's memory.
  */
 export const EXPECTED_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -24,7 +28,9 @@ export interface SafeRequest {
   /** Time-out of the whole call in ms: connecting, headers and body together. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Most bytes kept of the answer, at most {@link EXPECTED_BYTES_MAX}. Default: {@link ANSWER_BYTES_MAX}. */
+  /**
+   * Maximum number of bytes kept of the answer, up to {@link EXPECTED_BYTES_MAX}. Default: {@link ANSWER_BYTES_MAX}.
+   */
   readonly answerBytesMax?: number | undefined;
 }
 
@@ -33,8 +39,8 @@ export interface NetworkAnswer {
   readonly headers: Headers;
   readonly text: string;
   /**
-   * True if the answer's body broke off, came too late or was too large. `text` is its beginning then, and the status
-   * is valid.
+   * True if the answer's body broke off, came too late or was too large. In that case `text` is the beginning of the
+   * body, and the status is valid.
    */
   readonly truncated: boolean;
 }
@@ -44,7 +50,7 @@ export type SafeFetch = (url: string, request: SafeRequest) => Promise<NetworkAn
 
 export interface ObjectRequest extends Omit<SafeRequest, "body" | "answerBytesMax"> {
   readonly body?: Uint8Array | undefined;
-  /** Most bytes kept of the answer. */
+  /** Maximum number of bytes kept of the answer. */
   readonly answerBytesMax: number;
 }
 
@@ -57,10 +63,10 @@ export type ObjectFetch = (url: string, request: ObjectRequest) => Promise<Objec
 
 export interface LinesRequest {
   readonly headers: SafeRequest["headers"];
-  /** Longest wait for the answer's head, and longest silence after it, in ms. */
+  /** Maximum time until the answer's head, and between two pieces of it after that, in ms. */
   readonly answerMs: number;
   readonly silenceMs: number;
-  /** Most characters of a line. A longer one ends the answer. */
+  /** Maximum number of characters of a line. A longer line ends the answer. */
   readonly lineCharactersMax: number;
   readonly signal: AbortSignal;
 }
@@ -112,7 +118,7 @@ export function createObjectFetch(options: SafeFetchOptions): ObjectFetch {
   };
 }
 
-/** Longest time that an endless answer is read, in ms, before the caller has to request it again. */
+/** Maximum time in ms for which an endless answer is read, before the caller has to request it again. */
 const LINES_MS_MAX = 24 * 3_600_000;
 
 /** Creates a function like that of {@link createSafeFetch}, for an answer that never ends. Its faults are NetworkFaults. */
@@ -224,7 +230,7 @@ function prepare(url: string, request: SafeRequest | ObjectRequest, isAllowed: (
   };
 }
 
-/** Most URLs that are remembered as allowed. Most calls go to the same few URLs. */
+/** Maximum number of URLs that are cached as allowed. Most calls go to the same few URLs. */
 const REMEMBERED_URLS_MAX = 32;
 
 function allowOnly(urls: readonly string[]): (url: string) => boolean {
@@ -245,7 +251,8 @@ function checkedHeaders(headers: SafeRequest["headers"]): Headers {
   try {
     return named(new Headers(headers));
   } catch {
-    // A line break in a token, for example. The runtime's error is dropped, because it may repeat the token.
+    // A header is invalid, such as a token with a line break. The runtime's error is dropped, because it may repeat the
+    // token.
     throw new NetworkFault("forbidden", true);
   }
 }
@@ -269,13 +276,13 @@ function isWithin(headers: Headers, bytesMax: number): boolean {
 
 async function readText(response: Response, bytesMax: number): Promise<{ text: string; truncated: boolean }> {
   const { bytes, truncated } = await readBytes(response, bytesMax);
-  // Leaves out half a character at the end.
+  // With `stream`, the decoder leaves out a character of which the end is missing.
   return { text: new TextDecoder().decode(bytes, { stream: truncated }), truncated };
 }
 
 /**
- * Reads at most `bytesMax` bytes of an answer and hangs up on the rest. If the body breaks off, returns what came
- * before.
+ * Reads at most `bytesMax` bytes of an answer and hangs up if there are more. If the body breaks off, returns the bytes
+ * before that.
  */
 async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes: Uint8Array; truncated: boolean }> {
   const reader = body?.getReader();
@@ -289,9 +296,9 @@ async function readBytes({ body }: Response, bytesMax: number): Promise<{ bytes:
       left -= value.length;
     }
   } catch {
-    // Nothing more arrives.
+    // The body broke off, so nothing more arrives.
   } finally {
-    // Also ends the download. A body that failed before rejects here, and there is nothing left to report.
+    // Also ends the download. This rejects if the body has failed before, and then there is nothing left to report.
     await reader?.cancel().catch(() => undefined);
   }
   return { bytes: Buffer.concat(chunks), truncated: true };
@@ -350,7 +357,7 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
   ETIMEDOUT: "timeout",
   UnexpectedRedirect: "redirect",
   EPROTO: "tls",
-  // Deno's permissions do not name the host, which is then not even looked up.
+  // Deno's code if its permissions do not allow the host, which is then not even looked up.
   EPERM: "forbidden",
 };
 
@@ -361,8 +368,8 @@ const KIND_BY_CODE: Readonly<Record<string, NetworkFaultKind>> = {
 const CERTIFICATE_CODE = /CERT|^UNABLE_TO/;
 
 /**
- * Matches codes for failures of the TLS protocol itself, and alerts of the other side. Some (TLS 1.3) come after the
- * request.
+ * Matches codes for failures of the TLS protocol itself, and alerts of the server. In TLS 1.3 some of them come after
+ * the request was sent.
  */
 const TLS_CODE = /^ERR_SSL_/;
 

@@ -31,7 +31,8 @@ export function createStandardWebhookChannel(options: StandardWebhookOptions): C
   const { name, url, secrets, isInOrder, safeFetch } = options;
   const own = Object.fromEntries([...options.headers].map(([header, value]) => [header, value.reveal()]));
   const matches = options.filter === undefined ? undefined : compileFilter(options.filter);
-  // Loaded now, because an upgrade in place may have removed the library by the first event.
+  // The signing library is loaded now, because an upgrade in place may have removed its file before the first event is
+  // sent.
   const signing = createSign(secrets);
   signing.catch(() => {});
   return {
@@ -66,9 +67,9 @@ function toPosted(recorded: Recorded): PostedEvent {
 const GONE = 410;
 
 /**
- * How a receiver's answers are read. Any 2xx is a delivery; a 410 ends the webhook until the operator resumes it; all
- * else is retried, since what the receiver did is unknown. The answer's text may be about people, so it is not
- * repeated.
+ * Rules by which a receiver's answers are read. Any 2xx is a delivery; a 410 ends the webhook until the operator
+ * resumes it; all else is retried, since it is unknown what the receiver did. An answer is never quoted: it may be about
+ * people.
  */
 const ANSWERS: AnswerRules = {
   accepted: ({ status }) => (status >= 200 && status < 300 ? {} : undefined),

@@ -33,7 +33,7 @@ export async function unpooledFetch(url: string, { method, headers, body, signal
   });
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     request.once("response", resolve);
-    // No upgrade was requested.
+    // Rejects an answer that upgrades the protocol, because none was requested.
     request.once("upgrade", (answer) => reject(answer.destroy(new Error("upgraded"))));
     request.on("error", (fault) => reject(signal?.aborted === true ? signal.reason : fault));
     request.end(body);
@@ -52,7 +52,7 @@ function toResponse(incoming: IncomingMessage): Response {
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
   const unpacker = UNPACKERS.get(incoming.headers["content-encoding"]?.toLowerCase());
-  // A fault of either stream reaches the reader through the last one.
+  // Pipes the answer through the decompressor, so that a fault of either stream reaches the reader.
   const bytes = unpacker === undefined ? incoming : pipeline(incoming, unpacker(), () => {});
   const body = BODILESS.has(status) ? null : (ReadableStream.from(bytes) as never);
   return new Response(body, { status, headers });

@@ -20,14 +20,14 @@ import {
 import { dayIn } from "./quota-day.ts";
 
 /**
- * Numbers of newest messages to read of a conversation: the next number is tried if our message is not among the fewer.
- * Each message read costs money.
+ * Number of newest messages of a conversation to read: 5 at first, then 25, then 100, until our message is among them.
+ * The network charges for each message read.
  */
 const CONVERSATION_READ_LIMITS = [5, 25, 100];
 
 /**
- * Yields the newest messages of the conversation with the recipient `id`: first a few, then more in each further read.
- * Throws the network's SocialError.
+ * Yields the newest messages of the conversation with the recipient `id`: each step reads more of them than the step
+ * before. Throws the network's SocialError.
  */
 export async function* readConversation({ credentials, network }: OutreachContext, retry: RetryPolicy, id: string) {
   for (const limit of CONVERSATION_READ_LIMITS) {
@@ -50,13 +50,15 @@ export function withoutOthers(
 }
 
 /**
- * How long the network shows a message, in ms: 30 days. A message from before the restore is not visible after that.
+ * Time for which the network shows a message, in ms: 30 days. If the restore is longer ago, a message sent before it
+ * can no longer be found.
  */
 const VISIBLE_FOR_MS = 30 * 24 * 3_600_000;
 
 /**
- * Returns when the log was last restored or imported, or an operator accepted a loss of events (ms since the epoch);
- * undefined if never. Messages sent between the last event before that and this time are missing in the log.
+ * Returns when the log was last restored or imported, or an operator last accepted a loss of events (ms since the
+ * epoch); undefined if never. The log may lack messages sent between its last event before that time and the time
+ * itself.
  */
 function restoredAt({ projector }: OutreachContext): number | undefined {
   const { last } = projector.state("restores");
@@ -64,8 +66,8 @@ function restoredAt({ projector }: OutreachContext): number | undefined {
 }
 
 /**
- * True while a restore makes the used quota unknown: on the same day, or within 24 hours if the time zone was changed
- * or the log names none. The network may not show its newest messages yet either.
+ * True if a restore forbids runs: on its day, lost messages may have used up the quota, and for `settleMs` the network
+ * may not show them yet. After a change of time zone, or if the log names none, no run starts for 24 hours.
  */
 export function wasRestoredToday(context: OutreachContext): boolean {
   const restored = restoredAt(context);
@@ -78,8 +80,8 @@ export function wasRestoredToday(context: OutreachContext): boolean {
 }
 
 /**
- * Suppresses the recipients who opted out on their page and whose opt-out a restored log lacks. They are known by a hash
- * alone.
+ * Suppresses the recipients who opted out on their page and whose opt-out a restored log lacks. Only a hash of the
+ * recipient's name is kept of such an opt-out.
  */
 export async function recordKeptOptOuts(run: RunContext): Promise<void> {
   const { metadata, lease, rules, projector } = run;
@@ -92,9 +94,8 @@ export async function recordKeptOptOuts(run: RunContext): Promise<void> {
 }
 
 /**
- * Finds a message of ours that a restore lost, even if an operator allowed a retry: the log may lack its outcome.
- * `unknown`: the conversation is unreadable, so no second message is sent. Throws SocialErrors, except about this
- * recipient.
+ * Finds a message of ours to the recipient that a restored log lacks, even if an operator allowed a retry. `unknown`:
+ * the network does not show the conversation, so the run sends nothing. Throws SocialErrors, except a rejected read.
  */
 export async function findOurs(run: RunContext, retry: RetryPolicy, user: SocialUser) {
   const restored = restoredAt(run);

@@ -15,47 +15,50 @@ import type { Wish } from "./stop-words.ts";
 import type { TurnMoment } from "./send-window.ts";
 
 /**
- * A recipient in a batch of a source, who may get a message. `user`: the network's profile of them, if the source has
- * already asked for it.
+ * A recipient that a source offers to the run, in a batch. `user`: their profile on the network, if the source has read
+ * it already.
  */
 export interface BatchEntry {
   readonly recipient: Recipient;
   readonly user?: SocialUser;
 }
 
-/** Most recipients that one look-up of the network takes. */
+/** Maximum number of recipients in one look-up by the network. */
 export const LOOKUP_BATCH = 100;
 
 export interface Batch {
   readonly entries: readonly BatchEntry[];
   /**
-   * Data of the `SourceRead` event, which is recorded once the batch was judged. A later run continues reading the
-   * source after it.
+   * Data of the `SourceRead` event, which the run records once all recipients of the batch are judged. A later run
+   * reads the source from there.
    */
   readonly read?: Omit<DataOf<"SourceRead">, "run_id">;
 }
 
 /**
  * A source of recipients, such as followers or an imported list. It yields batches of at most {@link LOOKUP_BATCH}, and
- * reads on only while the run wants more.
+ * reads the next one only when the run asks for it.
  */
 export interface Source {
-  /** Name of a source. `again` and `last` yield recipients of an earlier run once more. */
+  /**
+   * Name of the source. `again` yields recipients that an earlier run could not write to yet, `last` those whose
+   * message the network refused.
+   */
   readonly name: RecipientSource | "again" | "last";
   /** Yields the source's recipients in batches. Throws the network's SocialError. */
   batches(reader: Reader): AsyncIterable<Batch>;
 }
 
-/** Function that runs a read of the network, and repeats it as the caller decides. */
+/** Function that performs a read of the network, and repeats it on a failure according to the caller's policy. */
 export type RetryPolicy = <T>(ask: () => Promise<T>) => Promise<T>;
 
-/** The run that reads a source of recipients, its retries, and how many recipients it wants. */
+/** The run that reads a source, its policy for retries, and the number of recipients that it wants next. */
 export interface Reader {
   readonly run: RunContext;
   readonly retry: RetryPolicy;
   /**
-   * Places left of the day's quota, 1 to {@link LOOKUP_BATCH}. Reading more recipients than that costs money for
-   * nothing.
+   * Number of recipients worth reading next: those that the day's quota and the run's limit still allow, from 1 to
+   * {@link LOOKUP_BATCH}. The network charges for each one.
    */
   wanted(): number;
 }
@@ -65,7 +68,7 @@ export interface QuotaContext extends StateContext {
   readonly timezone: string;
 }
 
-/** Rules for reading messages that recipients send us: the stop words, and what an opt-out means. */
+/** Rules for reading messages that recipients send us: which ones opt out of messages, and which ones of tracking. */
 export interface ReplyRules {
   readonly rules: OutreachRules;
   /** Returns the sender's wish if a message to us asks for no more messages, or may ask for it; else undefined. */
@@ -87,14 +90,14 @@ export interface OutreachContext extends QuotaContext, ReplyRules {
    * Returns a random text from which the codes of one recipient's own links are derived. Undefined: all share links.
    */
   readonly newLinkSecret: (() => string) | undefined;
-  /** Returns a code for one recipient's page to opt out that no one can guess. */
+  /** Returns a random code, which cannot be guessed, for the address of one recipient's page to opt out. */
   readonly newOptOutCode: () => string;
   /** Returns the hashes of recipients who opted out on their page, also of those that a restored log lacks. */
   readonly keptOptOuts: () => Promise<readonly string[]>;
   /** Fixed time between two sends, in ms. Undefined: the time follows the network's rate-limit headers. */
   readonly spacingMs: number | undefined;
   readonly reportEnd: ReportEnd;
-  /** Returns how far the machine's clock is ahead of the log's time; negative if it is behind. */
+  /** Returns how far this machine's clock is ahead of the log's, in ms; negative if it is behind. */
   readonly skewMs: () => number;
 }
 
@@ -112,8 +115,8 @@ export const RUN_STATES = [
 ] as const;
 
 /**
- * Throws ProjectionFolding while a state that a run reads is still being folded from the log. Otherwise the run would
- * end midway.
+ * Throws ProjectionFolding while a projection that a run reads is still being folded from the log. A run that started
+ * without it would end midway.
  */
 export function requireRunStates({ projector }: StateContext): void {
   for (const name of RUN_STATES) projector.state(name);
@@ -133,7 +136,7 @@ export function outreachState(context: StateContext): OutreachState {
   };
 }
 
-/** Returns the current moment, as the daily quota and the sending window count it. */
+/** Returns the current moment, for decisions about the daily quota and the sending window. */
 export function quotaNow(context: QuotaContext): TurnMoment {
   return { ...momentIn(context.timezone, newestMoment(context)), clockMs: context.clock() };
 }
@@ -144,8 +147,8 @@ function newestMoment({ projector, clock }: StateContext): number {
 }
 
 /**
- * Returns when the newest event was recorded, or when the log's time was corrected after that, ISO 8601. Ignores such a
- * correction while the quota is being folded. Undefined in an empty log.
+ * Returns when the newest event was recorded, ISO 8601; if an operator corrected the log's time since, the corrected
+ * time, unless the quota is still being folded. Undefined in an empty log.
  */
 export function newestTime(projector: Projector): string | undefined {
   if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;
@@ -163,14 +166,14 @@ export async function waitForProjections({ eventLog, projector }: OutreachContex
   await projector.until((await eventLog.store.head()).position);
 }
 
-/** A signal and a pause for work that waits for the network, and that a stop must be able to interrupt. */
+/** Signal and pause for work that waits for the network, so that a stop can interrupt it. */
 export interface Waiting {
   /**
-   * Aborts when the work must end. A run ends between two messages: at shutdown, after a request to stop, at its time
-   * limit, or when its lease is lost.
+   * Aborts when the work must end: at shutdown, on a request to stop the run, at its time limit, or if its lease is
+   * lost. A run then ends before its next message.
    */
   readonly signal: AbortSignal;
-  /** Waits until a time in ms since the epoch, or less if the signal aborts. */
+  /** Waits until a time in ms since the epoch, or until the signal aborts. */
   readonly pause: (reason: PauseReason, until: number) => Promise<void>;
 }
 
@@ -178,10 +181,13 @@ export interface RunContext extends OutreachContext, Waiting {
   readonly runId: string;
   /** Account that makes the run. If another account is linked during the run, it sends none of the run's messages. */
   readonly accountId: string | undefined;
-  /** Lease that gives this instance alone the right to make a run. */
+  /** Lease that lets only this instance make a run. */
   readonly lease: HeldLease;
   readonly metadata: EventMetadata;
 }
 
-/** Most attempts at one decision of a run. Each fails if another append, as of an import, changed the stream first. */
+/**
+ * Maximum number of attempts to append one decision of a run. An attempt fails if another append, such as that of an
+ * import, changed the stream since the decision was made.
+ */
 export const RUN_ATTEMPTS_MAX = 50;

@@ -7,8 +7,9 @@ import { dayIn } from "./quota-day.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
 /**
- * Records that the clock is right, if the log's newest event is ahead of it. Quota and sending window follow the clock
- * from then on. `aheadMs`: how far the event was ahead; undefined if it was not, and nothing is recorded.
+ * Records that the clock is right if the newest event is too far ahead of it: the quota and the sending window then
+ * follow the clock. `aheadMs`: how far ahead the event was; undefined if the clocks agree well enough, and nothing is
+ * recorded.
  */
 export async function correctLogTime(
   context: Reachlog,

@@ -65,7 +65,7 @@ export type Verdict =
       readonly contact: Contact | undefined;
     };
 
-/** Judges a recipient without asking the network, since that costs money. `ask`: only a look-up can tell more. */
+/** Judges a recipient without the network, which charges for answers. `ask`: only a look-up can tell more. */
 export function judgeKnown(
   state: OutreachState,
   rules: OutreachRules,
@@ -77,7 +77,7 @@ export function judgeKnown(
   if (refusal !== undefined) return refusal;
   const rendered = render(rules.template, messageRecipient(contact, recipient));
   if (!rendered.ok) {
-    // The network provides these two.
+    // The network provides a recipient's name and username, so a list may lack them.
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
@@ -86,7 +86,7 @@ export function judgeKnown(
   return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
 }
 
-/** Judges a recipient by their present profile on the network: write, skip, or pass without a record. */
+/** Judges a recipient by the log, the rules and their present profile on the network. */
 export function judgeUser(state: OutreachState, rules: OutreachRules, user: SocialUser): Verdict {
   const contact = findPerson(state.contacts, user);
   const refusal = refuse(state, rules, user, contact);
@@ -99,7 +99,7 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   return { verdict: "write", text, variant, links, contact };
 }
 
-/** Skip reasons by which the network, in an earlier look-up, has said that we cannot write to the recipient. */
+/** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */
 const CLOSED: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
 
 function findClosed(contact: Contact | undefined): SkipReason | undefined {
@@ -117,7 +117,7 @@ export function isSkipRecorded(
   return outreachIn(findPerson(contacts, recipient), campaign)?.skipped.includes(reason) ?? false;
 }
 
-/** True if the recipient opted out, or an operator suppressed them, under any of their names. */
+/** True if the recipient opted out, was suppressed by an operator or was erased, under any of their names. */
 export function isSuppressed(
   { contacts }: OutreachState,
   { hashes, isForgotten }: OutreachRules,
@@ -129,7 +129,7 @@ export function isSuppressed(
   return isSuppressedByHash(contacts, names, hashes) || isForgotten(recipient);
 }
 
-/** Returns why a recipient gets no message, by the log and the rules alone; undefined if neither is against it. */
+/** Returns why the log or the rules forbid a message to the recipient; undefined if they allow it. */
 function refuse(
   state: OutreachState,
   rules: OutreachRules,
@@ -139,7 +139,7 @@ function refuse(
   const self = state.account.user;
   if (self !== null && isSameRecipient(self, recipient)) return { verdict: "skip", reason: "self" };
   if (isSuppressed(state, rules, recipient, contact)) return { verdict: "skip", reason: "suppressed" };
-  // A held recipient is judged, and recorded, only after an operator has decided.
+  // A held recipient gets no skip yet: an operator decides first if their reply was an opt-out.
   if (contact?.held === true) return { verdict: "pass", reason: "held" };
   return (
     refuseContacted(contact, rules) ??
@@ -150,7 +150,7 @@ function refuse(
   );
 }
 
-/** Returns the skip for a message that could not be rendered. If it is too long, it counts as lacking a field. */
+/** Returns the skip for a message that could not be rendered. A text that is too long is a `missing_field` too. */
 function refuseUnrendered(rendered: Extract<Rendered, { ok: false }>, missing: readonly string[]): Refusal {
   const isTooLong = rendered.reason === "too_long";
   const detail = isTooLong ? `the message would be ${rendered.length} characters long` : missing.join(", ");
@@ -186,7 +186,7 @@ export function decideStart(
   if (dryRun) return "start";
   if (remaining(state, rules, now) === 0) return "daily_limit_reached";
   const { window } = rules;
-  // If each recipient has their own window, it may be open for some.
+  // A closed window refuses the run only if all recipients share it: with a window for each, it may be open for some.
   const endsAtOnce = window?.whenClosed === "end" && window.zone === "quota" && isClosed(window, now.timezone, now);
   return endsAtOnce ? "window_closed" : "start";
 }
@@ -209,9 +209,11 @@ export interface TurnCommand {
 
 /** Refusal of a recipient's turn in a run: nothing is sent. */
 export interface TurnRefused {
-  /** Reason why the run ends with this refused turn; undefined if the run continues. */
+  /** Reason why the whole run ends with this turn; undefined if it continues with the next recipient. */
   readonly end: RunEnd | undefined;
-  /** True if the recipient's sending window is closed, so that their turn comes later. Absent otherwise. */
+  /**
+   * True if the recipient's sending window is closed, so that the run gives them another turn later. Absent otherwise.
+   */
   readonly isClosed?: true;
 }
 
@@ -255,7 +257,8 @@ export function decideTurn(
     ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
-    // After such a correction the log's recorded time stands still, so the event states the time of the decision.
+    // After an operator corrected a log time that was ahead, new events keep the wrong time until the clock passes it,
+    // so the event states when the run decided this.
     ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });
@@ -275,7 +278,7 @@ export interface Refused {
 /** Data of a skip event: a recipient who gets no message, and why. */
 type Skip = Omit<DataOf<"DirectMessageSkipped">, "run_id">;
 
-/** Turns refused recipients into skips, each once: one may be met by handle, by id, and in several sources. */
+/** Turns refused recipients into skips, each once: a run may meet them by handle, by id and in several sources. */
 export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]): Skip[] {
   const noted = new Map<unknown, SkipReason[]>();
   return refused.flatMap(({ recipient, verdict }): Skip[] => {
@@ -290,8 +293,8 @@ export function toSkips({ contacts }: OutreachState, refused: readonly Refused[]
 }
 
 /**
- * Returns the skips that the log lacks. A message found after a restore always makes a skip, since it rules out a
- * second one, and so does a requested recipient. One suppressed by the hash of a name gets suppressed by all names.
+ * Returns the skips to record: those that the log lacks, and always those of requested recipients and of messages found
+ * after a restore. Recipients suppressed by a hash get suppressed by their names too.
  */
 export function newSkips(
   state: OutreachState,

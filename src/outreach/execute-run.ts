@@ -31,13 +31,16 @@ import { takeTurn } from "./send.ts";
 export interface RunReport extends DataOf<"RunFinished"> {
   readonly started_at: string;
   readonly finished_at: string;
-  /** Requests and messages that the run used of the network, and their cost. */
+  /** Requests and messages for which the network charges this run, and their cost. */
   readonly usage: Usage;
-  /** Findings of a dry run; absent for a real run. `estimate`: the network use of the run that it rehearses. */
+  /**
+   * Findings of a dry run; absent for a real run. `estimate`: the network use and cost of the real run that it
+   * previews.
+   */
   readonly preview?: DryRun & { readonly estimate: Usage };
 }
 
-/** A started run, before its time limit is added to its signals. */
+/** A started run without its time limit, which `perform` adds to the signals that stop it. */
 export type StartedRun = Omit<RunContext, "pause">;
 
 /**
@@ -110,8 +113,8 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
 }
 
 /**
- * Appends the event that ends the run, with the request for its report, and returns the time at which the log recorded
- * it. Undefined if the run goes on: recipients were requested meanwhile who had no turn.
+ * Appends the event that ends the run, with the request for its report, and returns when the log recorded it. Undefined
+ * if the run must continue, because recipients requested meanwhile had no turn yet.
  */
 async function appendEnd(
   run: RunContext,
@@ -131,7 +134,10 @@ function currentRun(run: RunContext) {
   return current;
 }
 
-/** Most rejected messages in a row before the run ends. Each rejection costs a recipient their message. */
+/**
+ * Number of messages, one after the other, that the network rejects before the run ends. Each rejection costs a
+ * recipient their message.
+ */
 const REJECTED_IN_A_ROW_MAX = 3;
 
 /** Creates the loop that sends to all recipients who may be contacted, one after the other, until something ends it. */
@@ -139,7 +145,10 @@ function createSendLoop(run: RunContext) {
   const { metadata, lease, runId: run_id } = run;
   /** When the next message may be sent, ms since the epoch. */
   let nextSendAt = 0;
-  /** True if the run's last event in the log states when the next message goes out, so that no pause event has to. */
+  /**
+   * True if the newest event of the run states when the next message goes out, so that no event for the pause is
+   * needed.
+   */
   let isSaid = false;
   let rejectedInARow = 0;
   return createScreening(run, {
@@ -152,7 +161,7 @@ function createSendLoop(run: RunContext) {
       if ("events" in handled && handled.events.length > 0) isSaid = false;
     },
     async waitForTurn() {
-      // Waits before a message and not after one, because nothing follows the last one.
+      // The wait comes before a message, because after the last one there is nothing to wait for.
       if (isSaid) await run.sleep(nextSendAt - run.clock(), run.signal);
       else await run.pause("pace", nextSendAt);
       return stopReason(run);
@@ -163,7 +172,8 @@ function createSendLoop(run: RunContext) {
       if (end !== undefined) return end;
       nextSendAt = turn.nextSendAt ?? nextSendAt;
       isSaid = turn.isSaid;
-      // One recipient or one text may be at fault. This many in a row have only our request in common.
+      // A single rejection may be due to the recipient or the text. If several in a row are rejected, our request must
+      // be at fault.
       rejectedInARow = rejected ? rejectedInARow + 1 : 0;
       if (isClosed) return "closed";
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
@@ -175,7 +185,7 @@ function createSendLoop(run: RunContext) {
   });
 }
 
-/** Executes a dry run. Adds to `names` the names that only the network knows of the recipients of messages. */
+/** Executes a dry run. Adds to `names`, by id, the names of recipients that only the network knows. */
 async function executeDryRun(run: RunContext, names: Map<string, string>): Promise<DryRun> {
   const { rules, accountId } = run;
   const would_send: DryRun["would_send"][number][] = [];

@@ -14,26 +14,32 @@ import { createDecision, createNaming } from "../recipients/suppress.ts";
 import { isSuppressed, type OutreachRules, type OutreachState } from "./decide.ts";
 
 /**
- * Sizes of the pages in which the inbox is read. Usually few messages are new and each costs money, so the first page
- * is small and later ones are larger.
+ * Number of messages on the first, second and further pages read of the inbox. The first page is small, because usually
+ * few messages are new and the network charges for each one read.
  */
 const PAGE_SIZES = [10, 25, 100];
 
-/** Span of the inbox that is read a second time, in ms: networks may show a message late, behind newer ones. */
+/**
+ * Length of time before the newest message, in ms: the next reading reads messages of that time again, because the
+ * network may show one late, behind newer ones.
+ */
 const LATE_MS = 10 * 60_000;
 
-/** Largest assumed difference between the network's clock and the log's, in ms. */
+/** A run assumes that the network's clock differs from the log's by at most this time, in ms. */
 const CLOCK_SKEW_MS = 60 * 60_000;
 
-/** A run or the stream of signals, for which messages are read. `usage`: what the reading used, without a run. */
+/**
+ * A run, or the follower of the network's signals, that reads the inbox. `usage`: what the reading cost; absent in a
+ * run, which records its own cost.
+ */
 interface InboxReader extends Omit<RunContext, "runId" | "accountId" | "pause"> {
   readonly runId: string | undefined;
   readonly usage?: () => Usage;
 }
 
 /**
- * Reads the inbox since the last reading: suppresses senders who opt out, and records who wrote. Appends each page
- * before it reads the next, then the end of the reading. Throws the network's SocialError.
+ * Reads the inbox messages since the last reading: suppresses senders who opt out, and records who wrote. Appends the
+ * result of each page before the next is read, then that the reading ended. Throws the network's SocialError.
  */
 export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Promise<void> {
   const { begun, newest_id } = run.projector.state("inbox");
@@ -44,24 +50,24 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
   let messages = 0;
   let cursor: string | undefined;
   const follow = guardCursors(cursor);
-  // A run that must end leaves the rest unread.
+  // If the run must end, the remaining pages are not read.
   for (let page = 0; !run.signal.aborted; page++) {
     const read = await readPage(run, retry, PAGE_SIZES[page] ?? Math.max(...PAGE_SIZES), cursor);
     messages += read.messages.length;
     await recordMessages(run, read.messages);
     const latest = read.messages[0]?.createdAt;
-    // By the network's clock if ours is ahead.
+    // If our clock is ahead of the network's, the time of the newest message counts.
     if (latest !== undefined) lateFrom ??= Math.min(run.clock(), latest) - LATE_MS;
     newest ??= read.messages.find(({ createdAt }) => createdAt <= (lateFrom ?? 0))?.id;
     const isEnded = read.messages.some(isEnd);
     const next = follow(read.messages.length, read.next);
     const isCut = !isEnded && next === undefined && read.next !== undefined;
-    // The cursors lead back, or to empty pages only. A message that the network does not show may be a wish to be left
-    // alone.
+    // The network's cursors repeat, or lead to empty pages only. The run must not continue: an unread message may be an
+    // opt-out.
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
-      // The first reading leaves older messages to sources that want more recipients.
-      // A run may have read older messages meanwhile.
+      // The first reading leaves older messages to a source of recipients. Later readings keep that source's cursor,
+      // which a run may have moved meanwhile.
       const left = (begun ? run.projector.state("inbox").backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await recordRead(run, messages, { newest_id: upTo, backlog: left });
@@ -71,27 +77,27 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
 }
 
 /**
- * Returns a function that reads older inbox messages, one page a call, about as many messages as recipients are wanted.
- * It returns false when none are left, and throws the network's SocialError.
+ * Returns a function that reads one page of older inbox messages, with about as many messages as recipients are wanted.
+ * It returns false if no older ones are left, and throws the network's SocialError.
  */
 export function openOlderMessages(run: InboxReader, retry: RetryPolicy) {
   let isRestarted = false;
   let follow = guardCursors(run.projector.state("inbox").backlog ?? undefined);
 
   /**
-   * Reads a page of inbox messages from `cursor`. If the network rejects the cursor, starts at the newest page instead,
-   * but only once: undefined if a later cursor is rejected too.
+   * Reads a page of inbox messages from `cursor`. If the network rejects the cursor, starts once at the newest page
+   * instead; undefined if it then rejects a later cursor too.
    */
   const read = async (size: number, cursor: string) => {
     try {
       return await readPage(run, retry, size, cursor);
     } catch (fault) {
       if (!(fault instanceof SocialError) || fault.kind !== "rejected") throw fault;
-      // This cursor is recent, so age is not the reason. Restarting each time would cost money forever.
+      // After a restart the cursor is new, so it was not rejected for its age. The network charges for every restart.
       if (isRestarted) return undefined;
       isRestarted = true;
       follow = guardCursors(undefined);
-      // The cursor was too old. Messages that were noted before are not noted again.
+      // The network rejects old cursors. Messages that are read a second time add no events.
       return readPage(run, retry, size, undefined);
     }
   };
@@ -120,8 +126,8 @@ function readPage(
 }
 
 /**
- * Returns a test for the message at which the very first reading of the inbox ends: older ones cannot reply to a
- * message of ours. After a restore nothing is too old, because the log may lack messages of ours.
+ * Returns a test for messages that end the very first reading of the inbox: sent before our first message, so no
+ * replies. After a restore no message ends it, because the log may lack messages of ours.
  */
 async function isTooOld({ eventLog, projector }: InboxReader): Promise<(message: InboxMessage) => boolean> {
   if (projector.state("restores").last !== null) return () => false;
@@ -133,8 +139,8 @@ async function isTooOld({ eventLog, projector }: InboxReader): Promise<(message:
 }
 
 /**
- * Appends what inbox messages show and the log lacks: senders who wrote first or replied, opt-outs, possible opt-outs,
- * and objections to tracking.
+ * Appends what inbox messages show and the log lacks: first messages, replies, opt-outs, possible opt-outs, and
+ * objections to tracking.
  */
 async function recordMessages(run: InboxReader, messages: readonly InboxMessage[]): Promise<void> {
   const { metadata, lease } = run;
@@ -143,8 +149,8 @@ async function recordMessages(run: InboxReader, messages: readonly InboxMessage[
 }
 
 /**
- * Decides which events follow from inbox messages (newest first): who wrote, who answered, and who asks to be left
- * alone. `found`: how the messages were found.
+ * Decides which events follow from inbox messages (newest first): who wrote or replied, and who opts out. `found`: how
+ * the messages arrived.
  */
 export function decideReceived(
   state: OutreachState,
@@ -156,19 +162,20 @@ export function decideReceived(
   const noted = new Set<string>();
   const [suppress, nameSuppressed] = [createDecision(rules.hashes), createNaming(rules.hashes)];
   const once = (what: string): boolean => noted.size < noted.add(what).size;
-  // Oldest first, in the order in which they were written.
+  // Events are in the order in which the messages were written.
   const events = messages.toReversed().flatMap((message): NewEvent[] => {
     const { id: message_id, senderId, senderUsername: username, createdAt, text } = message;
     if (senderId === own) return [];
     const recipient = { id: senderId, ...omitUndefined({ username }) };
     const newEvents: NewEvent[] = [];
-    // A message to a group is no consent, since it was not written to us. A wish counts anywhere.
+    // A message to a group is no consent, since it was not written to us. An opt-out counts even there.
     const side = message.inGroup === true ? undefined : isNews(findContact(state.contacts, recipient), message);
     if (side !== undefined && once(`${side} ${senderId}`)) {
       const data = { recipient, message_id, received_at: isoTime(createdAt), ...found };
       newEvents.push({ type: "DirectMessageReceived", data });
     }
-    // Also if a hash suppresses them, because they may have another handle by the next message.
+    // The wish is recorded even if the sender is suppressed by the hash of a name, because their handle may have
+    // changed by the next message.
     const wish = readWish(text);
     if (wish === "stop")
       newEvents.push(...suppress(state.contacts, [{ recipient, reason: "opt_out", message_id, ...found }]));
@@ -188,8 +195,8 @@ export function decideReceived(
 }
 
 /**
- * True unless the sender is suppressed, or was held because of this message or a later one. The inbox may return a
- * message twice.
+ * True if a possible opt-out is to be held for an operator: the sender is not suppressed, and was not held because of
+ * this message or a later one. The network may show a message twice.
  */
 export function isUndecided(
   state: OutreachState,
@@ -203,8 +210,8 @@ export function isUndecided(
 }
 
 /**
- * True if the sender may be tracked when this message objects: no denial yet, and no consent to tracking after it. The
- * inbox may return a message twice.
+ * True if the sender's clicks are tracked when this message objects: tracking is not denied yet, and no consent is
+ * newer than the message. The network may show a message twice.
  */
 function isTrackedAt({ contacts }: OutreachState, recipient: Recipient, createdAt: number): boolean {
   const { status, at } = findPerson(contacts, recipient)?.tracking ?? { status: "unknown" };
@@ -224,11 +231,11 @@ function denyTracking(
 }
 
 /**
- * Returns the event for a message that shows something new of its sender: that they wrote, or that they answered us.
- * Undefined if the log knows it.
+ * Returns what is new in a message: the sender wrote to us for the first time (`first`), or replied to ours (`reply`).
+ * Undefined if the log knows it already.
  */
 function isNews(contact: Contact | undefined, { id, createdAt }: InboxMessage): "first" | "reply" | undefined {
-  // By the network's clock, a message that is known to be the first may seem to follow ours.
+  // The network's clock may differ from ours, so a first message may seem to follow our own message.
   if (contact?.received_id === id) return undefined;
   const answered = (contact === undefined ? [] : outreachByCampaign(contact)).filter(
     ([, { attempted_at: at }]) => at !== undefined && createdAt >= Date.parse(at),
@@ -238,7 +245,8 @@ function isNews(contact: Contact | undefined, { id, createdAt }: InboxMessage): 
 }
 
 /**
- * Appends that the inbox was read. `backlog`: the cursor at which older messages begin; undefined if there are none.
+ * Appends that the inbox was read. `backlog`: cursor of the older messages that are still unread; undefined if there
+ * are none.
  */
 async function recordRead(
   run: InboxReader,

@@ -8,12 +8,11 @@ import { isSelected, leftOfLimit, remaining, type RunSelection } from "./run-lim
 import { createTimeSlices } from "../platform/time-slices.ts";
 import { renderAll, chooseVariant, type Rendered } from "../template/template.ts";
 
-/** The verdicts on all imported recipients before a run asks the network, counted by variant and skip reason. */
+/** The result of judging all imported recipients without asking the network, counted by variant and skip reason. */
 export type Survey = Awaited<ReturnType<typeof survey>>;
 
 /**
- * A recipient, and the message rendered for them: the recipient that the caller asked for, or the first open one
- * without missing fields.
+ * A message rendered for one recipient: the one that the caller named, or else the first open one who lacks no field.
  */
 interface Sample {
   readonly recipient: Recipient;
@@ -22,13 +21,13 @@ interface Sample {
 
 interface Skipped {
   count: number;
-  /** First recipients who are skipped for this reason. */
+  /** The first recipients who are skipped for this reason, up to the caller's limit. */
   readonly recipients: Recipient[];
 }
 
 /**
- * Judges all imported recipients as a run does before it asks the network, in slices of some milliseconds. `limit`: the
- * most recipients named for each reason; `selection`: the recipients that a run is for.
+ * Judges all imported recipients as a run does before it asks the network, in slices of some milliseconds. `limit`:
+ * maximum number of recipients named for each reason; `selection`: the limits of the run.
  */
 export async function survey(
   state: OutreachState,
@@ -65,12 +64,15 @@ export async function survey(
       return { variant: label, recipients: counts.get(label) ?? 0, sample: samples.get(label) };
     }),
     /**
-     * Number of open recipients whose variant is unknown: the list has only their handle, and the id, which decides the
-     * variant, is known to the network.
+     * Number of open recipients whose variant is unknown: it follows from their network id, and the list has only their
+     * handle.
      */
     undecided: counts.get(undefined) ?? 0,
     skips,
-    /** Recipients whose last message failed. They get another one only after an operator allows a retry. */
+    /**
+     * Number of recipients who get no message until an operator decides: their last message failed, or their reply may
+     * be an opt-out.
+     */
     failed,
     /**
      * Verdict on the one recipient that the caller asked for, and their variant if their id is known. Absent if the
@@ -95,14 +97,14 @@ export function isForRun(wanted: RunSelection | null, rules: OutreachRules, foun
   const { template } = rules;
   const id = recipient.id ?? contact?.id;
   return isSelected(wanted, {
-    // Costs a hash for each recipient of a list, which most runs do not need.
+    // The variant is computed only if the run is limited to one, because that takes a hash for each recipient.
     variant: wanted?.variant === undefined || id === undefined ? undefined : chooseVariant(template, id).label,
     basis: consentForCampaign(contact, rules).basis,
     source: sourceFor(source, contact),
   });
 }
 
-/** A run's act on a requested recipient, as the log tells it before the network is asked. */
+/** The outcome for a requested recipient that the log lets expect, before the network is asked. */
 export interface Expected {
   readonly recipient: Recipient;
   readonly expected: "message" | "no_message";
@@ -110,7 +112,10 @@ export interface Expected {
   readonly detail?: string;
 }
 
-/** Judges requested recipients for the run in progress or, if there is none, for a run with this selection. */
+/**
+ * Predicts the outcome for requested recipients: in the run in progress or, if there is none, in a run with this
+ * selection.
+ */
 export function judgeRequested(
   state: OutreachState,
   rules: OutreachRules,
@@ -144,8 +149,8 @@ export function judgeRequested(
 }
 
 /**
- * Returns the variant of the message that a recipient gets, by their id; undefined without an id. If the template has
- * one variant, it goes to all.
+ * Returns the variant that the recipient's network id gives; undefined without an id. A template with one variant needs
+ * no id.
  */
 function ownVariant({ template }: OutreachRules, { id }: Contact): string | undefined {
   if (template.variants.length === 1) return template.variants[0]!.label;
@@ -170,5 +175,5 @@ function renderSamples({ template }: OutreachRules, contact: Contact): [string, 
   return texts.map(({ variant, rendered }) => [variant, { recipient, rendered }]);
 }
 
-/** Placeholders for the values of a message that only the network knows until it is sent. */
+/** Placeholders in a preview for the recipient's name and handle, which the network provides when a message is sent. */
 export const STAND_INS = { name: "[name]", username: "[username]" } as const;

@@ -8,8 +8,8 @@ export type Meter = ReturnType<typeof createMeter>;
 type Counts = Omit<Usage, "usd">;
 
 /**
- * Wraps a network's client to count what is billed. Profiles that arrive with posts or messages count too. A send
- * counts unless the result says that it certainly was not accepted.
+ * Wraps a network's client to count what it charges for, also profiles that arrive with posts or messages. A send
+ * counts unless it certainly failed.
  */
 export function createMeter(network: SocialNetwork, prices: Prices) {
   const counts = { sends: 0, users: 0, followers: 0, posts: 0, messages: 0 };
@@ -20,11 +20,9 @@ export function createMeter(network: SocialNetwork, prices: Prices) {
 
   return {
     network: countedCalls(network, count),
-    /** Returns the network use counted until now, with its price. */
+    /** Returns the use of the network counted so far, and its price. */
     usage: () => priced(counts, prices),
-    /**
-     * Returns the counted use plus `sends` messages: after a dry run, what the same run would cost if it sends them.
-     */
+    /** Returns the counted use plus `sends` messages: what the real run would cost that a dry run previews. */
     estimate: (sends: number) => priced({ ...counts, sends: counts.sends + sends }, prices),
   };
 }
@@ -55,7 +53,7 @@ function countedCalls(network: SocialNetwork, count: (more: Partial<Counts>) => 
   };
 }
 
-/** Returns the use of the network by messages that arrived without being requested. */
+/** Returns the charge for messages that the network delivered to us by itself. */
 export function priceMessages(messages: number, prices: Prices): Usage {
   return priced({ sends: 0, users: 0, followers: 0, posts: 0, messages }, prices);
 }

@@ -80,8 +80,8 @@ export const showQuota = operation({
 });
 
 /**
- * Returns the time for which an answer computes the quota, in ms since 1970: never before the newest event, as in the
- * service. Undefined for a moment before the first event.
+ * Returns the time for which an answer states the quota, in ms since 1970: not before the newest event. Undefined if
+ * the moment asked for is before the first event.
  */
 function resolveTime({ moment: { to, until }, time: at }: AnswerMoment, quota: Quota, now: number): number | undefined {
   const newest = at === undefined ? undefined : newestMs(quota, at);
@@ -118,7 +118,7 @@ export const stopRun = operation({
   examples: [""],
 });
 
-/** Longest reason of an operator, in characters: a sentence or two for later readers of the log. */
+/** Maximum length of an operator's reason, in characters: a sentence or two for later readers of the log. */
 const REASON_CHARACTERS_MAX = 500;
 
 export const settleMessages = operation({

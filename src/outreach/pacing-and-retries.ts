@@ -7,32 +7,33 @@ import { SocialError, type RateWindow } from "../networks/network.ts";
 import type { OutreachContext, RetryPolicy, RunContext, Waiting } from "./context.ts";
 
 /**
- * Time between two sends, in ms, if the network's answer has no rate-limit header: one message a minute, X's documented
- * 15 in 15 minutes.
+ * Time between two messages, in ms, if the network's answer has no rate-limit header. X documents 15 messages in 15
+ * minutes.
  */
 export const DEFAULT_SPACING_MS = 60_000;
 
 /**
- * Random share of the time between two sends: a fifth. Even distances look automated, and several accounts would send
- * in step.
+ * Share of the time between two messages by which chance varies it: a fifth. Equal times look automated, and several
+ * accounts would send at the same moments.
  */
 const JITTER = 0.2;
 
 /**
- * Returns how long to wait after a send, in ms. Waits out an exhausted window. Otherwise uses a fixed spacing if there
- * is one, or spreads the rest of the window over the time to its reset, varied by chance (`random` from 0 to 1).
+ * Returns how long to wait after a send, in ms: until the reset if the rate limit is used up, else the configured time,
+ * else an equal share of the time to the reset, varied by chance (`random`: 0 to 1).
  */
 export function spacingMs(rate: RateWindow | undefined, now: number, fixedMs: number | undefined, random: number) {
   const untilReset = rate === undefined ? 0 : Math.max(0, rate.resetAt - now);
   if (rate !== undefined && rate.remaining <= 0) return untilReset;
   if (fixedMs !== undefined) return fixedMs;
-  // Without a header nothing would compensate for a message that came too soon.
+  // Chance only lengthens this time: without a rate-limit header, no later answer would correct a message that came too
+  // soon.
   if (rate === undefined) return Math.ceil(DEFAULT_SPACING_MS * (1 + JITTER * random));
-  // The next answer says what is left, so the variations do not add up.
+  // Chance may shorten this time too, because the next answer states the remaining limit again.
   return Math.ceil((untilReset / rate.remaining) * (1 + JITTER * (2 * random - 1)));
 }
 
-/** Shortest pause of a run that is recorded. A shorter one ends before an operator could read about it. */
+/** Pauses of a run up to this length, in ms, are not recorded: they end before an operator could read about them. */
 const RECORDED_MS_MIN = 1_000;
 
 export function isRecordedPause(ms: number): boolean {
@@ -40,8 +41,8 @@ export function isRecordedPause(ms: number): boolean {
 }
 
 /**
- * Waits until `until` (ms since the epoch), or less if the run must end. Before a long wait, appends to the log why and
- * until when.
+ * Waits until `until` (ms since the epoch), or until the run must end. Before a wait of over a second, appends why the
+ * run pauses and until when.
  */
 export async function pause(run: Omit<RunContext, "pause">, reason: PauseReason, until: number): Promise<void> {
   const ms = until - run.clock();
@@ -56,26 +57,28 @@ async function recordPause(run: Omit<RunContext, "pause">, reason: PauseReason, 
     const { metadata, lease } = run;
     await record(run, STREAMS.outreach, [{ type: "RunPaused", data }], { metadata, lease });
   } catch (fault) {
-    // Another instance holds the lease for runs now. The next decision notices that; nothing is decided here.
+    // Another instance took the run's lease. The run notices that at its next decision.
     if (!(fault instanceof LeaseLost)) throw fault;
   }
 }
 
-/** Shortest wait before a retry, in ms, so that a rate-limit window that is already over does not cause a busy loop. */
+/**
+ * Minimum wait after a 429, in ms: if its reset time has already passed, the run would otherwise ask without a pause.
+ */
 export const RETRY_WAIT_MS_MIN = 1000;
 
-/** Most attempts at a read that the network does not answer. A run that gives up sends nothing more that day. */
+/** Maximum number of attempts at a read that the network does not answer. After the last one the run ends. */
 export const READ_ATTEMPTS_MAX = 7;
 
 /**
- * Most attempts at a read if a caller waits for the answer, or if the read is repeated later anyway. They take ten
- * seconds at most.
+ * Maximum number of attempts at a read if a caller waits for it, or if it is repeated later anyway. They take up to ten
+ * seconds.
  */
 export const QUICK_ATTEMPTS_MAX = 3;
 
 /**
- * Creates a function that retries reads of the network: after a 429 once the rate-limit window resets, and without an
- * answer after a short wait. `throwsLimit`: a 429 is thrown instead, because a caller waits.
+ * Creates a function that retries reads: after a 429 when the rate limit resets, and after a short wait if the network
+ * does not answer. With `throwsLimit`, a 429 is thrown, because a caller waits for the answer.
  */
 export function createRetry(
   { clock, random }: OutreachContext,

@@ -21,7 +21,7 @@ import { warnOfNoOptOut } from "./run-status.ts";
 import { emptyTemplate, rulesForCampaign } from "./run-rules.ts";
 import { describeWindow } from "./send-window.ts";
 
-/** Default number of recipients that a preview names for each skip reason: as many as fit a screen. */
+/** Default number of recipients named in a preview for each skip reason: as many as fit a screen. */
 const NAMED = 5;
 const NAMED_MAX = 100;
 
@@ -129,7 +129,8 @@ export const previewOutreach = operation({
         throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);
       const contact = recipient === undefined ? undefined : findNamed(found.states.contacts, recipient);
       if (recipient !== undefined && contact === undefined) return "unknown_recipient";
-      // The read of one recipient is recorded with their name, so the answer names no other one.
+      // A request for one recipient is recorded as a read of that recipient's data only, so the answer names no other
+      // one.
       const named = contact === undefined ? limit : 0;
       const surveyed = await survey({ ...found.states, ms: clock() }, rules, {
         recipient: contact,
@@ -137,7 +138,7 @@ export const previewOutreach = operation({
         selection: omitUndefined(selection),
       });
       const after = await at(undefined, ...READ);
-      // An erasure or a rebuild replaces a state meanwhile: then the survey begins again.
+      // If an erasure or a rebuild replaced a projection while recipients were judged, the counting starts over.
       if (READ.some((name) => after.states[name] !== found.states[name])) continue;
       const notes = writeNotes(config, template, surveyed, clock());
       return { ...toPreviewJson(surveyed), notes, as_of: toMomentJson(after) };
@@ -176,7 +177,7 @@ function toRequestedJson({
   return { verdict: found.verdict, reason: found.reason, detail: found.detail ?? null, variant };
 }
 
-/** Writes the notes below a preview: sentences on what it does not show. `ms`: the present time, since 1970. */
+/** Returns sentences for the operator on what the preview cannot show. `ms`: the present time, since 1970. */
 function writeNotes({ outreach }: Config, template: Template, found: Survey, ms: number): string[] {
   const { sources, window, timezone } = outreach;
   const texts = found.variants.map(({ sample }) => (sample?.rendered.ok === true ? sample.rendered.text : ""));
@@ -212,7 +213,9 @@ function describePreview({ template, template_name: name, variants, undecided, f
   return `${lines.join("\n")}\n`;
 }
 
-/** Describes a variant in a preview. `undecided`: number of recipients whose variant is unknown without the network. */
+/**
+ * Describes a variant in a preview. `undecided`: number of recipients whose variant only the network's id would tell.
+ */
 function describeVariant(shown: Static<typeof variantJson>, undecided: number): string {
   const { variant, recipients, recipient, text: message, missing, too_long: length } = shown;
   const known = `${recipients} ${recipients === 1 ? "recipient gets" : "recipients get"} it`;

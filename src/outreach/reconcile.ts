@@ -22,8 +22,8 @@ const VISIBLE_FOR_MS = 28 * 24 * 3_600_000;
 const ABSENT_READS = 2;
 
 /**
- * Settles messages in doubt by reading their conversations: found means sent, missing twice means not delivered,
- * unreadable stays in doubt. Never sends, and waits out a 429. Returns why a message stays in doubt, if one does.
+ * Settles messages in doubt by reading their conversations: a found message counts as sent, one missing twice as not
+ * delivered. Sends nothing. Returns why a message stays in doubt, if one does.
  */
 export async function settleOpen(
   context: OutreachContext,
@@ -35,10 +35,10 @@ export async function settleOpen(
   await markInDoubt(context, attempts);
   let unsettled = [...attempts];
   const { open } = context.projector.state("run");
-  // Networks commit late, so nothing is read before `settleMs` have passed since the request was doubted. That may be
-  // long after the intent, if a 429 was waited for.
+  // The network may show a message late, so the first read waits `settleMs` after the time of the doubt. After a 429
+  // that may be long after the intent.
   const asked = unsettled.map(([id, attempt]) => Date.parse(open.get(id)?.doubted_at ?? attempt.attempted_at));
-  // The log's time may be ahead of the clock, but all messages in the log were sent before now.
+  // The log's clock may be ahead of ours. No message was sent later than now, so the wait starts now at the latest.
   let notBefore = Math.min(Math.max(0, ...asked), context.clock()) + context.settleMs;
   for (let read = 1; read <= ABSENT_READS && unsettled.length > 0; read++) {
     await waiting.pause("settling", notBefore);
@@ -50,7 +50,8 @@ export async function settleOpen(
       else if (looked !== "settled") left = looked.unreadable;
     }
     unsettled = absent;
-    // Counted from the last one, so that the two reads of each are that far apart.
+    // The pause starts after the last conversation was read, so that two reads of the same one are at least that far
+    // apart.
     notBefore = context.clock() + context.settleMs;
   }
   return left;
@@ -72,7 +73,7 @@ interface Unreadable {
 }
 
 interface Look {
-  /** True if a message that is missing once more counts as not delivered. */
+  /** True in the last of the reads: if the message is missing in it too, it counts as not delivered. */
   readonly isLast: boolean;
   readonly waiting: Waiting;
   readonly metadata: EventMetadata;
@@ -114,11 +115,11 @@ async function look(
     context.logger.warn("a message stays in doubt", { run_id: attempt.run_id, detail });
     return { unreadable };
   };
-  // Neither the recipient to look up nor the text to look for is known any more.
+  // After an erasure the log knows neither the recipient nor the text, so there is nothing to look for.
   if (markOfErased(attempt.recipient.id) !== undefined) return doubtful("the recipient was erased");
   if ((attempt.account_id ?? own.id) !== own.id) return doubtful("another account sent it");
   if (context.clock() - Date.parse(attempt.attempted_at) > VISIBLE_FOR_MS) return doubtful("it is older than X shows");
-  // A conversation that cannot be read now is read at the next trigger.
+  // Few attempts are enough, because the next lookup reads the conversation again.
   const retry = createRetry(context, waiting, QUICK_ATTEMPTS_MAX);
   try {
     for await (const { conversation, limit } of readConversation(context, retry, attempt.recipient.id)) {
@@ -132,7 +133,7 @@ async function look(
     return doubtful("too many messages follow it in the conversation");
   } catch (fault) {
     if (!(fault instanceof SocialError)) throw fault;
-    // The network's own words may name the recipient.
+    // The network's message may name the recipient, so the event says this instead.
     return doubtful(fault.message, "X did not show the conversation");
   }
 }
@@ -142,26 +143,28 @@ function attemptFields(attempt_id: string, { run_id, recipient, campaign }: Open
 }
 
 /**
- * Allowed difference between a message's time and its attempt's, in ms. The log's time never runs backwards, so a wrong
- * clock may keep it a day ahead; only a message older than this is surely an earlier one.
+ * A message this much older than an attempt, in ms, was surely sent before it. Less is no proof: the log's time never
+ * runs backwards, so a wrong clock may have put the attempt a day ahead.
  */
 const CLOCK_SKEW_MS = 48 * 60 * 60_000;
 
 /**
- * Finds our message in a conversation by its text. Its time is ignored: the same text is from this attempt, or from an
- * earlier one that was given up as not delivered. Either way the recipient has it.
+ * Finds our message in a conversation by its text alone, not its time. If an earlier attempt, given up as not
+ * delivered, sent the same text, the recipient has it just as well.
  */
 export function findSent(conversation: readonly SentDm[], { text }: { readonly text: string }, ownId: string) {
   const wanted = comparable(text);
   return conversation.find((dm) => dm.senderId === ownId && comparable(dm.text) === wanted);
 }
 
-/** How much older than its attempt a message of ours may appear, in ms, because the network's clock differs. */
+/**
+ * Maximum time by which a message of ours may seem older than its attempt, in ms, because the network's clock differs.
+ */
 const SEND_SKEW_MS = 5 * 60_000;
 
 /**
- * True if the conversation has any message of ours since the attempt. If its text differs, the network may have changed
- * ours, so the attempt stays in doubt.
+ * True if the conversation has any message of ours since the attempt. No message has the attempt's text, but the
+ * network may have changed ours, so the attempt stays in doubt.
  */
 function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttempt, ownId: string): boolean {
   const earliest = Date.parse(attempted_at) - SEND_SKEW_MS;
@@ -169,8 +172,8 @@ function hasUnknown(conversation: readonly SentDm[], { attempted_at }: OpenAttem
 }
 
 /**
- * True if the newest `limit` messages go back to before the attempt. Only then is a missing message surely absent: the
- * recipient may have written many since.
+ * True if the newest `limit` messages reach back beyond the attempt. Otherwise later messages may hide ours, so a
+ * missing message proves nothing.
  */
 export function reachesBack(
   conversation: readonly SentDm[],
@@ -182,8 +185,8 @@ export function reachesBack(
 }
 
 /**
- * Brings a message's text into a form that is compared: networks trim messages, may compose characters differently, and
- * turn `example.com/a` into the link `http://example.com/a`.
+ * Normalizes a message's text for comparison: networks trim messages, compose characters differently, and turn
+ * `example.com/a` into the link `http://example.com/a`.
  */
 function comparable(text: string): string {
   return text
@@ -192,7 +195,7 @@ function comparable(text: string): string {
     .trim();
 }
 
-/** Counts how these messages in doubt were settled from a position on, by any process. */
+/** Counts how many of these messages in doubt events settled from a position on, whichever instance appended them. */
 export async function countSettled(store: LogStore, from: number, attempts: ReadonlyMap<string, OpenAttempt>) {
   const outcomes = { sent: 0, not_delivered: 0 };
   for await (const { type, data } of store.read({ from, types: ["DirectMessageSent", "DirectMessageFailed"] })) {

@@ -1,3 +1,4 @@
+// Settles the messages of a run whose process has died, and closes the run. It never continues one.
 import type { Run } from "../../projections/run.ts";
 import { SERVICE_METADATA, STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
 import { handle, record, type AppendDecision } from "../log/decide-and-append.ts";
@@ -11,8 +12,8 @@ import { decideEnd } from "./requested/requests.ts";
 import type { BackgroundTasks } from "./task-tracker.ts";
 
 /**
- * Time between two attempts to close the run of a dead process, in ms. Its lease may last for 30 s, a full disk for
- * hours.
+ * Time between two attempts to close the run of a dead process, in ms. The dead run's lease may last another 30 s, and
+ * a full disk may refuse the append for hours.
  */
 const RETRY_MS = 5_000;
 
@@ -28,7 +29,10 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   const { sleep, clock } = context;
   let lookup: Lookup | undefined;
 
-  /** Settles the messages of the log's open run and closes it, under a run lease that was free. */
+  /**
+   * Settles the open run's messages and closes it. `lease`: the run lease, which was free, so the run's process is
+   * dead.
+   */
   const recoverWithLease = async (lease: HeldLease, callerOfLookup?: EventMetadata): Promise<void> => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {
       const signal = AbortSignal.any([lease.lost, backgroundTasks.stopping]);
@@ -50,7 +54,8 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   const once = async (steal: boolean): Promise<"settled" | "running"> => {
     const { current, open } = context.projector.state("run");
     if (current === null && open.size === 0) return "settled";
-    // Uses a separate holder: the run's own holder would renew the lease of a run that is still in progress.
+    // The lease is taken under another holder's name: under that of the run, it would be renewed even if the run is
+    // still in progress.
     const lease = await takeRunLease(context, context.makeId(), steal);
     if (lease === undefined) return "running";
     await recoverWithLease(lease);
@@ -63,7 +68,7 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
     lookup: () => lookup,
     /**
      * Begins to look up the messages in doubt and to close a dead run, and records the result in the caller's name.
-     * `running`: a run or another lookup is in progress, which settles them.
+     * `running`: nothing was begun, because a run or another lookup is in progress and settles them.
      */
     async lookUp(metadata: EventMetadata): Promise<{ readonly in_doubt: number } | "running"> {
       await waitForProjections(context);
@@ -76,14 +81,17 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
       void recoverWithLease(lease, metadata).finally(() => (lookup = undefined));
       return { in_doubt: size };
     },
-    /** Tries once to close the run of a dead process. Returns `running` if another run is in progress. */
+    /**
+     * Tries once to settle messages in doubt and to close the run of a dead process. `running`: another run is in
+     * progress.
+     */
     async tryOnce(): Promise<"settled" | "running"> {
       await waitForProjections(context);
       return once(false);
     },
     /**
      * Repeats the attempt to close a dead run until the log accepts it, because nothing else closes it. `steal`: the
-     * first attempt takes the run's lease without waiting; later ones wait, as a new holder lives.
+     * first attempt takes the dead run's lease before it expires; later ones do not, as a live run may hold it by then.
      */
     async retryUntilClosed(steal: boolean): Promise<void> {
       const dead = context.projector.state("run").current?.run_id;
@@ -109,10 +117,7 @@ async function reportAbandoned({ projector, reportEnd }: OutreachContext): Promi
   return reportEnd({ ...current, reason: "abandoned", usd: null });
 }
 
-/**
- * Closes the open run, whose process is dead, with the request for its report. Decides nothing if another instance has
- * closed it.
- */
+/** Closes the open run, whose process is dead, and requests its report. No events if another instance has closed it. */
 export function decideAbandoned({ current }: Run, report?: readonly NewEvent[]): AppendDecision<unknown> {
   if (current === null) return { events: [] };
   const { run_id, sent, skipped, failed, in_doubt } = current;
@@ -121,14 +126,14 @@ export function decideAbandoned({ current }: Run, report?: readonly NewEvent[]):
 }
 
 /**
- * Terms of the lease for a run: one run at a time over all instances. It lasts 30 s, so a dead process delays the next
+ * Terms of the lease for a run, which only one instance can hold. It lasts 30 s, so that a dead process delays the next
  * run only briefly.
  */
 const TERMS = { name: ROLES.run, ttlMs: 30_000, renewMs: 10_000 };
 
 /**
- * Takes the lease for one run, undefined while another run holds it. Each run is a separate holder, so two triggers in
- * one process exclude each other too. `steal`: the holder is known to be dead.
+ * Takes the lease for one run; undefined while another run holds it. The run's id is part of the holder, so two runs in
+ * one process exclude each other too. `steal`: its holder is known to be dead.
  */
 export function takeRunLease(context: OutreachContext, runId: string, steal: boolean): Promise<HeldLease | undefined> {
   return takeLease(context, { ...TERMS, holder: `${context.holder}/${runId}`, steal });

@@ -21,16 +21,14 @@ const CALLS_FOR_ACTION: ReadonlySet<RunEnd> = new Set([
 ]);
 
 /**
- * True if an operator must act on a run's end. A dead authorization is announced where it is found, except one that was
- * just renewed and is still refused.
+ * True if the chat must be told that an operator has to act. A dead grant is announced by the code that finds it; only
+ * one that was renewed and still refused is announced here.
  */
 export function callsForAction({ projector }: RunContext, reason: RunEnd): boolean {
   return CALLS_FOR_ACTION.has(reason) || (reason === "not_authorized" && projector.state("account").authorized);
 }
 
-/**
- * Returns why a run must stop between two messages: the signal's reason, or a lost lease. Undefined if it continues.
- */
+/** Returns why a run must stop before its next message; `fault` if its lease was lost. Undefined if it continues. */
 export function stopReason({ signal }: RunContext): RunEnd | undefined {
   if (!signal.aborted) return undefined;
   return signal.reason instanceof LeaseLost ? "fault" : (signal.reason as RunEnd);
@@ -48,10 +46,7 @@ export function toRunEnd(run: RunContext, fault: unknown): RunEnd {
   return fault.stop ?? "network_unavailable";
 }
 
-/**
- * Reasons for a run's end that pass: the same run, started again, may well complete. None depends on the list, the day
- * or the account.
- */
+/** Reasons for a run's end that pass by themselves, so that the same run may complete if it is started again. */
 const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "network_unavailable",
   "window_closed",
@@ -60,10 +55,7 @@ const PASSING: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "fault",
 ]);
 
-/**
- * Query for the events of runs, newest first. A reader stops at the start of its run, because nothing before belongs to
- * it.
- */
+/** Query for the events of runs, newest first. A reader stops at the start of the run it looks for. */
 const BACK_TO_START = {
   types: [
     "RunFinished",
@@ -77,8 +69,8 @@ const BACK_TO_START = {
 } as const;
 
 /**
- * Returns how far a run got that ended for a passing reason, such as a network outage or a dead process. `places`:
- * messages it sent or may have sent. Undefined if it is in progress or ended for another reason.
+ * Returns how many messages a run sent or may have sent (`places`), if it ended for a passing reason, such as an outage
+ * or a dead process. Undefined if it is in progress or ended for another reason.
  */
 export async function findTransientEnd(store: LogStore, runId: string) {
   let hasEnded = false;
@@ -94,7 +86,10 @@ export async function findTransientEnd(store: LogStore, runId: string) {
   return undefined;
 }
 
-/** Requests a stop of run `runId` (default: the current run). Decides nothing if a stop was requested before. */
+/**
+ * Decides the event that requests a stop of run `runId` (default: the current run). No event if a stop was requested
+ * before.
+ */
 export function decideStop(
   { run: { current } }: { readonly run: Run },
   runId: string | undefined,
@@ -104,16 +99,13 @@ export function decideStop(
   return { events: [{ type: "RunStopRequested", data: { run_id: current.run_id } }] };
 }
 
-/**
- * Answer to a request to stop a run: the run that is stopping, even if an earlier request asked for it; or that none is
- * in progress.
- */
+/** Answer to a request to stop a run: the id of the run that is being stopped, or that none is in progress. */
 export type StopRequested =
   { readonly kind: "stopping"; readonly run_id: string } | { readonly kind: "not_in_progress" };
 
 /**
- * Requests a stop of run `runId` (default: the current run), on any instance. The run records the outcome of the
- * message in flight and ends as `stopped`. Only a message that passed its last check may still go out.
+ * Requests a stop of run `runId` (default: the current run), on any instance. That run records the outcome of the
+ * message being sent and ends as `stopped`.
  */
 export async function requestStop(
   deps: StateContext,
@@ -131,7 +123,7 @@ export async function requestStop(
   return { kind: "stopping", run_id: stopping };
 }
 
-/** Aborts, with the reason for the run's end, as soon as the log holds a request to stop the run. */
+/** Returns a signal that aborts with the reason `stopped` as soon as the log holds a request to stop the run. */
 export function watchForStop(projector: Projector, runId: string): Disposable & { readonly requested: AbortSignal } {
   const stop = new AbortController();
   const look = (): void => {
@@ -141,7 +133,7 @@ export function watchForStop(projector: Projector, runId: string): Disposable & 
   const unlisten = projector.listen(({ type }) => {
     if (type === "RunStopRequested") look();
   });
-  // The stop may have been requested while the start was being recorded.
+  // The stop may have been requested before this listener was added, while the start of the run was being recorded.
   look();
   return { requested: stop.signal, [Symbol.dispose]: unlisten };
 }

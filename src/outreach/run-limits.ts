@@ -18,7 +18,7 @@ export interface RunSelection {
 
 export interface RunLimits {
   readonly dailyLimit: number;
-  /** Share of failed messages, from 0 to 1, at which a run ends. Undefined: a run ends at no share. */
+  /** Share of failed messages, from 0 to 1, at which a run ends. Undefined: no share ends a run. */
   readonly stopAfterFailures: number | undefined;
 }
 
@@ -31,15 +31,15 @@ interface LimitState {
   readonly run: Run;
 }
 
-/** Fewest messages before the share of failures can end a run. */
+/** Minimum number of messages that a run tries before the share of failures can end it. */
 export const FAILURE_TRIES_MIN = 10;
 
-/** Returns how many messages the day's quota still allows at a moment. */
+/** Returns how many messages the daily quota still allows at this moment. */
 export function remaining({ quota }: { readonly quota: Quota }, { dailyLimit }: DailyLimit, now: QuotaMoment): number {
   return Math.max(0, dailyLimit - usedAt(quota, now));
 }
 
-/** Returns how many messages the run may still send: the rest of the day's quota, and of its own limit. */
+/** Returns how many messages the run may still send, by the daily quota and by its own limit. */
 export function placesLeft(state: LimitState, limits: DailyLimit, now: QuotaMoment): number {
   return Math.min(remaining(state, limits, now), leftOfLimit(state.run.current));
 }
@@ -50,8 +50,8 @@ export function leftOfLimit(run: RunState | null): number {
 }
 
 /**
- * Returns why the run sends no further message; undefined if it may send one. `planned`: messages that a dry run has
- * found so far, which count like sent ones.
+ * Returns why the run sends no further message; undefined if it may send one. `planned`: number of messages that a dry
+ * run would have sent so far.
  */
 export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMoment, planned = 0): RunEnd | undefined {
   const { current } = state.run;
@@ -60,14 +60,16 @@ export function reasonToEnd(state: LimitState, limits: RunLimits, now: QuotaMome
   return current !== null && hasTooManyFailures(current, limits) ? "too_many_failures" : undefined;
 }
 
-/** True if the share of failures among the messages that the run tried is too high. */
+/** True if the share of failed messages in this run reaches the configured one. */
 function hasTooManyFailures({ sent, in_doubt, failed, withdrawn }: RunState, { stopAfterFailures }: RunLimits) {
   const failures = failed - withdrawn;
   const tries = sent + in_doubt + failures;
   return stopAfterFailures !== undefined && tries >= FAILURE_TRIES_MIN && failures / tries >= stopAfterFailures;
 }
 
-/** True if the run is for recipients such as this one. An undefined `variant` is not known yet, so it may match. */
+/**
+ * True if the run's limits include such a recipient. An undefined `variant` is unknown so far, so it counts as a match.
+ */
 export function isSelected(
   wanted: RunSelection | null,
   found: { readonly variant: string | undefined; readonly basis: Basis; readonly source: RecipientSource | undefined },
@@ -79,14 +81,14 @@ export function isSelected(
 }
 
 /**
- * Number of recipients refused in a row after which the account is assumed to be restricted, although the network does
- * not say so. Each further request would harm a restricted account.
+ * Number of recipients in a row whose messages the network refuses before our account is assumed to be restricted,
+ * although the network does not say so. Further requests could harm such an account.
  */
 export const REFUSED_IN_A_ROW_MAX = 5;
 
 /**
- * Returns the recipients refused just before, if this refusal too suggests that our account is restricted. Undefined if
- * it counts only against this recipient.
+ * If the network has now refused at least {@link REFUSED_IN_A_ROW_MAX} recipients in a row, it has probably restricted
+ * our account: returns those before this one. Undefined if the refusal concerns this recipient alone.
  */
 export function refusedForAccount({ contacts }: { readonly contacts: Contacts }, recipient: KnownRecipient) {
   const contact = findPerson(contacts, recipient);

@@ -8,7 +8,7 @@ import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { parseTemplate, toTemplateNames, type Template } from "../template/template.ts";
 import type { OutreachRules } from "./decide.ts";
 
-/** Rules of runs that a what-if question may change. */
+/** Rules of a run that a what-if question may replace by other ones. */
 export interface RulesInForce {
   readonly dailyLimit: OutreachRules["dailyLimit"];
   readonly requireConsent: OutreachRules["requireConsent"];
@@ -20,8 +20,8 @@ export interface RulesInForce {
 }
 
 /**
- * Changes of rules in a what-if question. An absent member keeps the rule of that time; undefined is a value, such as
- * no limit.
+ * Changes of rules in a what-if question. An absent member keeps the rule that the run had; an undefined one is a
+ * value, such as no limit.
  */
 export type RuleChanges = Partial<RulesInForce>;
 

@@ -64,7 +64,7 @@ function readCurrentRun({ state, now }: PageMoment<"quota" | "run">, settings: R
     runId: run_id,
     isDry: dry_run,
     sent,
-    /** Most messages that the current run can send. The run may send fewer, if all recipients are contacted before. */
+    /** Maximum number of messages of the current run. It sends fewer if no further recipients are left. */
     sentMax: sent + left,
     skipped,
     failed,
@@ -84,9 +84,7 @@ function toEnded({ type, time, data }: EndOfRun) {
   return { runId: run_id, time, reason, until, sent, skipped, failed, inDoubt: in_doubt };
 }
 
-/**
- * Reads the state of the sending window: if it is open, and until when. Undefined if messages may go out at any time.
- */
+/** Reads whether the sending window is open, and until when. Undefined if messages may go out at any time. */
 function readWindow({ now }: PageMoment, { window, timezone }: RunSettings) {
   if (window === undefined) return undefined;
   const { hours, text, zone } = window;
@@ -99,7 +97,7 @@ function readWindow({ now }: PageMoment, { window, timezone }: RunSettings) {
   };
 }
 
-/** Recipients of a dry run on one page of it. */
+/** Number of recipients on one page of a dry run. */
 const SENDS_SHOWN = 50;
 
 /** The newest dry run that has ended, for the overview. Undefined if there was none. */
@@ -111,7 +109,9 @@ async function readNewestDryRun(moment: PageMoment<"runs">) {
   return { runId, at: end!.at, caller, selection, sends: end!.sent, skips: end!.skipped };
 }
 
-/** Reads who started a run, for which recipients and with which template. `position`: that of the event. */
+/**
+ * Reads who started a run, for which recipients and with which template. `position`: that of the event that started it.
+ */
 async function readStart({ store }: PageMoment, position: number) {
   const event = await eventAt(store, position);
   if (event.type !== "RunStarted") throw new Error(`no run starts at position ${position}`);
@@ -123,8 +123,8 @@ async function readStart({ store }: PageMoment, position: number) {
 export type ShownDryRun = NonNullable<Awaited<ReturnType<typeof readDryRun>>>;
 
 /**
- * Reads a dry run that has ended, with its recipients from position `from` on. Texts are rendered from the template and
- * the recipient's fields; if the template has changed, there are none. Undefined if there is no such dry run.
+ * Reads a finished dry run, with its recipients from position `from` on. Texts are rendered now, so there are none if
+ * the template has changed since. Undefined if there is no such dry run.
  */
 export async function readDryRun(
   moment: PageMoment<"account" | "contacts" | "quota" | "runs">,
@@ -168,7 +168,10 @@ export async function readDryRun(
     reason,
     until,
     sends,
-    /** Number of recipients with an earlier message, and of all others who would be skipped. */
+    /**
+     * Numbers of recipients who would be skipped: `handled` because of an earlier message, and the others for other
+     * reasons.
+     */
     handled,
     skipped: would_skip - handled,
     skips: Object.entries(skips)
@@ -179,11 +182,17 @@ export async function readDryRun(
         return { reason: name as SkipReason, count, recipients: named };
       }),
     paid: usage?.usd,
-    /** Cost of the messages alone, and of a run now: X charges for the look-ups again, but not on the same UTC day. */
+    /**
+     * Cost of the messages alone, and of a run now with its look-ups. X does not charge a second time for the same
+     * look-up on the same UTC day.
+     */
     costs: usage && estimate && { sends: estimate.usd - usage.usd, now: estimate.usd - (isPaidToday ? usage.usd : 0) },
     isPaidToday,
     users: usage === undefined ? 0 : usage.users + usage.followers,
-    /** Seconds that a run takes: the time between two messages that is configured, or the one that X documents. */
+    /**
+     * Seconds that the run would take, at the configured time between two messages or, without one, the time that X
+     * documents.
+     */
     seconds: sends * (settings.sendSpacingSeconds ?? DEFAULT_SPACING_MS / 1000),
     quota: { used, after: Math.min(dailyLimit, used + sends), limit: dailyLimit },
     resetsAt: isoTime(resetsAt(moment.state("quota"), dailyLimit, momentIn(timezone, moment.now))),
@@ -193,7 +202,7 @@ export async function readDryRun(
     }),
     rows: rows.slice(0, SENDS_SHOWN).map(toRow),
     next: rows[SENDS_SHOWN]?.position,
-    /** Number of a run that began after the dry run, which may have written to its recipients. */
+    /** Number of the last run that began after the dry run, so that the dry run's findings may be outdated. */
     ranSince: [...moment.state("runs").started.values()].findLast(
       ({ number, started_at }) => number !== null && started_at > at,
     )?.number,
@@ -210,7 +219,9 @@ async function readListed({ store }: PageMoment, range: { readonly from: number;
   return { sends, skips };
 }
 
-/** Checks before a run, each as a sentence: if it is good, and what to do otherwise. */
+/**
+ * Returns the checks before a run, each with a sentence: what is good or, if it is not, what the operator should do.
+ */
 export function checkRun(
   { state, now }: PageMoment<"account">,
   settings: RunSettings,
@@ -239,7 +250,10 @@ export function checkRun(
   ];
 }
 
-/** Counts the recipients who cannot get the message yet, by the reason. */
+/**
+ * Counts the recipients in the log who lack consent or its evidence, and lists the template's fields for which none has
+ * a value.
+ */
 export function readReadiness({ state }: PageMoment<"contacts">, { template }: RunSettings) {
   const { people, fields } = state("contacts");
   let [unagreed, unproved] = [0, 0];
@@ -256,7 +270,7 @@ export function readReadiness({ state }: PageMoment<"contacts">, { template }: R
      */
     unagreed,
     unproved,
-    /** Template fields of the message that no recipient has a value for. */
+    /** Fields of the template for which no recipient has a value. */
     missingFields: template === undefined || people.size === 0 ? [] : missingPlaceholders(template, fields.keys()),
   };
 }
@@ -266,7 +280,7 @@ interface MessageSettings {
   readonly stopWords: readonly string[];
 }
 
-/** Says if the message offers a way to opt out, and what the operator must make sure of. */
+/** Says how the message offers to opt out, and what the operator must make sure of. */
 export function describeOptOut({ template, stopWords }: MessageSettings) {
   return template && checkOptOut(template, createStopWords(stopWords));
 }

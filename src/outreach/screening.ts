@@ -27,7 +27,7 @@ import { placesLeft, reasonToEnd } from "./run-limits.ts";
 import { isClosedFor, opensAt, windowZone } from "./send-window.ts";
 import { lookUpUsers, namedSource, SOURCE_KINDS, toHandleKey, type TurnSource } from "./sources/sources.ts";
 
-/** Actions on the recipients that a run screens: a run writes and records, a dry run only notes what a run would do. */
+/** Acts on the recipients that a run screens: a run writes and records, a dry run notes what a run would do. */
 export interface RunActions {
   readonly retry: RetryPolicy;
   /** True if the run waits for the sending window to open for the remaining recipients; false if it ends. */
@@ -35,36 +35,36 @@ export interface RunActions {
   /** Returns how many messages the dry run has found to send so far; 0 in a run, which sends them. */
   planned(): number;
   skip(refused: readonly Refused[]): Promise<void>;
-  /** Waits until the next message may be sent. Returns why the run ends, or undefined. */
+  /** Waits until the next message may be sent. Returns the reason if the run must end instead, else undefined. */
   waitForTurn(): Promise<RunEnd | undefined>;
   /**
    * Writes to a recipient who passed all checks. Returns why the run ends, `closed` if the recipient's sending window
    * is closed, or undefined.
    */
   write(user: SocialUser, source: RecipientSource | undefined): Promise<RunEnd | "closed" | undefined>;
-  /** Callback after all recipients of a page were judged. */
+  /** Records that all recipients of a source's page were judged. */
   finishPage(read: Omit<DataOf<"SourceRead">, "run_id">): Promise<void>;
 }
 
 interface Screening extends RunActions, Reader {
   /**
-   * Network ids of recipients that the run has looked up, and `@` with the lower-case handle of those unknown to the
-   * network. Sources overlap, and a list may name a recipient by handle and again by id.
+   * Recipients that the run has looked up: network ids, and `@handle` in lower case if the network does not know them.
+   * Sources overlap, and a list may name a recipient twice.
    */
   readonly seen: Set<string>;
-  /** Network ids by lower-case handle, as looked up in this run. */
+  /** Network ids by lower-case handle, from the look-ups of this run. */
   readonly ids: Map<string, string>;
   /** Time zones of the recipients postponed in this pass, because the sending window was closed there. */
   readonly closedZones: Set<string>;
-  /** Requests that had their turn in this pass through the sources. A recipient may be requested again in it. */
+  /** Requested recipients that had their turn in this pass through the sources, one entry for each request. */
   readonly asked: Set<Recipient>;
-  /** Keys of the recipients of these requests. */
+  /** Keys of the requested recipients that had their turn in this pass through the sources. */
   readonly served: Set<string>;
-  /** True if recipients of the source were postponed, so that a later read must find them again. */
+  /** True if this pass postponed or left out recipients of the source, so that a later read must find them again. */
   isSourceUnfinished: boolean;
 }
 
-/** The end of a run and its reason. `until`: when the sending window opens for the next recipient (ISO 8601). */
+/** Why a run ended. `until`: when the sending window opens for the next recipient (ISO 8601). */
 export interface Ended {
   readonly reason: RunEnd;
   readonly until?: string;
@@ -72,7 +72,7 @@ export interface Ended {
 
 /**
  * Creates the screening of a run's recipients, in runs and dry runs alike. `decide.ts` judges each before and after the
- * look-up, except if the network does not know them or has a message to them that a restore lost.
+ * look-up; this file leaves out those not in this run, unknown to the network, or with a message found after a restore.
  */
 export function createScreening(run: RunContext, actions: RunActions) {
   const left = (): number => placesLeft(outreachState(run), run.rules, quotaNow(run)) - actions.planned();
@@ -83,13 +83,13 @@ export function createScreening(run: RunContext, actions: RunActions) {
   const screening: Screening = { ...actions, ...own };
   let screenNext = screenSources;
   return {
-    /** Screens all sources in order; when called again, only the recipients requested since. */
+    /** Screens all sources in order. A further call screens only the recipients requested since. */
     async screen(): Promise<Ended> {
       const first = screenNext;
       screenNext = screenRequested;
       return wasRestoredToday(run) ? { reason: "log_restored" } : screenUntilEnd(screening, first);
     },
-    /** True if a request had its turn, so that the run does not come back to it before a pause. */
+    /** True if this requested recipient had their turn in the present pass through the sources. */
     hadTurn: (requested: Recipient) => own.asked.has(requested),
   };
 }
@@ -104,7 +104,7 @@ async function screenUntilEnd(screening: Screening, first: Step): Promise<Ended>
       if (end !== undefined) return { reason: end };
       const opening = nextOpening(screening);
       if (opening === undefined) return { reason: "completed" };
-      // The window may have opened since they were passed over.
+      // The window may have opened since the recipients were postponed.
       const isClosed = opening > run.clock();
       if (isClosed && !screening.pausesWhenClosed) return { reason: "window_closed", until: isoTime(opening) };
       const ended = await waitForOpening(screening, opening);
@@ -115,7 +115,10 @@ async function screenUntilEnd(screening: Screening, first: Step): Promise<Ended>
   }
 }
 
-/** Waits until the sending window opens. Recipients requested meanwhile are judged at once: theirs may be open. */
+/**
+ * Waits until the sending window opens. If a caller requests recipients meanwhile, the run decides about them at once,
+ * because their own windows may be open.
+ */
 async function waitForOpening(screening: Screening, opening: number): Promise<RunEnd | undefined> {
   const { run } = screening;
   for (let until: number | undefined = opening; until !== undefined; until = nextOpening(screening)) {
@@ -129,7 +132,7 @@ async function waitForOpening(screening: Screening, opening: number): Promise<Ru
   return undefined;
 }
 
-/** Aborts as soon as the log holds a request that had no turn yet. */
+/** Returns a signal that aborts as soon as the log holds a requested recipient that had no turn yet. */
 function watchForRequests(screening: Screening): Disposable & { readonly signal: AbortSignal } {
   const found = new AbortController();
   const look = (): void => {
@@ -143,19 +146,19 @@ function watchForRequests(screening: Screening): Disposable & { readonly signal:
 }
 
 /**
- * Wait after the sending window opens, in ms. An instance's clock may be slightly ahead of the log's, and nothing must
- * be recorded before the opening or on the day before.
+ * Time to wait after the opening of the sending window, in ms: this machine's clock may be slightly ahead of the log's,
+ * and no event may be recorded before the opening.
  */
 export const OPENING_MARGIN_MS = 1_000;
 
-/** Screens all sources once, for the recipients whose sending window is open. Postpones the others. */
+/** Screens all sources once. Recipients whose sending window is closed are postponed. */
 async function screenSources(screening: Screening): Promise<RunEnd | undefined> {
   const { run, retry, closedZones, asked, served } = screening;
   const { metadata, lease, rules } = run;
   closedZones.clear();
   asked.clear();
   served.clear();
-  // Opt-outs that a restore lost, or that arrived meanwhile, are known before the first recipient is judged.
+  // Opt-outs that a restore lost, and new ones in the inbox, must be recorded before the first recipient is judged.
   await recordKeptOptOuts(run);
   await readNewMessages(run, retry);
   await eraseLeftClicks({ ...run, findLinkKeys: rules.findLinkKeys }, { metadata, lease });
@@ -187,14 +190,14 @@ async function screenRequested(screening: Screening): Promise<RunEnd | undefined
     const end = await screenBatch(screening, REQUESTED, entries);
     if (end !== undefined) return end;
   }
-  // Only recipients of the source itself have to be found again by it.
+  // Postponed requests stay in the log: they do not make the present source be read again.
   screening.isSourceUnfinished = isSourceUnfinished;
   return undefined;
 }
 
 const REQUESTED: TurnSource = { name: "requested" };
 
-/** True if the recipient was requested and had their turn before their source came to them. */
+/** True if the source's recipient had their turn already, because a caller requested them. */
 function wasServed({ served }: Screening, source: TurnSource, { id, username }: Recipient): boolean {
   if (source === REQUESTED) return false;
   const names = [...(id === undefined ? [] : [{ id }]), ...(username === undefined ? [] : [{ username }])];
@@ -203,7 +206,7 @@ function wasServed({ served }: Screening, source: TurnSource, { id, username }: 
 
 async function screenSource(screening: Screening, source: Source): Promise<RunEnd | undefined> {
   const { run, finishPage } = screening;
-  // Reading more would only show if recipients are left, and costs money.
+  // The network charges for reading the source, so it is not read once the run must end.
   const endIfPaid = (): RunEnd | undefined => (SOURCE_KINDS[source.name].isPaid ? endNow(screening) : undefined);
   if (run.signal.aborted) return stopReason(run);
   if (!isSourceSelected(run, source) || isClosedToRead(screening, source)) return undefined;
@@ -227,14 +230,14 @@ function endNow({ run, planned }: Screening): RunEnd | undefined {
 }
 
 /**
- * True if a paid source is not read now, because the sending window is closed in the quota's time zone: its recipients
- * mostly have no known zone.
+ * True if the source costs money and the sending window is closed in the quota's time zone: recipients of such a source
+ * mostly have no known zone of their own.
  */
 function isClosedToRead(screening: Screening, source: Source): boolean {
   return SOURCE_KINDS[source.name].isPaid && isLater(screening, undefined);
 }
 
-/** True if the sending window is closed for the recipient. Notes that their turn comes later. */
+/** True if the sending window is closed for the recipient. Their turn is then postponed. */
 function isLater(screening: Screening, contact: Contact | undefined): boolean {
   const { run } = screening;
   const isLate = isClosedFor(run.rules.window, contact, quotaNow(run));
@@ -249,10 +252,7 @@ function postpone(screening: Screening, contact: Contact | undefined): void {
   screening.isSourceUnfinished = true;
 }
 
-/**
- * Returns when the sending window opens for the first postponed recipient, ms since the epoch; undefined if there are
- * none.
- */
+/** Returns when the sending window first opens for a postponed recipient, ms since the epoch; undefined without any. */
 function nextOpening({ run, closedZones }: Screening): number | undefined {
   const { window } = run.rules;
   if (window === undefined || closedZones.size === 0) return undefined;
@@ -261,8 +261,8 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
 }
 
 /**
- * True if the run reads the source. Sources of retried recipients are always read: of those recipients, only the
- * imported ones have a known source.
+ * True if the run's limits include the source. The two sources of retried recipients are always read, because each of
+ * their recipients is checked.
  */
 function isSourceSelected({ projector, rules }: RunContext, { name }: Source): boolean {
   // Only runs of `default` move the cursor of a list of the network.
@@ -271,7 +271,7 @@ function isSourceSelected({ projector, rules }: RunContext, { name }: Source): b
   return wanted === undefined || [wanted, undefined].includes(namedSource(name));
 }
 
-/** True if the limits of the run leave this recipient out. */
+/** True if the run's limits leave this recipient out. */
 function isLeftOut(screening: Screening, source: TurnSource, recipient: Recipient, contact: Contact | undefined) {
   const { rules, projector } = screening.run;
   const found = { recipient, contact, source: namedSource(source.name) };
@@ -289,7 +289,7 @@ async function screenBatch(screening: Screening, source: TurnSource, entries: re
     if (run.signal.aborted) return stopReason(run);
     const end = endNow(screening);
     if (end !== undefined) return end;
-    // Each look-up of a recipient costs money, so no more are looked up than there are places.
+    // The network charges for each look-up, so no more recipients are looked up than may get a message.
     const size = screening.wanted();
     const asked = open
       .slice(at, at + size)
@@ -300,7 +300,7 @@ async function screenBatch(screening: Screening, source: TurnSource, entries: re
       if (stopped !== undefined) return stopped;
       if (wasServed(screening, source, user)) continue;
       const written = await writeUnlessFound(screening, user, source);
-      // They are asked about again when their turn comes, which may be on another day.
+      // The recipient is looked up again when their window opens, which may be on another day.
       if (written === "closed") seen.delete(user.id);
       else if (written !== undefined) return written;
     }
@@ -309,7 +309,7 @@ async function screenBatch(screening: Screening, source: TurnSource, entries: re
   return stopReason(run);
 }
 
-/** Gives their turn to recipients who were requested while the run waited for the turn of a recipient of the source. */
+/** Gives a turn to recipients that callers requested during a wait: they come before the source's recipients. */
 async function screenBefore(screening: Screening, source: TurnSource): Promise<RunEnd | undefined> {
   if (source === REQUESTED) return undefined;
   while (listWaiting(screening).length > 0) {
@@ -323,7 +323,9 @@ function find(run: RunContext, recipient: Recipient): Contact | undefined {
   return findPerson(run.projector.state("contacts"), recipient);
 }
 
-/** Records skips for recipients that the log rules out, and drops those that the run is not for. Returns the others. */
+/**
+ * Records skips for recipients that log or rules forbid, and drops those that the run leaves out. Returns the others.
+ */
 async function screenKnown(screening: Screening, source: TurnSource, entries: readonly BatchEntry[]) {
   const { run, seen, ids, skip } = screening;
   const open: BatchEntry[] = [];
@@ -349,10 +351,7 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
   return open;
 }
 
-/**
- * Looks recipients up in the network, and records skips for those whose profile rules out a message. Returns the
- * others.
- */
+/** Looks recipients up, and records skips for those whose profile forbids a message. Returns the others' profiles. */
 async function screenUsers(screening: Screening, source: TurnSource, open: readonly BatchEntry[]) {
   const { run, seen, ids, retry, skip } = screening;
   const users: SocialUser[] = [];
@@ -363,7 +362,7 @@ async function screenUsers(screening: Screening, source: TurnSource, open: reado
       refused.push({ recipient: entry.recipient, verdict: { verdict: "skip", reason: "invalid_recipient" } });
       continue;
     }
-    // A requested recipient gets an outcome, even if the run has met them before.
+    // A requested recipient needs an outcome, even if the run has already looked them up for a source.
     if (source === REQUESTED ? users.some(({ id }) => id === user.id) : seen.has(user.id)) continue;
     seen.add(user.id);
     ids.set(toHandleKey(user), user.id);
@@ -381,7 +380,7 @@ async function screenUsers(screening: Screening, source: TurnSource, open: reado
 
 const LEFT_OUT = { verdict: "pass", reason: "left_out" } as const;
 
-/** Writes to a recipient, unless the network shows a message to them that a restore lost from the log. */
+/** Writes to a recipient, unless the network shows that they have a message of ours which a restored log lacks. */
 async function writeUnlessFound(screening: Screening, user: SocialUser, source: TurnSource) {
   const { run, retry, skip, write } = screening;
   if (isLater(screening, find(run, user))) return "closed";

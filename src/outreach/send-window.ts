@@ -3,11 +3,14 @@ import type { QuotaMoment } from "../../projections/quota.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { OpenHours, SendWindow } from "../config/send-window.ts";
 
-/** A moment by which a run decides if the sending window is open. */
+/**
+ * The moment at which a run decides about a recipient: its day in the quota's time zone, for the daily quota, and its
+ * times, for the sending window.
+ */
 export interface TurnMoment extends QuotaMoment {
   /**
-   * Time of the log's clock, in ms since the epoch. It is before `ms`, the time of the newest event, if the clock was
-   * set back.
+   * Time of the log's clock, in ms since the epoch. If that clock was set back, it is earlier than `ms`, the time of
+   * the newest event.
    */
   readonly clockMs: number;
 }
@@ -23,14 +26,14 @@ export function isOpen(hours: readonly OpenHours[], timezone: string, ms: number
 }
 
 /**
- * Days to look ahead for the next opening of the sending window. If a zone skips the only day or hour of a weekly
- * window, it opens a week later.
+ * Number of days in which the next opening of the sending window is looked for. More than a week, because daylight
+ * saving may skip the only hour of a weekly window.
  */
 const DAYS_AHEAD = 15;
 
 /**
- * Returns when the sending window next opens, or closes if it is open at `ms`; ms since the epoch. Undefined if it is
- * always open.
+ * Returns when the sending window next opens or, if it is open at `ms`, next closes; ms since the epoch. Undefined if
+ * it is always open.
  */
 export function changesAt(hours: readonly OpenHours[], timezone: string, ms: number): number | undefined {
   const wasOpen = isOpen(hours, timezone, ms);
@@ -47,8 +50,8 @@ export function changesAt(hours: readonly OpenHours[], timezone: string, ms: num
 }
 
 /**
- * Returns when a clock in the zone shows this many minutes after the date's midnight: two moments if an hour occurs
- * twice.
+ * Returns when a clock in the zone shows a time of day, given in minutes after midnight: two moments if clocks show it
+ * twice on that date.
  */
 function toMoments(date: Temporal.PlainDate, minutes: number, timezone: string): number[] {
   const local = date.toPlainDateTime().add({ minutes });

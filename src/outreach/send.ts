@@ -23,8 +23,8 @@ import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
 
 /**
- * Sends one message to one recipient and records the outcome, or records why not. Returns `rejected` if the network
- * refused the message itself, and `end` with the reason if the run ends.
+ * Sends one message to one recipient and records the outcome, or the reason why not. Returns `rejected` if the network
+ * refused this very message, and `end` if the run must end.
  */
 export async function takeTurn(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   for (;;) {
@@ -38,7 +38,7 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
     const now = context.clock();
     /** Time at which the run may send its next message, ms since the epoch; undefined if no send was requested. */
     const nextSendAt = called ? now + spacingMs(result.rate, now, context.spacingMs, context.random()) : undefined;
-    /** True if the outcome event states when the next message goes out. */
+    /** True if the recorded outcome states when the next message goes out. */
     const isSaid = result.outcome === "sent" && isRecordedPause((nextSendAt ?? now) - now);
     const { newEvent, more, end } = decideSendOutcome(
       intended.attempt,
@@ -47,9 +47,13 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
       isSaid ? isoTime(nextSendAt!) : undefined,
     );
     await recordOutcome(context, newEvent, context.metadata, more);
-    // The new day has its own quota.
+    // The day ended before the message was requested. The new day has its own quota, so the run decides about the
+    // recipient once more.
     if (result.outcome === "gave_up" && result.why === "day_over") continue;
-    /** True if the recipient's sending window is closed, so that their turn comes later. */
+    /**
+     * True if the recipient's sending window closed before the message was requested: the run gave the attempt up, and
+     * the recipient gets another turn later.
+     */
     const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
     return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isClosed, end };
   }
@@ -57,7 +61,7 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
 
 type Intent = Extract<Awaited<ReturnType<typeof intend>>, { readonly text: string }>;
 
-/** Decides on the newest state whether the recipient gets a message. Appends the intent to write, or the skip. */
+/** Decides by the newest state whether the recipient gets a message. Appends the intent to write, or the skip. */
 async function intend(context: RunContext, user: SocialUser, source: RecipientSource | undefined) {
   const { runId: run_id, accountId, metadata, lease, rules } = context;
   const recipient = { id: user.id, username: user.username };
@@ -79,15 +83,15 @@ async function intend(context: RunContext, user: SocialUser, source: RecipientSo
 }
 
 /**
- * Requests a send until its outcome is known. A 429 is certain non-delivery, so the same intent waits for the
- * rate-limit window; a 401 is tried once more with a fresh token. Changes of the state are checked before each request.
+ * Sends the message until its outcome is known. A 429 proves that it was not delivered, so it is sent again once the
+ * rate limit resets; a 401, once with a fresh token. Checks before each request that it is still wanted.
  */
 async function sendUntilDecided(context: RunContext, intent: Intent): Promise<SendDecided> {
   const { attempt, text } = intent;
   let rate: RateWindow | undefined;
   for (;;) {
     let why: GiveUp | undefined;
-    // Checked inside the call, because refreshing the token may have taken a minute.
+    // The check is made inside the call, because refreshing the token before it may have taken a minute.
     const result = await context.credentials.send(async (token) => {
       why = await reasonToGiveUp(context, intent);
       return why === undefined ? context.network.sendDm(token, attempt.recipient.id, text) : NOT_ASKED;
@@ -102,12 +106,12 @@ async function sendUntilDecided(context: RunContext, intent: Intent): Promise<Se
 /** Upper bound of the time that one request to send takes, in ms. The lease must last at least this long. */
 const SEND_MS_MAX = 20_000;
 
-/** Placeholder for the network's answer if the send was given up before any request. */
+/** Stands in for the network's answer when the message was withdrawn before the request, so that there is none. */
 const NOT_ASKED: SendDmResult = { outcome: "unreachable", detail: "given up before", rate: undefined };
 
 /**
- * Returns why a message must not be sent after all. Checks run, lease and recipient right before the send, as the
- * network knows no fences, and reads the log after the lease renewal, to see what was appended meanwhile.
+ * Returns why a message must not be sent after all. The network checks no fencing token, so the lease, the run and the
+ * recipient are checked right before the request, with the events appended until now.
  */
 async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Promise<GiveUp | undefined> {
   const isOurs = await context.lease.keep(SEND_MS_MAX);
@@ -118,21 +122,21 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (contact?.held === true) return "held";
   if (refuseFollowUp(state, contact, context.rules) !== undefined) return "answered";
   if (state.account.user?.id !== context.accountId) return "other_account";
-  // Checked again, because the read may have outlasted the lease.
+  // The lease may have expired while the log was read.
   if (!isOurs()) return "lease_lost";
   if (context.signal.aborted) return "stopped";
-  // The lease was just renewed, which showed the log's time.
+  // Renewing the lease has just measured the difference to the log's clock.
   if (isSkewed(context.skewMs())) return "clock_skewed";
   const now = quotaNow(context);
-  // On the next day the message would exceed that day's limit.
+  // The message counts for the day of its intent. Sent today, it would exceed today's limit.
   if (now.day !== day) return "day_over";
   const isClosed = isClosedFor(context.rules.window, contact, now);
   return isClosed ? "window_closed" : undefined;
 }
 
 /**
- * Appends the outcome of an attempt to send and what follows from it, unless the attempt is settled. Each attempt gets
- * at most one final outcome, even if the run, the next start and other instances all look at it.
+ * Appends the outcome of an attempt and the events that follow from it, unless the attempt is settled. So each attempt
+ * gets one final outcome, even if several instances look it up.
  */
 export async function recordOutcome(
   context: OutreachContext,
@@ -145,8 +149,8 @@ export async function recordOutcome(
 }
 
 /**
- * Decides which events record an attempt's outcome. No events if the attempt is settled, or is in doubt and was so
- * before.
+ * Decides which events record an attempt's outcome. None if the attempt is settled, or if it is in doubt and the
+ * outcome is a doubt too.
  */
 export function decideRecorded(
   { open }: Run,

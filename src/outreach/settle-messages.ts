@@ -4,13 +4,13 @@ import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { STREAMS, type EventMetadata, type NewEvent, type StateContext } from "../log/event-log.ts";
 
-/** An operator's answer about messages in doubt. */
+/** An operator's answer to the question if messages in doubt arrived. */
 export interface SettleMessages {
-  /** Recipients whose messages are meant. Undefined: all messages in doubt. */
+  /** Recipients of the messages that the answer is about. Undefined: all messages in doubt. */
   readonly recipients: readonly Recipient[] | undefined;
-  /** Number of messages that the operator was told of. If it has changed, nothing is decided. */
+  /** Number of messages in doubt that the operator saw. If it has changed, nothing is recorded. */
   readonly expected: number | undefined;
-  /** `arrived`: the message counts as sent. `left`: it stays unknown, and no run looks it up again. */
+  /** `arrived`: the messages count as sent. `left`: their outcome stays unknown, and no run looks them up again. */
   readonly as: "arrived" | "left";
   readonly why: string;
 }
@@ -39,7 +39,9 @@ export function decideSettle(
   };
 }
 
-/** Records an operator's answer about messages in doubt. Returns how many it settled, or why none. */
+/**
+ * Records an operator's answer about messages in doubt. Returns how many messages it settled, or why it settled none.
+ */
 export async function settleMessagesInDoubt(context: StateContext, settling: SettleMessages, metadata: EventMetadata) {
   const decide = () => decideSettle(context.projector.state("run"), settling);
   const handled = await handle(context, STREAMS.outreach, decide, { metadata });

@@ -32,15 +32,15 @@ import { createRecovery, takeRunLease } from "./recover-dead-run.ts";
 import { createBackgroundTasks, type BackgroundTasks } from "./task-tracker.ts";
 
 /**
- * Answer to a trigger of a run. If one started, `done` resolves with its report when it has ended; with undefined after
- * a fault, which is logged.
+ * Answer to a trigger of a run. `done` resolves with the run's report once it has ended; with undefined if a fault
+ * ended it, which is logged.
  */
 export type Triggered =
   | {
       readonly kind: "started";
       readonly run_id: string;
       readonly done: Promise<RunReport | undefined>;
-      /** Expected act on each recipient that the request names; absent if it names none. */
+      /** Expected outcome for each recipient that the request names; absent if it names none. */
       readonly expected?: readonly Expected[];
     }
   | Joined
@@ -69,18 +69,18 @@ export interface TriggerRequest {
    */
   readonly recipients?: readonly Recipient[] | undefined;
   /**
-   * Idempotency key of the request: a repeat returns the run that the first request started. If that run ended for a
-   * passing reason, such as an outage, the repeat starts a new run for the rest of the limit. A repeated dry run is
-   * executed again.
+   * Idempotency key of the request. A repeat returns the run of the first request; if that run ended for a passing
+   * reason, such as an outage, it starts a new run for the messages not yet sent. A repeated dry run is executed again.
    */
   readonly key?: IdempotencyKey;
 }
 
 /**
- * Interval in ms, and most looks, for the start of a run: the holder of the run lease records it within a moment, and
- * another instance waits for that.
+ * Interval in ms at which an instance that found the lease of runs taken looks which run has it. The holder of the lease
+ * records the start of its run within a moment.
  */
 const START_POLL_MS = 50;
+/** Maximum number of times that a trigger looks for the run of the process that holds the lease. */
 const START_POLLS = 40;
 
 export type Runner = ReturnType<typeof createRunner>;
@@ -89,7 +89,7 @@ export function createRunner(context: OutreachContext) {
   const tasks = createBackgroundTasks();
   const recovery = createRecovery(context, tasks);
 
-  /** Joins of this process, one after the other: at the same time they would conflict with each other. */
+  /** Queue of requests to join a run: two at the same time would conflict at the stream's version. */
   const joins = createSerialQueue();
 
   const trigger = async (request: TriggerRequest): Promise<Triggered> => {
@@ -100,7 +100,7 @@ export function createRunner(context: OutreachContext) {
       if (refused !== undefined && context.projector.state("run").current !== null) return refused;
       const triggered = await startRun(request);
       if (triggered.kind !== "running" || triggered.run_id === undefined || !joinsRuns(request)) return triggered;
-      // The run may have begun or ended since the first attempt to join it.
+      // Another run may have begun or ended since the attempt to join, so the request tries to join once more.
       refused = triggered;
     }
   };
@@ -113,11 +113,12 @@ export function createRunner(context: OutreachContext) {
     if ("kind" in taken) return taken;
     await using held = new AsyncDisposableStack();
     const lease = held.use(taken);
-    // Decides again if the lease expired, because the day or the window may be over if this process stood still.
+    // `fenced` calls this function once more if the lease expired while this process stood still: by then, the day or
+    // the sending window may be over.
     let expected: readonly Expected[] | undefined;
     let own = context;
     const first = await lease.fenced(async (fence) => {
-      // While this one waited for the lease, another instance may have made the last run and used up the day.
+      // While this request waited for the lease, another instance may have made a run that used up the quota.
       await waitForProjections(context);
       const refusedNow = await refuse(context, request);
       if (refusedNow !== undefined) return refusedNow;
@@ -128,7 +129,7 @@ export function createRunner(context: OutreachContext) {
       return appendStart(own, fence, runId, request);
     });
     if (first === undefined) {
-      // The lease was free, so that run's process is dead.
+      // A run is open although its lease was free, so its process is dead.
       held.move();
       void recovery.recoverWithLease(lease);
       return await runningNow(context);
@@ -146,8 +147,8 @@ export function createRunner(context: OutreachContext) {
       return tasks.track(trigger(request));
     },
     /**
-     * Closes the run of a dead process after settling its messages in doubt. Retries until the log accepts it or the
-     * service stops. `steal` takes the run's lease without waiting.
+     * Settles the messages in doubt of a dead process's run and closes it. Retries until the log accepts it or the
+     * service stops. `steal`: takes the run's lease before it expires.
      */
     recover: ({ steal }: { readonly steal: boolean }) => tasks.track(recovery.retryUntilClosed(steal)),
     /** Begins a lookup of the messages in doubt, in the caller's name. */
@@ -236,20 +237,23 @@ async function refuse(
       return { kind: "window_closed", opensAt: opening };
     }
     default:
-      // The run in the log may be that of a dead process. Only the lease tells.
+      // A run that the log shows as open may have a dead process; the lease, which is taken next, tells.
       return undefined;
   }
 }
 
-/** True if the request's recipients may join a run in progress. Its own limits would hold for the run's others too. */
+/**
+ * True if the request's recipients may join a run in progress. A request with limits of its own may not, as they would
+ * apply to that run's other recipients.
+ */
 function joinsRuns({ recipients, dryRun, selection = {} }: TriggerRequest): boolean {
   const { campaign: _campaign, ...limits } = selection;
   return recipients !== undefined && !dryRun && Object.keys(limits).length === 0;
 }
 
 /**
- * Takes the lease that limits outreach to one run at a time. If another run holds it, returns that run as `running`;
- * its id is undefined if the log does not show the run in time.
+ * Takes the lease that allows one run at a time. If another run holds it, returns that run as `running`; without an id
+ * if the log does not show its start in time.
  */
 async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Promise<HeldLease | Triggered> {
   const never = new AbortController().signal;
@@ -257,7 +261,7 @@ async function takeRunLeaseOrLearn(context: OutreachContext, runId: string): Pro
     const lease = await takeRunLease(context, runId, false);
     if (lease !== undefined) return lease;
     const running = await runningNow(context);
-    // Its holder may be about to record its run, or may be done already.
+    // The lease's holder may be about to record its run, or its run may have ended already.
     if (running.run_id !== undefined || poll >= START_POLLS) return running;
     await context.sleep(START_POLL_MS, never);
   }
@@ -269,8 +273,8 @@ async function runningNow(context: OutreachContext): Promise<Extract<Triggered, 
 }
 
 /**
- * Appends the run's start and returns the run's id. If the idempotency key is known and its run still counts, returns
- * that run's id and appends nothing.
+ * Appends the start of the run and returns its id. If the idempotency key was used before and that run completed or is
+ * in progress, returns that run's id and appends nothing.
  */
 async function appendStart(
   context: OutreachContext,

@@ -8,19 +8,20 @@ const UNSPACED =
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * The opt-out wish in a recipient's reply. `doubt`: the reply contains a short word of {@link createWishReader} among
- * others, where it may mean something else.
+ * The opt-out wish in a recipient's reply. `doubt`: the reply has a short stop word, such as "end", among other words,
+ * so that it may mean something else.
  */
 export type Wish = "stop" | "doubt";
 
 /**
- * Longest single stop word, in characters, that counts only as the whole message: "cancel" and "end" have other
- * meanings too. A longer word, such as "unsubscribe", and a phrase count anywhere.
+ * Maximum length, in characters, of a single stop word that counts only as the whole message: "cancel" and "end" have
+ * other meanings too. Longer words and phrases count anywhere in a message.
  */
 const SHORT_CHARS_MAX = 9;
 
 /**
- * Longest stop word that counts only as the whole message, in scripts without spaces, where longer words are phrases.
+ * Maximum length, in characters, of a stop word that counts only as the whole message, in scripts without spaces.
+ * Longer ones are phrases there.
  */
 const SHORT_UNSPACED_CHARS_MAX = 3;
 
@@ -45,8 +46,8 @@ const COURTESIES = [
 ].flatMap((line) => line.split(","));
 
 /**
- * Makes a function that reads the opt-out wish in a reply; it returns undefined if the reply has none of the stop
- * words. `others`: phrases of another wish, as for {@link createStopWords}.
+ * Makes a function that reads the opt-out wish in a reply; it returns undefined if the reply has no stop word.
+ * `others`: phrases with another meaning, such as "stop tracking", which are removed first.
  */
 export function createWishReader(
   words: readonly string[],
@@ -78,8 +79,8 @@ function longestFirst(words: readonly string[]): readonly string[] {
 }
 
 /**
- * Makes a function that is true if a text contains one of the words or phrases as whole words. `others`: phrases of
- * another wish, which are cut out first if they are on one line: "stop tracking" asks for less than "stop".
+ * Makes a function that is true if a text contains one of the words as a whole word. `others`: phrases with another
+ * meaning, which are removed first: "stop tracking" does not mean "stop".
  */
 export function createStopWords(words: readonly string[], others: readonly string[] = []): (text: string) => boolean {
   const patterns = toPatterns(words);
@@ -91,7 +92,8 @@ export function createStopWords(words: readonly string[], others: readonly strin
 }
 
 /**
- * Makes a function that normalizes a text for the comparison with stop words, and cuts out the phrases of another wish.
+ * Makes a function that normalizes a text for the comparison with stop words, and removes the phrases with another
+ * meaning.
  */
 function createComparison(others: readonly string[]): (text: string) => string {
   const phrases = toPatterns(others);
@@ -104,7 +106,9 @@ function createComparison(others: readonly string[]): (text: string) => string {
 
 const LINE_END = /[\n\r\u2028\u2029]+/;
 
-/** Placeholder for a phrase that was cut out of a reply, so that the words around it do not form another phrase. */
+/**
+ * Character put in place of a removed phrase, so that the words before and after the phrase do not form another one.
+ */
 const TAKEN_OUT = "…";
 
 function toPatterns(words: readonly string[]): readonly RegExp[] {
@@ -120,10 +124,13 @@ function toPattern(word: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{M}\\p{N}])${escaped}(?![\\p{L}\\p{M}\\p{N}])`, "u");
 }
 
-/** Characters that people type as an apostrophe. They are replaced before NFKC, which splits some of them. */
+/**
+ * Characters that people type as an apostrophe. They are replaced before the NFKC normalization, which splits some of
+ * them.
+ */
 const APOSTROPHES = /[`\u00b4\u02bb\u02bc\u2018\u2019\u201b\u2032]/g;
 
-/** Dashes, and the minus sign, which Unicode does not count among them. */
+/** Dashes, and the minus sign, which Unicode does not class as a dash. */
 const DASHES = /[\p{Pd}\u2212]/gu;
 
 /** Normalizes a text, so that all spellings are equal: width, case, quotation marks, dashes, white space. */
@@ -134,7 +141,7 @@ function comparable(text: string): string {
       .normalize("NFKC")
       .replace(INVISIBLE, "")
       .toLowerCase()
-      // A Turkish capital İ in lower case.
+      // In lower case, a Turkish capital İ becomes an i and a combining dot.
       .replaceAll("i\u0307", "i")
       .replace(DASHES, "-")
       .replace(/\s+/g, " ")

@@ -8,7 +8,7 @@ interface TaskDeps {
 
 export type BackgroundTasks = ReturnType<typeof createBackgroundTasks>;
 
-/** Tracks background work that holds a lease, so that a stop of the service can end it and wait for it. */
+/** Tracks background work that holds a lease, so that a stop of the service can end the work and wait for it. */
 export function createBackgroundTasks() {
   const pending = new Set<Promise<unknown>>();
   const stopping = new AbortController();
@@ -25,7 +25,10 @@ export function createBackgroundTasks() {
     stopping: stopping.signal,
     /** Makes a stop of the service wait for this promise too, for work that holds no lease yet. */
     track,
-    /** Executes background work and then releases its lease. Logs a fault and returns undefined. */
+    /**
+     * Starts background work, and releases its lease when the work ends. If it fails, logs the fault and resolves with
+     * undefined.
+     */
     start<T>(what: string, { lease, logger }: TaskDeps, work: () => Promise<T>): Promise<T | undefined> {
       const done = async (): Promise<T | undefined> => {
         await using _held = lease;
@@ -40,7 +43,7 @@ export function createBackgroundTasks() {
     },
     async stop(): Promise<void> {
       stopping.abort("stopped");
-      // A trigger under way may have started a run meanwhile.
+      // A trigger that began before the stop may have started a run meanwhile, so the check repeats.
       while (pending.size > 0) await Promise.allSettled(pending);
     },
   };

@@ -23,7 +23,7 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Longest time in ms that a timer of the runtime can wait. Longer waits are made of several. */
+/** Maximum time in ms that a timer of the runtime can wait. A longer wait uses several timers. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 /** Function that waits `ms`, or until the signal aborts; never rejects. */

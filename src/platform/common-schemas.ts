@@ -21,7 +21,7 @@ export const closedObject = <Members extends TProperties>(members: Members) => T
 /** Pattern of a text that is more than white space. */
 export const TEXT = "\\S";
 
-/** Most misfits of a value that are listed; a request body may have tens of thousands. */
+/** Maximum number of misfits of a value that are listed; a request body may have tens of thousands. */
 const MISFITS_MAX = 64;
 
 /** A place where a value does not fit its schema, and what the schema wants there. */
@@ -45,7 +45,7 @@ export function createCheck(schema: TSchema): (value: unknown) => readonly Misfi
 function listMisfits(check: TypeCheck<TSchema>, value: unknown): readonly Misfit[] {
   const messages = new Map<string, string>();
   for (const { path, message, errors } of Iterator.from(check.Errors(value)).take(MISFITS_MAX)) {
-    // If a member may be null, the message of its other form is more useful.
+    // If a member may also be null, the message about its other type is more useful.
     if (!messages.has(path)) messages.set(path, errors[0]?.First()?.message ?? message);
   }
   return [...messages].map(([path, message]) => ({ path, message }));

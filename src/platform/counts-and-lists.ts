@@ -17,7 +17,7 @@ export function countInWords(number: number, one: string, several = `${one}s`): 
 /** Formats a cost in US dollars, rounded up to cents or another number of decimals, such as `$13.54`. */
 export function formatUsd(usd: number, decimals = 2): string {
   const unit = 10 ** decimals;
-  // A hundredth of a unit less, because sums of fractions are slightly off.
+  // Subtracts a hundredth of the last decimal before rounding up, because sums of fractions are slightly off.
   const rounded = Math.max(0, Math.ceil(usd * unit - 0.01) / unit);
   return `$${rounded.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals })}`;
 }

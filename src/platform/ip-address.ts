@@ -10,7 +10,7 @@ export const ipAddress = Type.String({
   examples: ["203.0.113.7"],
 });
 
-/** Bits of the IPv6 network that a provider gives to one customer, who has all addresses in it. */
+/** Number of bits of the IPv6 network that a provider gives to one customer, who has all addresses in it. */
 const NETWORK_BITS = 64;
 
 /** Returns an IP address in its canonical spelling. An IPv4-mapped IPv6 address becomes the IPv4 address. */

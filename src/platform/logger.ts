@@ -16,12 +16,13 @@ export function createLogger(level: LogLevel, write: (line: string) => void, clo
   return forEachLevel((name, message, fields) => {
     if (LEVELS.indexOf(name) < threshold) return;
     const record = { time: new Date(clock()).toISOString(), level: name, message, ...fields };
-    // No value may forge a line, or steer the terminal of the operator who reads it.
+    // Escapes control characters, so that no value can forge a line, or steer the terminal of the operator who reads
+    // it.
     const line = `${escapeControls(JSON.stringify(record))}\n`;
     try {
       write(line);
     } catch {
-      // A full disk must not end the work that was only to be logged: deliveries continue.
+      // A full disk must not end the work that was to be logged, such as deliveries.
     }
   });
 }

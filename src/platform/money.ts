@@ -16,7 +16,7 @@ const DECIMALS = new Map<string, number>(
 
 const CENTS = 2;
 
-/** Greatest amount in smallest units: 15 digits, which a JSON number of every program holds exactly. */
+/** Maximum amount in smallest units: 15 digits, which a JSON number of every program holds exactly. */
 export const AMOUNT_MAX = 999_999_999_999_999;
 
 let codes: ReadonlySet<string> | undefined;
@@ -43,7 +43,7 @@ export function parseAmount(decimal: string | number, currency: string): number 
   const kept = fraction.replace(/0+$/, "").padEnd(decimals, "0");
   if (kept.length > decimals) return undefined;
   const amount = BigInt(whole + kept);
-  // No negative zero, which JSON would write like zero.
+  // Returns 0 and not -0, which JSON would write like 0.
   return amount > AMOUNT_MAX ? undefined : amount === 0n ? 0 : Number(sign + amount);
 }
 

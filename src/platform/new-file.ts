@@ -63,7 +63,7 @@ function giveName(partial: string, file: string): void {
     linkSync(partial, file);
   } catch (fault) {
     if (systemCode(fault) === "EEXIST" || existsSync(file)) throw taken(file);
-    // Some file systems do not support links.
+    // Some file systems do not support hard links, so the file is renamed.
     renameSync(partial, file);
   }
 }
@@ -75,7 +75,7 @@ function taken(file: string): ServiceError {
 /** Creates a new folder that only this user may read. Disposing it, or the process's exit, removes it. */
 export function temporaryFolder(prefix: string, parent = tmpdir()): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(parent, prefix));
-  // A process that must end at once disposes nothing.
+  // Also removes the folder at the process's exit, because a process that must end at once disposes nothing.
   const remove = (): void => rmSync(path, { recursive: true, force: true });
   process.on("exit", remove);
   return {

@@ -3,7 +3,7 @@
  * (`http/server/problem.ts`). One without them is our fault: exit code 1 with a stack, or a bare 500.
  */
 export type ErrorKind =
-  /** The arguments do not fit. Exit 2. */
+  /** The arguments of a command or a call do not fit. Exit 2. */
   | "usage"
   /** A setting, a key or a file does not belong to what is stored, or cannot be used. Exit 78. */
   | "configuration"
@@ -15,9 +15,12 @@ export type ErrorKind =
   | "not_found"
   /** The place or key that was asked for is already in use; nothing was done. Exit 1, HTTP 422. */
   | "conflict"
-  /** Another process holds what is needed, or the operator interrupted the work. Try again later. Exit 75, HTTP 503. */
+  /**
+   * Another process holds a lock or file that is needed, or the operator interrupted the work. Try again later. Exit
+   * 75, HTTP 503.
+   */
   | "busy"
-  /** A queue of ours is full. Nothing was done; try again later. Exit 75, HTTP 503. */
+  /** A queue of the service is full. Nothing was done; try again later. Exit 75, HTTP 503. */
   | "overloaded"
   /** Nothing can be written now, usually for lack of space. Nothing was done; try again later. Exit 75, HTTP 503. */
   | "full"

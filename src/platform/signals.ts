@@ -35,7 +35,7 @@ export function watchSignals({ on, exit, now }: SignalDeps) {
         return;
       }
       askedAt = now();
-      // The reason is the exit code, for commands that fail when they are interrupted.
+      // The signal's reason is the exit code, for commands that fail when they are interrupted.
       interrupted.abort(code);
     });
   }

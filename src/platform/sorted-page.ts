@@ -22,12 +22,15 @@ export interface ListPage<Name extends string> {
   readonly limit: number;
 }
 
-/** Digits to which numbers are padded, so that their texts sort like numbers: those of the largest number in a list. */
+/**
+ * Number of digits to which numbers are padded, so that their texts sort like the numbers. The largest number in a list
+ * has that many.
+ */
 const DIGITS = 16;
 
 /**
- * Most rows that {@link createSortedPage} keeps until it drops those that are not on the page: few such cuts, and
- * little memory.
+ * Maximum number of rows that {@link createSortedPage} keeps before it drops those that are not on the page: few such
+ * cuts, and little memory.
  */
 const KEPT_MAX = 4_096;
 

@@ -15,7 +15,7 @@ const DIGITS = Array.from("0123456789abcdef");
  */
 export type Tree = ReadonlyMap<string, Uint8Array>;
 
-/** Returns the key at a place of the tree; undefined if no node at or above that place is left. */
+/** Returns the key at a place of the tree; undefined if neither that place nor a place above it has a node left. */
 export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
   const above = nodeAbove(tree, place);
   let key = above === undefined ? undefined : tree.get(above);
@@ -25,7 +25,7 @@ export function keyAt(tree: Tree, place: string): Uint8Array | undefined {
 }
 
 /**
- * Returns the tree without `leaf`, whose key can never be derived again; undefined if it was gone already. The siblings
+ * Returns the tree without `leaf`, whose key can never be derived again; undefined if the leaf was gone. The siblings
  * on the way down to the leaf replace the node above it (a punctured tree, after Goldreich, Goldwasser and Micali,
  * 1986).
  */
@@ -148,11 +148,14 @@ export function createClickKeys(keys: KeyStore) {
     },
     /** Creates the key tree of the day, or fetches what is left of it. */
     async prepare(now: number): Promise<void> {
-      // All waiting callers get the same tree.
+      // Callers that wait at the same time get the same tree.
       preparing ??= prepare(toDay(now)).finally(() => (preparing = undefined));
       await preparing;
     },
-    /** Called when keys may have been deleted: drops the cached tree, and each address gets another leaf. */
+    /**
+     * Drops the cached tree, and each address gets another leaf. The keyring calls this when keys may have been
+     * deleted.
+     */
     refresh: drop,
   };
 }
@@ -166,7 +169,7 @@ export function createLeafKeys(): (tree: Tree, leaf: string) => Uint8Array | und
   return (tree, leaf) => {
     const above = leaf.slice(0, -1);
     if (parent?.of !== tree || parent.place !== above) parent = { of: tree, place: above, key: keyAt(tree, above) };
-    // Next to a punctured leaf, some leaves are nodes with stored keys.
+    // Next to a leaf that was punctured out of the tree, some leaves are themselves nodes whose keys are stored.
     return parent.key === undefined ? keyAt(tree, leaf) : deriveChild(parent.key, leaf.slice(-1));
   };
 }
@@ -177,7 +180,10 @@ export async function fetchTree(keys: { readonly under: KeyStore["under"] }, roo
   return new Map([...found].flatMap(([ref, key]) => (key === "gone" ? [] : [[splitRef(ref)[1], key] as const])));
 }
 
-/** Makes it impossible to derive the keys of these click refs again. Returns how many of the keys existed before. */
+/**
+ * Makes it impossible to derive the click keys of these refs (names of keys) again. Returns how many of the keys
+ * existed before.
+ */
 export async function puncture(keys: KeyChanges, refs: readonly string[]): Promise<number> {
   let count = 0;
   for (const [root, ofRoot] of Map.groupBy(refs, (ref) => splitRef(ref)[0])) {

@@ -24,8 +24,8 @@ export function newDayRef(purpose: Purpose, day: string): string {
 const DAY_REF = /^[cmav](\d{4}-\d\d-\d\d)-[0-9a-f]{8}$/;
 
 /**
- * True for the ref of a day's salt, with which visitors of links are hashed. Without its salt, the visitors of a day
- * cannot be compared with those of another day.
+ * True for the ref (name) of a day's salt, with which visitors of links are hashed. Once the salt is deleted, the
+ * visitors of that day cannot be compared with those of another day.
  */
 export function isVisitorRef(ref: string): boolean {
   return ref.startsWith(PURPOSES.visitor) && DAY_REF.test(ref);
@@ -47,7 +47,7 @@ export function createDayKeys(keys: KeyStore) {
       const key = (await findDayKey(keys, purpose, day)) ?? (await makeDayKey(keys, purpose, day));
       if (asOf === current) current.set(purpose, { day, key });
     },
-    /** Called when keys may have been deleted: drops the cached keys. */
+    /** Drops the cached keys. The keyring calls this when keys may have been deleted. */
     refresh(): void {
       current = new Map();
     },
@@ -62,7 +62,8 @@ async function findDayKey(keys: StoredKeys, purpose: Purpose, day: string): Prom
 
 function makeDayKey(keys: KeyStore, purpose: Purpose, day: string): Promise<NamedKey> {
   return keys.change(async (within) => {
-    // Another process may have made it meanwhile.
+    // The day's key is looked for again within the change, because another process may have made it since the cache was
+    // filled.
     const found = await findDayKey(within, purpose, day);
     if (found !== undefined) return found;
     const made = { ref: newDayRef(purpose, day), key: newKey() };

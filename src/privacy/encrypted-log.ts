@@ -31,8 +31,8 @@ export interface EncryptedLogOptions extends Omit<OpenStoreOptions, "codec" | "w
   /** True if an earlier start bound the key store to the log with this id. */
   readonly areBoundTo: (log: string) => Promise<boolean>;
   /**
-   * Records that vault and keys belong to this log, or throws if they belong to another. Called before an erasure
-   * deletes a key.
+   * Records that vault and keys belong to this log, or throws if they belong to another. The opening of the log calls
+   * this before it repeats erasures, which delete keys.
    */
   readonly bind: (store: LogStore) => Promise<void>;
   /** True to continue with these keys although other keys encrypted the log, and to record that. */
@@ -87,8 +87,8 @@ async function readNewestKeys(store: LogStore, { areBoundTo }: EncryptedLogOptio
 const NAMES: ReadonlySet<string> = new Set(PERSONAL_PROJECTIONS);
 
 /**
- * Encrypts snapshots that hold personal data. One counts as absent if its key was replaced, or if it is older than the
- * last erasure. With 50,000 recipients, its two megabytes take milliseconds: other work gets a turn before and after.
+ * Encrypts snapshots that hold personal data. A snapshot whose key was replaced, or from before the last erasure,
+ * counts as absent. Megabytes of state take milliseconds to encrypt, so other work gets a turn before and after.
  */
 export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
   const { snapshots } = store;
@@ -96,7 +96,7 @@ export function encryptSnapshots(store: LogStore, keyring: Keyring): Snapshots {
     async load(name) {
       const snapshot = await snapshots.load(name);
       if (snapshot === undefined || snapshot.state === "" || !isPersonal(name)) return snapshot;
-      // A state that was folded before the last erasure still holds the erased recipient.
+      // A state that was folded before the last erasure still holds the erased recipient, so it counts as absent.
       const since = parsePastName(name)?.since ?? snapshot.position;
       if (since < (await lastForgotten(store))) return undefined;
       await nextTurn();

@@ -40,7 +40,8 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
       const { recipient } = data as { recipient?: Recipient };
       if (recipient !== undefined) names.set(JSON.stringify(recipient).toLowerCase(), recipient);
       const ciphertext = ciphertextOf(stored.data);
-      // With the recipient's other keys, the key of a click would say for ever whose click it was.
+      // Keys of clicks are not named with the recipient's other keys in the erasure's event, which would say for ever
+      // whose clicks they were.
       if (ciphertext !== undefined && !UNLINKABLE.has(stored.type)) keys.add(log.keyring.refOf(ciphertext));
     }
   }
@@ -50,7 +51,8 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
     .filter(isHeld)
     .map((username) => ({ username }));
   const [known] = ids;
-  // Includes data outside of their own events, such as how far a source was read, and data that comes later.
+  // The refs (names of keys) for all names of the recipient also cover data outside of the recipient's own events, such
+  // as how far a source was read, and data that comes later.
   const later = [...ids, ...handles.map((handle) => ({ ...known, ...handle }))];
   const refs = later.flatMap((name) => log.keyring.refsOf(name));
   for (const ref of refs) keys.add(ref);
@@ -64,8 +66,8 @@ export async function findEncrypted(log: EncryptedLog, { positions, isHeld, sign
 }
 
 /**
- * Finds keys that encrypted data of other recipients, who had one of these handles before. Returns the refs of the
- * keys.
+ * Finds keys that encrypted data of other recipients, who had one of these handles before. Returns the refs (names) of
+ * the keys.
  */
 async function findSpared(
   log: EncryptedLog,
@@ -83,7 +85,10 @@ async function findSpared(
   return [...spared];
 }
 
-/** Types of events whose keys are found by the codes of the recipient's links. */
+/**
+ * Types of events with keys that do not lead to the recipient; an erasure finds these keys by the codes of the
+ * recipient's links.
+ */
 const UNLINKABLE: ReadonlySet<string> = new Set<EventType>([
   "PersonalLinkClicked",
   "ConversionRecorded",
@@ -183,7 +188,7 @@ export async function forgetPerson(
   await projector.until((await log.head()).position);
   const contact = find(projector.state("contacts"));
   if (contact === undefined) return undefined;
-  // Evaluated after all of their events were read, because the log grows meanwhile.
+  // Reads the handles when it is called, after all events of the recipient were read, because the log grows meanwhile.
   const isHeld = (handle: string): boolean => {
     const contacts = projector.state("contacts");
     return isHeldBy(contacts, handle, find(contacts));
@@ -192,7 +197,7 @@ export async function forgetPerson(
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
-  // Texts that a list gave with the hashes of their names.
+  // Keys of the texts that an imported list gave together with hashes of the recipient's names.
   const listed = person.held.flatMap(hashesOf).flatMap((hash) => log.keyring.refsOf({ id: hash }));
   const texts = (await log.keyring.keys.getAll(listed)).keys();
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);
@@ -238,7 +243,8 @@ async function erase(
     newEvents.push({ type: "PersonForgotten", data });
   }
   const { first, last, ids } = await context.eventLog.append(STREAMS.outreach, newEvents, metadata);
-  // The projector does the same as soon as it reads the events; the first of the two replaces the key of the states.
+  // The projector deletes the keys too as soon as it reads the events. The first of the two replaces the key that
+  // encrypts snapshots.
   if ((await keyring.destroy(keys, spared)) > 0) await keyring.replaceStateKey();
   await projector.until(last);
   return { events, keys: keys.length, id: ids[0]!, position: first, lastPosition: last };

@@ -14,7 +14,7 @@ const KEYS_MAX = 10_000;
  */
 const TREES_MAX = 32;
 
-/** Cached keys by their ref, and key trees of clicks by the ref of their root. */
+/** Cached keys by their ref (name), and key trees of clicks by the ref of their root. */
 interface Entries {
   readonly keys: Map<string, FoundKey>;
   readonly trees: Map<string, Tree>;
@@ -38,7 +38,7 @@ export function createKeyCache(keys: StoredKeys) {
       const asOf = cached;
       const missing = new Set(refs.filter((ref) => !isCached(ref)));
       const fetched = await fetchAll(keys, [...missing]);
-      // Keys were deleted meanwhile, so the fetched ones may be outdated.
+      // Keys were deleted while these were fetched, so the fetched keys may be outdated and are fetched again.
       if (asOf !== cached) continue;
       const found = refs.map((ref) => keyIn(fetched, ref) ?? keyIn(cached, ref));
       keep(cached.keys, fetched.keys, KEYS_MAX);
@@ -48,12 +48,15 @@ export function createKeyCache(keys: StoredKeys) {
   };
   return {
     /**
-     * Returns the keys of these refs, in the same order; undefined for a key that is gone. Returns no promise if all
-     * are cached; rejects with what the store throws.
+     * Returns the keys of these refs (names of keys), in the same order; undefined for a key that is gone. Returns no
+     * promise if all are cached; rejects with what the store throws.
      */
     find: (refs: readonly string[]): Awaitable<readonly (Uint8Array | undefined)[]> =>
       refs.every(isCached) ? refs.map((ref) => keyIn(cached, ref)) : fetch(refs),
-    /** Called when keys may have been deleted: drops the cached keys, and makes fetches in progress start again. */
+    /**
+     * Drops the cached keys, and makes fetches in progress start again. The keyring calls this when keys may have been
+     * deleted.
+     */
     clear(): void {
       cached = { keys: new Map(), trees: new Map() };
     },
@@ -75,7 +78,7 @@ function keep<Value>(cached: Map<string, Value>, fetched: ReadonlyMap<string, Va
   for (const [ref, value] of fetched) cached.set(ref, value);
 }
 
-/** Returns the refs whose key in the store still opens some data, or may encrypt more. */
+/** Returns those of the refs (names of keys) whose key in the store still opens some data, or may encrypt more. */
 export async function findUsable(keys: StoredKeys, refs: readonly string[]): Promise<readonly string[]> {
   const found = await fetchAll(keys, refs);
   return refs.filter((ref) => {

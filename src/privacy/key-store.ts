@@ -15,7 +15,7 @@ export type KeyChanges = ReturnType<typeof changesIn>;
 /** Store of the keys of personal data. Its methods throw what the secret store below it throws. */
 export type KeyStore = ReturnType<typeof keysIn>;
 
-/** Splits the ref of a click's key into the root of its key tree, and its place in the tree. */
+/** Splits the ref (name) of a click's key into the root of its key tree, and its place in the tree. */
 export function splitRef(ref: string): readonly [root: string, place: string] {
   const [root = "", place = ""] = ref.split("/", 2);
   return [root, place];
@@ -54,12 +54,12 @@ function changesIn(secrets: StoredSecrets) {
     secrets.addAll([...keys].map(([ref, key]) => [ref, Buffer.from(key).toString("base64")]));
   return {
     ...storedIn(secrets.getAll, secrets.names),
-    /** Stores a key under a ref that has no key yet. */
+    /** Stores a key under a ref (a key's name) that has no key yet. */
     put: (ref: string, key: Uint8Array): Promise<void> => putAll([[ref, key]]),
     putAll,
-    /** Deletes a key; its ref may get another key. */
+    /** Deletes a key; its ref (name) may get another key. */
     remove,
-    /** Deletes the key of a ref for ever; the ref never gets another one. */
+    /** Deletes the key of a ref (a key's name) for ever; the ref never gets another key. */
     bury,
   };
 }
@@ -70,11 +70,11 @@ function storedIn(getSecrets: StoredSecrets["getAll"], names: StoredSecrets["nam
     return new Map([...found].map(([ref, kept]) => [ref, kept === "gone" ? kept : Buffer.from(kept.value, "base64")]));
   };
   return {
-    /** Returns the keys of the given refs, without refs that never had a key. */
+    /** Returns the keys of the given refs (names of keys). A ref that never had a key is left out. */
     getAll,
-    /** Returns the keys of all refs with that prefix, as `getAll` does. */
+    /** Returns the keys of all refs (names of keys) with that prefix. A ref that never had a key is left out. */
     under: async (prefix: string) => getAll(await names(prefix)),
-    /** All refs of keys with that prefix, in order, including those of keys that are gone. */
+    /** Names of all keys that begin with a prefix, in order, including those of deleted keys. */
     refs: names,
   };
 }

@@ -22,20 +22,24 @@ import { createDayKeys } from "./day-keys.ts";
 
 export type Keyring = Awaited<ReturnType<typeof openKeyring>>;
 
-/**
- * Refs of the two keys that belong to no recipient or day: the secret from which refs are computed, and the key of
- * snapshots.
- */
+/** Ref (name in the key store) of the secret from which the refs of recipients' keys are computed. */
 const PEPPER = "pepper";
+/** Ref of the key that encrypts snapshots. */
 const STATES = "states";
 
-/** Beginning of the refs that keep the hashes of recipients who opted out. No key has such a ref. */
+/**
+ * Beginning of the refs (names in the key store) that keep the hashes of recipients who opted out. No key has such a
+ * ref.
+ */
 const OPTED_OUT = "o";
 
-/** Digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
+/** Number of digits of a key store's id, enough to distinguish the few key stores that one log ever has. */
 const ID_DIGITS = 8;
 
-/** Digits of a ref that an erased recipient keeps as a mark, and that distinguish one from another. */
+/**
+ * Number of digits of a key's ref (name) that an erased recipient keeps as a mark. The digits distinguish one erased
+ * recipient from another.
+ */
 const MARK_DIGITS = 12;
 
 async function makeFixed(keys: KeyStore): Promise<void> {
@@ -94,9 +98,9 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     keys,
     /** Id of this key store in each ciphertext: the keys of another log, or newly made ones, have another id. */
     id,
-    /** Called after this process deleted keys: drops all cached keys. */
+    /** Drops all cached keys. The code that has deleted keys in this process calls this. */
     refresh,
-    /** Returns the ref of the key that made a ciphertext. */
+    /** Returns the ref (name) of the key that made a ciphertext. */
     refOf: (ciphertext: string): string => ciphertext.split(/[:.]/, 2)[1] ?? "",
     refsOf: people.refsOf,
     /**
@@ -111,16 +115,17 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
     },
     /** Returns the hashes of all recipients who opted out, even if the log no longer says so. */
     keptOptOuts: async () => (await keys.gone(OPTED_OUT)).map((ref) => ref.slice(OPTED_OUT.length)),
-    /** Returns the refs whose key still opens some data, or may encrypt more. */
+    /** Returns those of the refs (names of keys) whose key still opens some data, or may encrypt more. */
     findUsable: (refs: readonly string[]) => findUsable(keys, refs),
     /**
-     * Deletes the keys of these refs, so that nothing encrypted with them opens again; for the ref of a handle, all
-     * keys that the handle ever had except `spared`. Returns how many keys existed.
+     * Deletes the keys of these refs (names of keys), so that nothing encrypted with them opens again; for the ref of a
+     * handle, all keys that the handle ever had except `spared`. Returns how many keys existed.
      */
     async destroy(refs: readonly string[], spared: readonly string[] = []): Promise<number> {
       for (const ref of refs) if (classifyRef(ref) === "person") erased.add(ref);
       const destroyed = await keys.change((within) => destroyIn(within, refs, new Set(spared)));
-      // Immediately, before others have a turn: nothing may be encrypted with deleted keys.
+      // Drops the cached keys immediately, before other work has its turn, so that nothing is encrypted with deleted
+      // keys.
       refresh();
       await nextTurn();
       return destroyed;
@@ -129,13 +134,17 @@ export async function openKeyring(keys: KeyStore, clock: Clock) {
   };
 }
 
-/** Deletes keys, as `destroy` of the keyring, within a change of the key store. Returns how many keys existed. */
+/**
+ * Deletes the keys of these refs (names of keys) within one change of the key store; for the ref of a handle, all keys
+ * that the handle ever had except `spared`. Returns how many keys existed.
+ */
 async function destroyIn(keys: KeyChanges, refs: readonly string[], spared: ReadonlySet<string>): Promise<number> {
   const { click = [], person = [], day = [] } = Object.groupBy(await findUsable(keys, refs), classifyRef);
-  // Includes refs without a key: nothing is ever encrypted for an erased recipient.
+  // Refs (names of keys) that have no key are buried too, so that nothing is ever encrypted for an erased recipient.
   const buried = await withHandles(keys, person, spared);
   const found = [...(await keys.getAll(buried)).values()].filter((key) => key !== "gone");
-  // A day gets another key, under another ref. An entry that leads to an unlinkable key is removed without a trace.
+  // The key of a day is removed, since the day gets another one under another ref. An entry that leads to an unlinkable
+  // key is removed without a trace, and that key is buried.
   const bury = async (ref: string): Promise<void> => {
     const unlinkable = toUnlinkableRef(ref);
     if (unlinkable !== undefined) await keys.remove(ref);
@@ -185,7 +194,7 @@ export const FRESH_MS = 50;
  */
 export async function trackFreshness(keys: { readonly revision: KeyStore["revision"] }, refresh: () => void) {
   let seen = await keys.revision();
-  /** Numbers of questions to the key store, and of invalidations of its answers. */
+  /** Two counters: questions to the key store, and calls that made its answers invalid. */
   let [questions, invalidations] = [0, 0];
   /** Last question that the key store answered: its number, its time, and the number of invalidations before it. */
   let answered = { number: 0, at: -Infinity, invalidations: 0 };
@@ -216,13 +225,14 @@ export async function trackFreshness(keys: { readonly revision: KeyStore["revisi
       const now = performance.now();
       const left = freshUntil() - now;
       if (left <= 0) return askSince(now, questions);
-      // A caller that needs the answer asks again, and gets the fault.
+      // Asks the store early, without waiting. If this fails, a caller that needs the answer asks again, and gets the
+      // fault.
       if (left < FRESH_MS / 2) askOnce().catch(() => {});
       return undefined;
     },
     /**
-     * Called when keys may have been deleted: the cached keys count as fresh again once the store was asked after this
-     * call.
+     * Makes the cached keys count as outdated until the key store was asked once more. The log's codec calls this when
+     * another process may have deleted keys.
      */
     invalidate(): void {
       invalidations++;
@@ -249,7 +259,10 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
     key: key?.toHex(),
   });
 
-  /** Results by key, each held as long as its key is cached: all clicks of an address share one result. */
+  /**
+   * Encryption keys in the form that events are encrypted with, by the key from the key store. Each is held as long as
+   * its key is cached, so all clicks of an IP address share one object.
+   */
   const made = new WeakMap<NamedKey, EncryptionKey>();
   const asEncryptionKey = (found: NamedKey): EncryptionKey => {
     const known = made.get(found);
@@ -303,9 +316,11 @@ export function createKeyChoice({ keys, people, id, clock }: KeyChoiceDeps) {
   };
 
   return {
-    /** Returns the keys for the data of these owners, as {@link Encryptor} describes. */
+    /**
+     * Returns the keys that encrypt the data of these owners, all of one append. Missing keys are made durable first.
+     */
     keysFor: (owners: readonly Owner[]): Awaitable<readonly EncryptionKey[]> => cachedKeys(owners) ?? fetchKeys(owners),
-    /** Called when keys may have been deleted: drops the cached keys. */
+    /** Drops the cached keys. The keyring calls this when keys may have been deleted. */
     refresh(): void {
       clicks.refresh();
       days.refresh();

@@ -28,7 +28,7 @@ export interface LogPlace {
   checkpoints(openVault: () => Promise<Vault>): Promise<CheckpointStore>;
 }
 
-/** Settings that say where a log is. */
+/** The settings that say where a log is. */
 interface PlacedConfig {
   readonly log: Config["log"];
   readonly key: Config["key"];
@@ -47,7 +47,7 @@ export function locateLog(config: PlacedConfig): LogPlace {
 }
 
 function serverPlace(log: PostgresLog, key: Secret | undefined, segments: SegmentStorage | undefined): LogPlace {
-  // A configuration without it is refused before.
+  // The service refuses settings with a log on PostgreSQL and without REACHLOG_KEY, so only a defect can lead here.
   if (key === undefined) throw new ServiceError("configuration", "REACHLOG_KEY is missing");
   return {
     store: postgresStore({ ...log, segments }),
@@ -90,8 +90,8 @@ export function filePlace(
 }
 
 /**
- * Throws a ServiceError (not_found) if the configured log does not exist. Called before work that would otherwise
- * create files next to it.
+ * Throws a ServiceError (not_found) if the configured log does not exist. A caller whose work would create files next
+ * to the log checks this first.
  */
 export async function refuseNoLog(config: Parameters<typeof locateLog>[0]): Promise<void> {
   if (await locateLog(config).store.isThere()) return;

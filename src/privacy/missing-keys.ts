@@ -15,7 +15,8 @@ export async function missingKeys(store: LogStore, keyring: Keyring, asOf: numbe
   for await (const { data } of store.readStored({ types: ENCRYPTED_TYPES, from })) {
     const ciphertext = ciphertextOf(data);
     const [keys, , encrypted = ""] = ciphertext?.split(":") ?? [];
-    // The log itself records keys that were lost before, and the ciphertext of an erased recipient is empty.
+    // Skips keys of another key store, because the log itself records that it was lost, and empty ciphertexts, which
+    // belong to erased recipients.
     if (ciphertext === undefined || keys !== keyring.id || encrypted === "") continue;
     refs.add(keyring.refOf(ciphertext));
   }
@@ -44,8 +45,8 @@ async function absent({ keys }: Keyring, refs: readonly string[]): Promise<reado
 }
 
 /**
- * Returns the refs of days that have no key at all. A day with some forgotten addresses still has keys for its other
- * ones.
+ * Returns those of the refs (names of keys) that stand for a day without any key. A day with some forgotten addresses
+ * still has keys for its other addresses.
  */
 async function absentDays({ keys }: Keyring, refs: readonly string[]): Promise<readonly string[]> {
   const missing: string[] = [];

@@ -17,7 +17,10 @@ import { locateLog, type LogPlace } from "./log-place.ts";
 export interface OpenedLog extends EncryptedLog, Unlocked, StoredLog {
   /** The clock by which decisions on this log are made. */
   readonly logClock: LogClock;
-  /** Makes vault and keys refuse to serve an earlier copy of the log; called by a service that continues this one. */
+  /**
+   * Makes vault and keys refuse earlier copies of the log. A service calls this when it begins to serve the log, and a
+   * restore when the log is in place.
+   */
   goOn(): Promise<void>;
 }
 
@@ -48,7 +51,7 @@ export interface OpenLogOptions extends LogOverrides {
   readonly logger?: Logger | undefined;
 }
 
-/** Opens the configured log as {@link openLogAt} does. */
+/** Opens the log that the settings name, with its vault and keys, by {@link openLogAt}. */
 export async function openLog(config: Config, options?: OpenLogOptions): Promise<OpenedLog> {
   return openLogAt(locateLog(config), options);
 }
@@ -101,7 +104,7 @@ export async function openLogAt(
       bind,
       owner,
       acceptLostKeys,
-      // A server uses its own clock for that.
+      // A log on a server uses the server's clock unless a test replaces it.
       clock: secrets.isShared ? clock : logClock.now,
       makeId,
       onCommit,

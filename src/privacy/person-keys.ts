@@ -17,30 +17,33 @@ export interface PersonKey {
   readonly key: FoundKey;
 }
 
-/** Length of a ref: 128 bits of a keyed hash, so that no two recipients share a ref. */
+/** Number of hex digits of a key's ref (name): 128 bits of a keyed hash, so that no two recipients share a ref. */
 const REF_DIGITS = 32;
 
-/** Number of random bytes in a ref that distinguish the keys of one handle. */
+/** Number of random bytes in a ref (a key's name) that distinguish the keys of one handle. */
 const APPEND_BYTES = 4;
 
-/** Suffix of a handle's ref if the recipient is known by the handle alone, without an id. */
+/** Suffix of the ref (name) of a handle's key if the recipient is known by the handle alone, without an id. */
 const ALONE = "-";
 
 /**
- * Returns the ref of an unlinkable key, given the entry by which the erasure of its owner finds it; undefined if `ref`
- * is not such an entry.
+ * Returns the ref (name) of an unlinkable key, given the entry by which the erasure of its owner finds it; undefined if
+ * `ref` is not such an entry.
  */
 export function toUnlinkableRef(ref: string): string | undefined {
   const name = ref.slice(1 + REF_DIGITS);
   return name.length === REF_DIGITS ? `p${name}` : undefined;
 }
 
-/** Returns the part of a ref that all keys of one id or handle share. */
+/** Returns the part of a ref (a key's name) that all keys of one id or handle share. */
 export function toBaseRef(ref: string): string {
   return ref.slice(0, 1 + REF_DIGITS);
 }
 
-/** Makes and finds the keys of recipients. `pepper` must be secret; otherwise refs could be computed for any name. */
+/**
+ * Makes and finds the keys of recipients. `pepper` must be secret; otherwise the refs (names) of keys could be computed
+ * for any recipient.
+ */
 export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
   const ref = (kind: "id" | "handle", value: string): string =>
     `p${createHmac("sha256", pepper).update(`${kind}\n${value}`, "utf8").digest("hex").slice(0, REF_DIGITS)}`;
@@ -108,8 +111,8 @@ export function createPersonKeys(keys: KeyStore, pepper: Uint8Array) {
 }
 
 /**
- * Returns the given refs, and those of all keys of the handles among them, except for `spared`, which belong to other
- * recipients.
+ * Returns the given refs (names of keys), and those of all keys of the handles among them, except for `spared`, which
+ * belong to other recipients.
  */
 export async function withHandles(keys: StoredKeys, refs: readonly string[], spared: ReadonlySet<string>) {
   const bases = refs.filter((ref) => ref === toBaseRef(ref) || ref.endsWith(ALONE)).map(toBaseRef);
@@ -124,12 +127,12 @@ export async function withHandles(keys: StoredKeys, refs: readonly string[], spa
 async function makeKeys(keys: KeyStore, missing: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> {
   await nextTurn();
   const all = await keys.change(async (within) => {
-    // Another process may have made or erased some of them by now.
+    // The keys are read again within the change, because another process may have made or erased some of them by now.
     const names = missing.flatMap((one) => [one, toBaseRef(one), toBaseRef(one) + ALONE]);
     const found = await within.getAll([...new Set(names)]);
     const isErased = (one: string): boolean =>
       found.get(toBaseRef(one)) === "gone" || found.get(toBaseRef(one) + ALONE) === "gone";
-    // In their order in the store, so that each of its pages is written once.
+    // Makes the keys in the order of their refs in the store, so that each page of the key file is written once.
     const unmade = missing.filter((one) => !found.has(one) && !isErased(one)).toSorted();
     const made = unmade.map((one) => [one, newKey()] as const);
     await within.putAll(made);

@@ -23,6 +23,6 @@ export interface Reachlog extends StateContext {
 export interface WriteContext extends Reachlog {
   /** Aborts when the process stops: the operation then ends between two steps. */
   readonly stopping: AbortSignal;
-  /** Called with the position that a long read has reached. */
+  /** A long read calls this with the position that it has reached. */
   readonly onProgress?: (position: number) => void;
 }

@@ -63,11 +63,11 @@ export async function expireDays(keyring: Keyring, before: string): Promise<void
  */
 const ANSWER_DAYS = 2;
 
-/** Interval between two checks whether a new day has begun. */
+/** Interval in ms between two checks whether a new day has begun, on which older data expires. */
 const LOOK_MS = 3_600_000;
 
 /**
- * Largest step ahead of the log's clock that retention believes at once. A longer stop of the service looks the same as
+ * Maximum step ahead of the log's clock that retention believes at once. A longer stop of the service looks the same as
  * a clock that jumped.
  */
 const LEAP_MS = 7 * 24 * 3_600_000;
@@ -99,14 +99,14 @@ export async function startRetention(
   let cancel = (): void => {};
   const look = async (): Promise<void> => {
     const today = toDay(logClock.now());
-    // One of the two clocks is wrong, and it is not known which.
+    // If the clocks differ, one of the two is wrong, and it is not known which, so no day expires.
     if (isDoubtful() || isSkewed(logClock.skewMs()) || today === doneOn) return;
     await expire(log, days);
     doneOn = today;
   };
   const lookLater = (): void => {
     cancel = timer(() => {
-      // If the log is full or busy, it takes the event an hour later.
+      // If the log is full or busy, the next look tries again an hour later.
       void look().catch((fault: unknown) => logger.error("expired personal data was not deleted", errorFields(fault)));
       lookLater();
     }, LOOK_MS);
@@ -135,7 +135,7 @@ async function createDoubt({ keyring, logClock, logger }: RetainedLog): Promise<
       });
     }
     seen = now;
-    // A clock that was put right is behind the time that was doubted.
+    // False also once the clock was put right: it is then behind the time at which it was doubted.
     return now < until && now >= until - DOUBTED_MS;
   };
 }
@@ -147,7 +147,7 @@ async function createDoubt({ keyring, logClock, logger }: RetainedLog): Promise<
 async function expire({ eventLog, keyring, logClock, logger }: RetainedLog, days: number | undefined): Promise<void> {
   const now = logClock.now();
   await removeDays(keyring.keys, ["answer"], firstKept(now, ANSWER_DAYS));
-  // Without the salt, the visitors of a day cannot be compared with those of another.
+  // Deletes the salts of earlier days, so that the visitors of different days cannot be compared.
   await removeDays(keyring.keys, ["visitor"], toDay(now));
   keyring.refresh();
   if (days === undefined) return;
@@ -155,7 +155,7 @@ async function expire({ eventLog, keyring, logClock, logger }: RetainedLog, days
   const record = (data: DataOf<"PersonalDataExpired">) =>
     eventLog.append(STREAMS.log, [{ type: "PersonalDataExpired", data }], SERVICE_METADATA);
   const last = await findLast(eventLog.store, "PersonalDataExpired");
-  // A clock that was ahead has expired days that have not come yet.
+  // A clock that was ahead has recorded that days expired which have not come yet. This event corrects that.
   if (last !== undefined && last.data.before > latestExpiry(now)) await record({ before, days: 0 });
   const { size: expired } = await expiredDays(keyring.keys, EXPIRING, before);
   if (expired === 0) return;

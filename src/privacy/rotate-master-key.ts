@@ -15,8 +15,8 @@ export async function identifyMasterKey(config: Config) {
 }
 
 /**
- * Retires the former master key of a log on a server; instances that have it keep running until they stop. False if no
- * rotation is in progress. Throws a ServiceError (usage) for a log in a file.
+ * Retires the former master key of a log on a server; instances that still have it keep running until they stop. False
+ * if no rotation is in progress. Throws a ServiceError (usage) for a log in a file.
  */
 export async function endKeyRotation(config: Config): Promise<boolean> {
   const { secrets } = locateLog(config);
@@ -28,8 +28,9 @@ export async function endKeyRotation(config: Config): Promise<boolean> {
 }
 
 /**
- * Replaces the master key, and records that. Opens the log as its owner, so that no service runs meanwhile, and writes
- * the former key to the new file `keep`. Resolves with the ids of both keys; throws StoreOwned and ServiceErrors.
+ * Replaces the master key, and records that in the log. Opens the log as its owner, so that no service runs meanwhile,
+ * and writes the former key to the new file `keep`. Resolves with the ids of both keys; throws StoreOwned and
+ * ServiceErrors.
  */
 export async function rotateMasterKey(config: Config, keep: string | undefined, metadata: EventMetadata) {
   await using store = await openLog(config, { owner: `reachlog key rotate, pid ${process.pid}` });

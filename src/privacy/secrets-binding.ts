@@ -27,7 +27,8 @@ export async function refuseLostKeys(log: StorePlace, { keys, vault }: MasterKey
   await using store = await log.open();
   if (!hasKeys && (await newestKeys(store)) !== undefined) throw keysLost(keys.name, false);
   if (hasVault) return;
-  // Before the first rotation the master key can make them again.
+  // Until the master key is rotated for the first time, an empty vault derives the same keys for hashes from it. After
+  // that, a lost vault is refused.
   for await (const { position } of store.readStored({ types: ["KeyRotated"], backwards: true, limit: 1 })) {
     throw keyError(
       `${vault.name} is gone, and the master key was rotated at position ${position}: without it, people who were ` +
@@ -47,7 +48,7 @@ const MAY_BE_OPEN: readonly EventType[] = [
   "PersonalDataRead",
 ];
 
-/** Maximum number of such events that are searched for one with a ciphertext. */
+/** Maximum number of the newest events of these types that are searched for one with a ciphertext. */
 const LOOKED_AT_MAX = 1_000;
 
 /** Returns the id of the key store that encrypted the newest event; undefined if nothing was encrypted yet. */
@@ -82,7 +83,7 @@ export interface BoundPlace {
 export async function refuseLostLog(place: BoundPlace, acceptLoss = false): Promise<void> {
   if (await place.store.isThere()) return;
   const [first] = await readBindings(place);
-  // Another instance may have begun it meanwhile.
+  // Another instance may have created the log meanwhile.
   if (first === undefined || (await place.store.isThere())) return;
   const { name, binding } = first;
   if (isElsewhere(first, place)) throw elsewhere(name, binding, place.store.name);
@@ -160,7 +161,8 @@ export async function bindSecrets(
       if (found.epoch !== null && !epochs.includes(found.epoch)) throw olderCopy(name, found);
       return goesOn ? own : found;
     };
-  // The keys first, because a copy of a log without a copy of its keys uses the same keys.
+  // The keys are bound first, because a copy of a log without a copy of its keys uses the same keys, and is refused
+  // here.
   await keys.bind(epoch, decide(keysPlace.name, keysAreApart));
   await vault.bind(epoch, decide(vaultPlace.name, false));
 }

@@ -9,7 +9,7 @@ export type HashesOf = (recipient: Recipient) => readonly string[];
  * the hashes, so that it survives the recipient's erasure. Without the key they reveal nothing.
  */
 export function createSuppressionHashes(key: Uint8Array): HashesOf {
-  // An id and a handle of the same characters are two recipients.
+  // The kind is hashed too, because an id and a handle of the same characters are two recipients.
   const hash = (kind: "id" | "handle", value: string): string =>
     createHmac("sha256", key).update(`${kind}\n${value}`, "utf8").digest("base64url");
   return ({ id, username }) => [

@@ -1,3 +1,4 @@
+// Computes the number by which a visitor counts in a day's sketch; projections/visitor-estimate.ts estimates from it.
 import { createHmac } from "node:crypto";
 import { andThen, type Awaitable } from "eventstore-lite";
 import { VISITOR_RANKS, VISITOR_REGISTERS } from "../../projections/visitor-estimate.ts";
@@ -6,8 +7,8 @@ import { createDayKeys } from "./day-keys.ts";
 import type { KeyStore } from "./key-store.ts";
 
 /**
- * Places a visitor in the sketch that estimates a link's visitors of today: `register * VISITOR_RANKS + rank`. Equal
- * all day, and not comparable between links or days. Undefined if the key store gives no salt now.
+ * Function that returns the number by which a visitor counts in a link's sketch of today: `register * VISITOR_RANKS +
+ * rank`. It is equal all day, and not comparable between links or days. Undefined if the key store gives no salt now.
  */
 export type PlaceVisitor = (
   link: string,

@@ -1,10 +1,10 @@
 import { hideCode, isPersonalCode } from "../template/short-link.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
-/** Most differences that a comparison of two states finds; more say nothing new. */
+/** Maximum number of differences that a comparison of two states lists. More would say nothing new. */
 export const DIFFERENCES_MAX = 20;
 
-/** Entries of a Map that are compared before other work may have a turn. */
+/** Number of entries of a Map that are compared before other work may have a turn. */
 const STEP_ENTRIES = 100;
 
 /**
@@ -52,7 +52,8 @@ export function listMembers(found: readonly string[]): readonly string[] {
   return [...new Set(found.map((difference) => difference.split(/[.:]/, 1)[0] ?? ""))];
 }
 
-// A state holds tens of thousands of entries, nearly all of them equal: paths and lists are made only where it differs.
+// Makes paths and lists only where the states differ, because a state holds tens of thousands of entries, nearly all of
+// them equal.
 function* compare(path: readonly string[], stored: unknown, rebuilt: unknown, notes: Notes): Steps {
   if (Object.is(stored, rebuilt) || notes.found.length >= DIFFERENCES_MAX) return;
   if (stored instanceof Map && rebuilt instanceof Map) return yield* compareMaps(path, stored, rebuilt, notes);

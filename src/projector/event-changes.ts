@@ -14,7 +14,7 @@ import { inTimeSlices } from "../platform/time-slices.ts";
 import { DIFFERENCES_MAX, findDifferences, formatPath, formatValue, type Difference } from "./differences.ts";
 import { PAST_WAIT_MS, type PastStates } from "./past-states.ts";
 
-/** Longest state that is shown as a whole, in characters of its JSON: a few screens. */
+/** Maximum length of a state that is shown as a whole, in characters of its JSON: a few screens. */
 const WHOLE_CHARACTERS_MAX = 2_000;
 
 /** Lists the projections that fold events of the type. The event changes no other state. */
@@ -101,8 +101,8 @@ export async function findChange<Name extends ProjectionName>(projection: Name, 
 }
 
 /**
- * False for a difference in members that only serve a rewind, as they repeat each change, or in the order of entries.
- * After a rewind, only the order of the people means something.
+ * False for a difference that readers need not see: in members that only serve a rewind, as they repeat each change, or
+ * in the order of entries. In a rewound state only the order of `people` is meaningful.
  */
 function isMeant({ path: [member, , below = ""], values }: Difference): boolean {
   if (member === "people") return !FOR_REWIND.includes(below);

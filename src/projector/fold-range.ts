@@ -5,17 +5,24 @@ import type { Folding, FoldedStates } from "../../projections/states.ts";
 import type { TimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldRange {
-  /** First and last position to fold, both inclusive. */
+  /** First position to fold, inclusive. */
   readonly from: number;
+  /** Last position to fold, inclusive. */
   readonly to: number;
   readonly onProgress?: ((position: number) => void) | undefined;
   /** Signal that ends the folding early, between two batches of events. */
   readonly signal?: AbortSignal | undefined;
-  /** Time slices, between which other work has its turn; if absent, it has one only between two batches of events. */
+  /**
+   * Time slices, between which other work has its turn. If absent, other work has its turn only between two batches of
+   * events.
+   */
   readonly slices?: TimeSlices | undefined;
 }
 
-/** Events folded before a check if other work waits for its turn. A check costs as much as a tenth of an event. */
+/**
+ * Number of events folded before a check if other work waits for its turn. A check costs as much as a tenth of an
+ * event.
+ */
 export const STEP_EVENTS = 32;
 
 /** Folds a range of the log. Returns how many events were read, and the position that was reached. */
@@ -80,7 +87,9 @@ interface StatesInParts {
 }
 
 export interface CatchUp extends Omit<FoldRange, "from"> {
-  /** Positions at which the catch-up calls `onStop`; each projection is then there or further. */
+  /**
+   * Positions at which the catch-up calls `onStop`. Each projection has then been folded to that position or further.
+   */
   readonly stops?: Iterable<number>;
   readonly onStop?: (position: number) => Promise<void> | void;
 }
@@ -99,8 +108,8 @@ export async function catchUpStates(
   const ends = new Set([...positions.values(), ...stops, to]);
   for (const end of [...ends].filter((stop) => stop > from && stop <= to).sort((a, b) => a - b)) {
     const behind = states.names.filter((name) => (positions.get(name) ?? 0) <= from);
-    // Updated after each batch: if the log is out of reach in the midst of a range, only the rest of it is folded
-    // later.
+    // The positions move on after each batch, so that if the log gets out of reach within a range, only the remaining
+    // part of the range is folded later.
     const reach = (position: number): void => {
       for (const name of behind) positions.set(name, position);
       onProgress?.(position);

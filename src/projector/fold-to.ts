@@ -23,15 +23,16 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 
 export interface FoldToOptions extends Moment {
-  /** Callback for progress: called now and then with the position that was folded. */
+  /** The fold calls this now and then with the position that it has reached. */
   readonly onProgress?: (position: number) => void;
   /**
    * If set, a long fold keeps snapshots on its way, so that the next fold is short. All erasures up to this position
-   * must be applied already; a later one makes these snapshots void.
+   * must be applied already; a later erasure makes these snapshots void.
    */
   readonly keepSince?: number;
   /**
-   * Positions between two snapshots kept for past moments while a log is short; default {@link PAST_EVERY_POSITIONS}.
+   * Number of positions between two snapshots kept for past moments while a log is short; default
+   * {@link PAST_EVERY_POSITIONS}.
    */
   readonly pastEvery?: number;
   /** Signal that ends the fold early, between two batches of events; its states are then useless. */
@@ -69,7 +70,8 @@ export async function foldTo<Name extends ProjectionName>(
       rewindOf(name) === undefined ? loadBefore(store, name, position, voided) : Promise.resolve(undefined),
     ),
   );
-  // One after the other: each is opened in time slices, and several at once would be one long slice to a request.
+  // Opens the states one after the other. Each is opened in time slices; several at once would together block a request
+  // for long.
   for (const [index, name] of names.entries()) {
     const found = nearest[index];
     const opened =
@@ -117,7 +119,8 @@ async function openPutBack({ store, name, position, voided, now }: PutBack) {
 /** Loads the nearest snapshot before `position`; undefined if there is none. */
 async function loadBefore(store: LogStore, name: ProjectionName, position: number, voided: Voided) {
   const candidates = (await listUsable(store, name, voided)).filter((entry) => entry.position <= position);
-  // A snapshot may be gone, replaced by a newer one, or encrypted with a deleted key; then the one before it is used.
+  // A snapshot may be gone, replaced by a newer one, or encrypted with a deleted key. Then the snapshot before it is
+  // used.
   for (const candidate of candidates.toReversed()) {
     const loaded = await loadText(store, name, candidate);
     if (loaded !== undefined) return loaded;
@@ -177,8 +180,8 @@ async function keepPassed<Name extends ProjectionName>(
         !isDue(name, states.get(name), { position, last: last.get(name) ?? 0, every })
       )
         continue;
-      // If little changed, the snapshot before serves nearly as well, unless finding that out takes reading all events
-      // from there on.
+      // If few events were folded since the previous snapshot, that one serves nearly as well. This does not hold for
+      // projections whose events can only be found by reading all events.
       if (states.foldedBy(name) - (folded.get(name) ?? 0) <= every * LITTLE && !isReadAlongLog(name)) continue;
       last.set(name, position);
       folded.set(name, states.foldedBy(name));

@@ -36,8 +36,8 @@ export function formatShare(share: number): string {
 }
 
 /**
- * Distance in positions at which a late projection joins the others: they wait while it folds the rest, some
- * milliseconds.
+ * Number of positions behind the others at which a late projection joins them. The other projections then wait some
+ * milliseconds while the late one folds these events.
  */
 const JOIN_POSITIONS = 2_000;
 
@@ -54,7 +54,7 @@ export interface FoldBesideOptions {
    * Hands over the states of late projections that have caught up. From then on they follow the log with the others.
    */
   readonly takeOver: (names: readonly ProjectionName[], states: FoldedStates) => void;
-  /** Callback when late projections have caught up. */
+  /** Runs when the late projections have caught up with the log. */
   readonly onCaughtUp: () => void;
 }
 
@@ -113,7 +113,8 @@ export function createFoldBeside(late: Late, options: FoldBesideOptions) {
      * after a failure.
      */
     async run(): Promise<void> {
-      // Few events concern most of them: the states that runs and pages need are there long before the clicks are read.
+      // Folds first the projections that few events concern, so that the states that runs and pages need are there long
+      // before the clicks are read.
       const { along = [], byType = [] } = Object.groupBy(states.names, (name) =>
         isReadAlongLog(name) ? "along" : "byType",
       );

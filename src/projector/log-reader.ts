@@ -15,7 +15,7 @@ export interface StatesAt<Name extends ProjectionName = ProjectionName> extends 
 
 /** Moment that an answer is about, such as now or an earlier time. */
 export interface AnswerMoment extends Place {
-  /** The moment as it was requested. */
+  /** The moment that the caller asked for. The position and the time found for it are in the other members. */
   readonly moment: Moment;
   /** True while the log is out of reach, so that it may hold newer events than the answer. */
   readonly isStale?: boolean;
@@ -33,7 +33,7 @@ export interface LogReader {
   at<Name extends ProjectionName>(asOf: string | undefined, ...names: readonly Name[]): Promise<StatesAt<Name>>;
 }
 
-/** Longest text for a moment. A day or a time with its offset is shorter. */
+/** Maximum length of a text for a moment. A day or a time with its offset is shorter. */
 export const MOMENT_CHARACTERS_MAX = 40;
 
 /** Input schema for operations that can answer for an earlier moment. */

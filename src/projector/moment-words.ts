@@ -7,7 +7,7 @@ interface MomentReader {
   readonly now: number;
 }
 
-/** Characters of the longest text that is read. */
+/** Maximum number of characters of a text that is read as a moment. */
 const CHARACTERS_MAX = 80;
 
 const RUN = /^run #?(\d{1,9})$/;
@@ -106,7 +106,7 @@ function readNames(language: string): Names {
   return newest.names;
 }
 
-/** Names of the language that was asked for last: collecting them takes 10 ms. */
+/** Cache of the names for the language that was asked for last, because collecting them takes 10 ms. */
 let newest: { readonly language: string; readonly names: Names } | undefined;
 
 function collectNames(language: string): Names {

@@ -1,3 +1,4 @@
+// Finds the moment that a console page shows: now, or the earlier time that its reader chose.
 import type { Query } from "eventstore-lite";
 import type { LogStore, Recorded } from "../../events/catalog.ts";
 import { canRewind, rewindOf, type ProjectionName, type StateOf, type States } from "../../projections/all.ts";
@@ -11,7 +12,7 @@ import { readMomentWords } from "./moment-words.ts";
 import { findPlace, parseMoment, type Moment } from "./parse-moment.ts";
 import type { PastStates } from "./past-states.ts";
 
-/** The log and the projections as of one moment, as reads need them which also serve others than pages. */
+/** The log and the projections as of one moment, for functions that both console pages and operations call. */
 export interface ReadMoment<Reads extends ProjectionName = never> {
   readonly store: LogStore;
   /**
@@ -84,7 +85,8 @@ export type PageMoments = ReturnType<typeof createPageMoments>;
 
 /** Creates the function that finds the moment for a page. */
 export function createPageMoments({ store, projector, past, clock, timezone }: MomentSources) {
-  // A clock that was set back does not bring back yesterday's quota.
+  // Returns the moment of a page, which is not before the newest event: a clock that was set back does not bring back
+  // yesterday's quota.
   const nowIn = (time: string | undefined): number => Math.max(clock(), time === undefined ? 0 : msOf(time));
   const stateNow: PageMoment["stateNow"] = (name) => projector.state(name);
   const hasNow = (name: ProjectionName, position: number): boolean =>
@@ -107,7 +109,10 @@ export function createPageMoments({ store, projector, past, clock, timezone }: M
       const frame = await readFrame(store, position, now, newestRun());
       return { ...known, ...frame, asOf: undefined, reader: toReader(known, now, {}) };
     },
-    /** Finds the moment that the text `asOf` names. `findReads` returns the projections to fold for it. */
+    /**
+     * Finds the moment of the log that a reader named by `asOf`, and folds the projections that `findReads` chooses up
+     * to it.
+     */
     async at(
       asOf: string,
       findReads: (moment: UnfoldedMoment) => readonly ProjectionName[] | Promise<readonly ProjectionName[]>,

@@ -75,7 +75,10 @@ export async function checkMoment(store: LogStore, { to }: Moment): Promise<void
   throw usageError(`the log ends at position ${position}: it has no position ${to} (a day is written 2026-11-21)`);
 }
 
-/** Finds the log's last position at a moment, and its time. Throws as {@link checkMoment}. */
+/**
+ * Finds the log's last position at a moment, and its time. Throws a ServiceError (usage) for a position that the log
+ * does not have yet.
+ */
 export async function findPlace(store: LogStore, moment: Moment): Promise<Place> {
   await checkMoment(store, moment);
   for await (const { position, time } of store.read({ ...moment, backwards: true, limit: 1 }))

@@ -23,10 +23,10 @@ export interface PastStatesOptions {
  */
 const HELD_MAX = 2;
 
-/** Most callers that wait for states of past moments; they are answered one after the other. */
+/** Maximum number of callers that wait for states of past moments; they are answered one after the other. */
 const WAITING_MAX = 4;
 
-/** How long a caller waits for the states of a past moment, in ms: less than a connection may be idle. */
+/** Maximum time in ms that a caller waits for the states of a past moment: less than a connection may be idle. */
 export const PAST_WAIT_MS = 4_000;
 
 /** Event types that change the states of past moments: after one, the states in memory are dropped. */
@@ -51,7 +51,8 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
       const known = held.find(position, names);
       if (known !== undefined) return known;
       const before = voided;
-      // This process has applied all erasures up to here; a later one makes the snapshots of this fold void.
+      // This process has applied all erasures up to this position. A later erasure makes the snapshots of this fold
+      // void.
       const keepSince = projector.position;
       const missing = held.missing(position, names);
       const { states } = await foldTo(store, missing, { to: position, keepSince, signal: stopping, now: projector });
@@ -81,7 +82,7 @@ export function createPastStates({ store, projector, stopping, patienceMs = PAST
 }
 
 function createHeld() {
-  /** States in memory by position. The entry that was requested last is the last. */
+  /** States in memory by position. The entry requested last is at the end, so that the first one is dropped. */
   const moments = new Map<number, Partial<States>>();
   const missing = <Name extends ProjectionName>(position: number, names: readonly Name[]): readonly Name[] => {
     const states = moments.get(position) ?? {};

@@ -40,8 +40,8 @@ export interface ProjectorOptions extends Omit<RestoreOptions, "names"> {
 }
 
 /**
- * Starts the projector: loads the snapshots, folds the rest of the log, then follows it. Projections further behind
- * than `lateAfter` are folded in the background later. Throws a ServiceError (damaged).
+ * Starts the projector: loads the snapshots, folds the events after them, then follows the log. Projections further
+ * behind than `lateAfter` are folded in the background later. Throws a ServiceError (damaged).
  */
 export async function startProjector(store: LogStore, options: ProjectorOptions = {}): Promise<Projector> {
   return follow(store, await restoreStates(store, options), options);
@@ -129,7 +129,8 @@ function follow(store: LogStore, restored: Restored, { logger, erase, saves = ()
     async [Symbol.asyncDispose]() {
       stop.abort();
       await Promise.allSettled(work);
-      // After a fault some states may hold half of an event; the next start rebuilds them.
+      // After a fault no snapshot is saved, because some states may hold half of an event; the next start rebuilds
+      // them.
       if (fault === undefined) await snapshotWriter.saveAll(position);
     },
   };
@@ -157,7 +158,10 @@ function createReaders(beside: FoldBeside, states: Restored["states"]) {
   };
 }
 
-/** Folds the projections that the start left out, and then lets them follow the log with the others. */
+/**
+ * Folds in the background the projections that the start left out because they were far behind, and then lets them
+ * follow the log with the others.
+ */
 function foldLate(
   { states, snapshotWriter, late }: Restored,
   { logger, ...options }: Omit<FoldBesideOptions, "takeOver"> & { readonly logger: Logger | undefined },
@@ -251,7 +255,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     }
     const { position } = event;
     let names: readonly ProjectionName[] = [];
-    // Late projections must neither hold nor store data that these keys opened.
+    // While the keys are deleted, late projections are halted, because they must neither hold nor store data that these
+    // keys opened.
     await beside.whileHalted(async () => {
       await erase(event);
       return (names = await refold(store, states, position - 1));
@@ -259,8 +264,8 @@ async function foldBatch(folding: Folding, batch: readonly Recorded[]): Promise<
     fold(event);
     snapshotWriter.voidPast(names);
     await snapshotWriter.save(names, position);
-    // The later events of the batch were opened while the keys existed. Reading the erasing event once more also drops
-    // data that was encrypted here with the keys meanwhile.
+    // The later events of the batch were decrypted while the keys existed, so they are read again. Reading the erasing
+    // event once more also drops data that was encrypted here with the keys meanwhile.
     const to = batch.at(-1)?.position ?? position;
     const again = await Array.fromAsync(store.read({ from: position, to }));
     return foldBatch(folding, again.slice(1));

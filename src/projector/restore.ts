@@ -26,12 +26,13 @@ export interface Restored {
 }
 
 export interface RestoreOptions {
-  /** Callback that deletes the keys of a forgotten recipient, so that no state can be folded from their data. */
+  /** Deletes the keys of a forgotten recipient, so that no state can be folded from their data. */
   readonly erase?: Erase | undefined;
   /** Projections to restore; default: all. */
   readonly names?: readonly ProjectionName[];
   /**
-   * Positions between two snapshots kept for past moments while a log is short; default {@link PAST_EVERY_POSITIONS}.
+   * Number of positions between two snapshots kept for past moments while a log is short; default
+   * {@link PAST_EVERY_POSITIONS}.
    */
   readonly pastEvery?: number | undefined;
   /** Time for which events are folded, or a snapshot is encoded, before other work has its turn; in ms, default 2. */
@@ -62,7 +63,7 @@ export async function restoreStates(
     from.set(name, await unpackState(snapshot.state));
     positions.set(name, snapshot.position);
   }
-  // Read after the snapshots, because another process may append and save meanwhile.
+  // The head is read after the snapshots, because another process may append and save meanwhile.
   const head = await store.head();
   await preferRebuilt(store, from, positions, head.position);
   await applyForgotten(store, from, positions, { to: head.position, erase });
@@ -71,7 +72,8 @@ export async function restoreStates(
   for (const name of names) {
     const kept = await listPast(store, name);
     last.set(name, kept.at(-1)?.position ?? 0);
-    // Few snapshots are kept of a projection that can be rewound, so none may come to replace those of older versions.
+    // Past snapshots of older versions are removed now: few are kept of a projection that can be rewound, so no newer
+    // one may ever replace them.
     const stale = kept.filter(({ version }) => version !== projectionOf(name).version);
     if (rewindOf(name) === undefined || stale.length === 0) continue;
     await store.snapshots.remove(stale.map((entry) => entry.name)).catch(() => {});

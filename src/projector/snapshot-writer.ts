@@ -5,32 +5,32 @@ import { isReadAlongLog, type Positions } from "./fold-range.ts";
 import { isDue, pastName, thinPast, packState, type PackOptions } from "./snapshots.ts";
 
 /**
- * Positions between two snapshots of one projection. A start thus folds at most some tens of milliseconds of events
- * again.
+ * Number of positions between two snapshots of one projection. After a start, at most some tens of milliseconds of
+ * events are thus folded again.
  */
 const SNAPSHOT_EVERY_POSITIONS = 20_000;
 
 /**
- * Positions between two snapshots on a long catch-up, for projections whose events are read by type: few of them are
- * between two snapshots.
+ * Number of positions between two snapshots on a long catch-up, for projections whose events are read by type: few of
+ * their events are between two snapshots.
  */
 const LONG_BY_TYPE_POSITIONS = 120_000;
 
 /**
- * Positions between two snapshots on a long catch-up, for a projection whose present state can be rewound to an earlier
- * one ({@link rewindOf}). Its state is large and takes long to encode, and few past snapshots of it are needed.
+ * Number of positions between two snapshots on a long catch-up, for a projection whose present state can be rewound to
+ * an earlier one ({@link rewindOf}). Its state takes long to encode, and few past snapshots of it are needed.
  */
 const LONG_PUT_BACK_POSITIONS = 2_400_000;
 
 /**
- * Positions between two turns of the snapshot writer. Each turn saves one projection, so that no turn encodes more than
- * one state.
+ * Number of positions between two turns of the snapshot writer. Each turn saves one projection, so that no turn encodes
+ * more than one state.
  */
 const TURN_POSITIONS = Math.ceil(SNAPSHOT_EVERY_POSITIONS / PROJECTION_NAMES.length);
 
 /**
- * Positions after which even an unchanged state is saved. Otherwise the next start would read long to see that nothing
- * changed.
+ * Number of positions after which even an unchanged state is saved. Otherwise the next start would read many events to
+ * see that nothing changed.
  */
 const UNCHANGED_EVERY_POSITIONS = 10 * SNAPSHOT_EVERY_POSITIONS;
 
@@ -95,7 +95,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
     const mine = { types: new Set([...projectionOf(name).types, ...REPLACING]), encoded };
     encoding = mine;
     const onEncoded = (): void => {
-      // It is written after that, while another one may already be encoded.
+      // The encoded snapshot is written after this, while another state may already be encoded.
       if (encoding === mine) encoding = undefined;
       resolve();
     };
@@ -118,7 +118,7 @@ export function createSnapshotWriter(options: SnapshotWriterOptions) {
       if (!isSaving || encoding !== undefined) return;
       const name = PROJECTION_NAMES[next];
       next = (next + 1) % PROJECTION_NAMES.length;
-      // A slow disk does not get a second snapshot to write.
+      // While a slow disk still writes a snapshot of this projection, no second one is begun.
       if (name === undefined || writing.has(name) || late.has(name)) return;
       const { position: at, folded } = readSaved(name);
       if (states.foldedBy(name) === folded && position - at < UNCHANGED_EVERY_POSITIONS) return;

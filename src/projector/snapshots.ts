@@ -41,16 +41,16 @@ export function parsePastName(name: string): Past | undefined {
   return { projection, position: Number(position), since: Number(since) };
 }
 
-/** Positions between two past snapshots while a log is short. */
+/** Number of positions between two past snapshots while a log is short. */
 export const PAST_EVERY_POSITIONS = 20_000;
 
 /**
- * Most past snapshots kept of one projection. In a log of 10,000,000 positions, a moment is then at most 20,000 behind
- * one: less than a tenth of a second. Twice as many would halve that for twice the space.
+ * Maximum number of past snapshots of one projection. In a log of 10,000,000 positions, a moment is then at most 20,000
+ * behind one: less than a tenth of a second. Twice as many would halve that for twice the space.
  */
 export const PAST_MAX = 512;
 
-/** Largest total size of the past snapshots kept of one projection, in bytes. If they are large, fewer are kept. */
+/** Maximum total size of the past snapshots of one projection, in bytes. If the snapshots are large, fewer are kept. */
 const PAST_BYTES_MAX = 256 * 2 ** 20;
 
 /**
@@ -73,7 +73,7 @@ export function isDue<Name extends ProjectionName>(
 ): boolean {
   const stride = strideAt(position, every);
   const isFirst = Math.floor(position / stride) > Math.floor(last / stride);
-  // A state that can be rewound to the last one needs no other one from there on.
+  // If the present state can be rewound to the last past snapshot, no other snapshot is needed from there on.
   return isFirst && !canRewind(name, state, last);
 }
 
@@ -195,7 +195,7 @@ export async function forgetSnapshots(store: LogStore): Promise<void> {
 }
 
 export interface PackOptions {
-  /** Callback once the state that is encoded may change again. */
+  /** The encoder calls this once it no longer reads the state, which may then change. */
   readonly onEncoded?: () => void;
   /** Time for which the state is encoded before other work has its turn, in ms. */
   readonly sliceMs?: number | undefined;

@@ -4,7 +4,7 @@ import { STREAMS, type EventMetadata, type StateContext } from "../log/event-log
 import { handle, type AppendDecision } from "../log/decide-and-append.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
-/** Reason why a recipient gets no second message after one that failed. */
+/** Reason why a recipient whose message failed gets no second one. */
 export type RetryRefusal = "unknown_recipient" | "suppressed" | "nothing_to_retry";
 
 /** Decides to allow one more message to a recipient whose last one failed. */
@@ -18,7 +18,7 @@ export function decideRetry(contacts: Contacts, name: string): AppendDecision<Re
 }
 
 /**
- * Lets the next run write once more to a recipient whose message failed, unless they are suppressed. Returns why not;
+ * Allows runs to write once more to a recipient whose message failed, unless they are suppressed. Returns why not;
  * undefined if it is allowed. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function allowRetry(context: StateContext, name: string, metadata: EventMetadata) {

@@ -21,7 +21,7 @@ import type { Place } from "../projector/parse-moment.ts";
 import { toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { findNamed, parseRecipient } from "./resolve-recipient.ts";
 
-/** Events in one response of an audit, by default a screenful. */
+/** Default number of events in one response: as many as fit a screen. */
 const EVENTS_SHOWN = 40;
 const EVENTS_SHOWN_MAX = 1_000;
 
@@ -32,7 +32,7 @@ interface Found {
   readonly recipient: Static<typeof about> | null;
   readonly place: Place;
   readonly history: History;
-  /** Text about the subject of the audit (recipient, link, event or run) and its state. */
+  /** Sentences on the recipient, link, event or run that the audit is about, and on its state. */
   readonly summary: string;
 }
 
@@ -103,7 +103,8 @@ export const showHistory = operation({
 });
 
 /**
- * Cache of the last search of each reader. The pages of one list share a search, because each would read the whole log.
+ * The last search of each reader. All pages of one list are cut from the same search, because each search may read the
+ * whole log.
  */
 const SEARCHES = new WeakMap<LogReader, { readonly asked: string; readonly found: Promise<Found | undefined> }>();
 
@@ -120,13 +121,13 @@ function findOnce(context: LogReader, subject: string, asOf: string | undefined)
 const PROFILE = /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\//i;
 
 /**
- * Finds what a text names, an event or run by its id, a link or a recipient, which it tells apart by their spelling.
- * Throws a ServiceError (usage) for any other text.
+ * Finds the event, run, link or recipient that a text names; its spelling tells which of them it is. Throws a
+ * ServiceError (usage) for any other text.
  */
 async function findSubject(context: LogReader, subject: string, asOf: string | undefined): Promise<Found | undefined> {
   if (EVENT_ID.test(subject)) return findEventSubject(context, await context.at(asOf), subject.toLowerCase());
   if (subject.includes("/") && !PROFILE.test(subject)) return findLinkSubject(context, parseLink(subject), asOf);
-  // Refuses a text that cannot be a handle before the log is read.
+  // Throws for a text that cannot be a handle, before the log is read for nothing.
   parseRecipient(subject);
   const { states, ...place } = await context.at(asOf, "contacts");
   const contact = findNamed(states.contacts, subject);

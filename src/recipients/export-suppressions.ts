@@ -35,13 +35,13 @@ interface NamingOptions {
 
 export interface ExportSuppressionsOptions extends NamingOptions {
   readonly contacts: Contacts;
-  /** Position that `contacts` is as of; later suppressions are left out. */
+  /** Position of the log up to which `contacts` was folded. Suppressions recorded after it are left out. */
   readonly to: number;
   readonly format: SuppressionsFormat;
 }
 
 /**
- * Exports all suppressions in chunks: recipients by name if the log knows it, others by hash, also forgotten ones. A
+ * Exports all suppressions in chunks: a recipient by name if the log has it, otherwise, as after an erasure, by hash. A
  * log with the same hash key that imports the list suppresses the same recipients. Throws what the store's read throws.
  */
 export async function* exportSuppressions(
@@ -55,8 +55,8 @@ export async function* exportSuppressions(
 }
 
 /**
- * Maps positions of suppression events to the contacts that they are about. An event's names may mislead, since handles
- * change hands.
+ * Maps the position of each event about a suppressed contact to that contact. The name in an event may mislead, since
+ * another person may have the handle today.
  */
 function* findSuppressed({ people }: Contacts): Generator<void, ReadonlyMap<number, Contact>, void> {
   const found = new Map<number, Contact>();
@@ -68,8 +68,8 @@ function* findSuppressed({ people }: Contacts): Generator<void, ReadonlyMap<numb
 }
 
 /**
- * Makes the rows of each suppression event, in the order of the log. The first event about a recipient gives the reason
- * and the date.
+ * Creates a function that makes the rows for one suppression event; called in the order of the log. The first event
+ * about a recipient gives the reason and the date.
  */
 function createRows(
   contactAt: ReadonlyMap<number, Contact>,

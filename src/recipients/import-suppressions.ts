@@ -9,14 +9,14 @@ import { createDecision, type SuppressContext, type Suppression } from "./suppre
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /**
- * Most rows appended before the import waits for the projections, which on a server takes as long as some appends. The
- * hashes of these rows are kept in memory until then.
+ * Maximum number of events that the import appends before it waits for the projections. Until then it keeps their
+ * hashes in memory; waiting takes, on a server, as long as several appends.
  */
 const ROWS_AHEAD_MAX = 5_000;
 
 /**
- * Suppresses the recipients of these rows. After an interruption, the same import takes the rest. Resolves when the
- * projections hold the `taken` rows, of which `added` are new; throws what the store's append throws.
+ * Suppresses the recipients of these rows. If interrupted, the same import can be repeated and takes the rest. Resolves
+ * once the projections hold the `taken` rows (`added`: new suppressions); throws what the store's append throws.
  */
 export async function importSuppressions(
   context: SuppressContext,
@@ -48,8 +48,8 @@ export async function importSuppressions(
 }
 
 /**
- * Suppresses by name the known recipients whose hash is in the rows, because the list lacks the hash of their next
- * handle. A later import of recipients looks for hashes in the log, so none is missed.
+ * Suppresses by name the known recipients whose hash is in the list: if one changes handle, no hash in the list fits
+ * the new one. Recipients imported later are compared with the hashes in the log.
  */
 async function nameByHash(
   { eventLog, projector, hashesOf }: SuppressContext,
@@ -79,8 +79,8 @@ async function nameByHash(
 }
 
 /**
- * Finds the known recipients with a hash in the list. A former handle counts while no other contact is known to have
- * it, as in {@link findContact}.
+ * Finds the known recipients with a hash in the list. A former handle still counts for a recipient if no other contact
+ * has it now, as in {@link findContact}.
  */
 function* findByHash(
   { people, former, handles }: Contacts,

@@ -12,17 +12,17 @@ import { eraseClicks, findRevokedLinks, type ConsentContext } from "./record-con
 
 export interface ImportOptions {
   /**
-   * Rows appended at once. The encryption keys of their data are one transaction of the key file, which writes most of
-   * its pages each time. Too many rows delay other appends and block the thread.
+   * Number of rows that one append writes. For each append the key file writes most of its pages, so few rows make an
+   * import slow; many rows delay other appends and block the thread.
    */
   readonly chunkRows: number;
   /** Signal that ends the import between two chunks of rows. */
   readonly signal: AbortSignal;
-  /** Callback for progress, with the number of rows that were taken so far. */
+  /** The import calls this after each chunk with the number of rows that it has passed to the log so far. */
   readonly onProgress?: (taken: number) => void;
 }
 
-/** Context of an import: the log that it adds to. */
+/** Parts of the service that an import uses: the log, the projections, and the hashes of recipients' names. */
 export interface ImportContext extends ConsentContext {
   readonly hashesOf: HashesOf;
 }
@@ -30,8 +30,8 @@ export interface ImportContext extends ConsentContext {
 export type Imported = Awaited<ReturnType<typeof importRecipients>>;
 
 /**
- * Adds or updates the recipients of these rows. After an interruption, the same import takes the rest. Resolves when
- * the projections hold what was taken; throws what the store's append throws.
+ * Adds or updates the recipients of these rows. If interrupted, the same import can be repeated and takes the rest.
+ * Resolves once the projections hold all rows taken; throws what the store's append throws.
  */
 export async function importRecipients(
   context: ImportContext,
@@ -60,19 +60,20 @@ export async function importRecipients(
   });
   await projector.until(last);
   return {
-    /** Number of rows that were taken: all, or those before an interruption. The other counts are of these rows. */
+    /** Number of rows taken: all of them, or those before an interruption. The other counts are about these rows. */
     taken,
-    /** Number of recipients who were not in the list before. */
+    /** Number of rows whose recipient was in no list that was imported before. */
     added,
     /**
-     * Number of rows without a basis for contacting the recipient: neither in the file nor because they wrote first.
+     * Number of rows whose recipient has no basis for messages: the file gives none, and they did not write to us
+     * first.
      */
     withoutConsent,
-    /** Number of rows with a basis for contacting the recipient, but without its date or source. */
+    /** Number of rows whose recipient has a basis for messages, but without its date or source. */
     withoutEvidence,
-    /** Number of rows that revoke a recipient's consent, by the basis `none`. */
+    /** Number of rows that take away a recipient's consent, because they give the basis `none`. */
     revoked,
-    /** Columns of the file that became template fields, in the order in which rows first have them. */
+    /** Names of the template fields in the file, in the order in which the rows first have them. */
     fields: [...fields],
   };
 }
@@ -81,14 +82,18 @@ type Appending = Promise<{ readonly last: number }>;
 
 interface ChunkActions<Row> {
   /**
-   * Appends the events of a chunk of rows; undefined if they change nothing. `before`: the append of the chunk before.
+   * Appends the events of a chunk of rows; returns undefined if it changes nothing. `before`: the append of the
+   * previous chunk.
    */
   append(chunk: readonly Row[], before: Appending | undefined): Appending | undefined;
-  /** Callback after each chunk. `settle` resolves once the chunk is appended, with the newest position so far. */
+  /**
+   * The import calls this after each chunk. `settle` waits for the append of the chunk, and resolves with the newest
+   * position so far.
+   */
   afterChunk?(settle: () => Promise<number>): Promise<void>;
 }
 
-/** Appends rows chunk by chunk. The next chunk is encoded, with its encryption keys on disk, while one is written. */
+/** Appends rows chunk by chunk. While one chunk is written, the next is already encrypted. */
 export async function appendInChunks<Row>(
   rows: readonly Row[],
   { chunkRows, signal, onProgress }: ImportOptions,
@@ -96,16 +101,16 @@ export async function appendInChunks<Row>(
 ): Promise<{ readonly taken: number; readonly last: number }> {
   let [taken, last] = [0, 0];
   let before: Appending | undefined;
-  // A chunk that needs no new keys may be appended before the previous one.
+  // The highest position counts, because a chunk that needs no new keys may overtake the one before it.
   const settle = async (): Promise<number> => (last = Math.max(last, (await before)?.last ?? 0));
   while (taken < rows.length && !signal.aborted) {
     const chunk = rows.slice(taken, taken + chunkRows);
     const appending = append(chunk, before);
-    // Awaited in the next round, or never if the chunk before failed.
+    // The next round awaits this promise. If the chunk before failed, no round does, so its rejection is handled here.
     appending?.catch(() => {});
     await settle();
     before = appending;
-    // The writer thread answers so fast that timers and sockets would otherwise get no turn.
+    // The log answers so fast that this loop would never let timers and requests have a turn.
     await nextTurn();
     taken += chunk.length;
     onProgress?.(taken);
@@ -116,8 +121,8 @@ export async function appendInChunks<Row>(
 }
 
 /**
- * Returns the consent that a recipient has after the import. A recipient who wrote to us first has consented,
- * regardless of the file.
+ * Returns the consent that a recipient has after the import. A recipient who wrote to us first keeps that basis,
+ * whatever the file says.
  */
 function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
   const before = findContact(contacts, recipient) ?? NO_CONSENT;
@@ -130,8 +135,8 @@ function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
 }
 
 /**
- * Appends rows that revoke a consent, by a decision on the newest state, so that no personal link is missed that a run
- * sends meanwhile. `before`: the append of the chunk before.
+ * Appends rows that revoke a consent. It decides by the newest state, so that links which a run sends to the recipient
+ * meanwhile are erased too. `before`: the append of the previous chunk.
  */
 async function appendRevoking(
   context: ConsentContext,

@@ -16,7 +16,7 @@ import { MomentFolding } from "../projector/log-reader.ts";
 import type { PageMoment } from "../projector/page-moments.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
-/** Status by which pages filter contacts. `suppressed` and `held` take precedence over all others. */
+/** Status by which pages filter contacts. A contact that is `suppressed` or `held` has no other status there. */
 export type ShownStatus = ContactStatus | "suppressed" | "held";
 
 export const SHOWN_STATUSES = [
@@ -33,12 +33,15 @@ export const BASES = basisSchema.anyOf.map((one) => one.const);
 
 export const SKIP_REASONS = skipReason.anyOf.map((one) => one.const);
 
-/** Origins of contacts. A contact may be both imported and one that wrote first. */
+/**
+ * How the log came to know a contact: from a list, from a message to us, or otherwise, as by a run (`met`). A contact
+ * may be imported and have written first.
+ */
 export const ORIGINS = ["imported", "wrote_first", "met"] as const;
 export type Origin = (typeof ORIGINS)[number];
 
 export interface PeopleFilter {
-  /** Text to search for: part of a handle or name, or an id. */
+  /** Text that the operator searches for: part of a handle or name, or an id. */
   readonly search?: string | undefined;
   readonly status?: ShownStatus | undefined;
   readonly basis?: Basis | undefined;
@@ -50,7 +53,7 @@ export interface PeopleFilter {
 export const PEOPLE_COLUMNS = ["person", "status", "basis", "skipped", "message"] as const;
 export type PeopleColumn = (typeof PEOPLE_COLUMNS)[number];
 
-/** Values by which the list of contacts is sorted: statuses and bases in the order of their lists above. */
+/** Values by which the list of contacts is sorted. Statuses and bases sort in the order of SHOWN_STATUSES and BASES. */
 const VALUES: Readonly<Record<PeopleColumn, (contact: Contact) => string>> = {
   person: ({ id = "", username }) => username?.toLowerCase() ?? id,
   status: (contact) => String(SHOWN_STATUSES.indexOf(toShownStatus(contact))),
@@ -64,7 +67,7 @@ function toShownStatus({ suppressed, held, status }: Contact): ShownStatus {
   return held ? "held" : status;
 }
 
-/** Contact as pages show it. */
+/** A contact in the form in which pages show it. */
 export type ShownContact = ReturnType<typeof toShownContact>;
 
 function toShownContact(contact: Contact) {
@@ -91,27 +94,27 @@ function toShownContact(contact: Contact) {
 }
 
 /**
- * One page of the contacts that match a filter, and counts by status of those that match all of the filter except the
- * status.
+ * One page of the contacts that match a filter. `counts` has the number of contacts in each status, by the filter
+ * without its status.
  */
 export interface FoundPeople {
   /**
-   * Variants of the message to choose from: those that any contact got last, and the one in the filter; in alphabetical
-   * order.
+   * Variants of the message from which the filter can choose: those of the contacts' last messages, and the chosen one;
+   * in alphabetical order.
    */
   readonly variants: readonly string[];
   readonly counts: Readonly<Record<ShownStatus, number>>;
   readonly page: readonly ShownContact[];
-  /** Place after which the next page begins. Undefined if no contacts follow. */
+  /** Place in the sorted list after which the next page begins. Undefined on the last page. */
   readonly next: SortPlace | undefined;
 }
 
-/** Contacts in one step of {@link findPeople}, which takes some tenths of a millisecond. */
+/** Number of contacts that {@link findPeople} looks at in one step, which takes some tenths of a millisecond. */
 const STEP_PEOPLE = 1_024;
 
 /**
- * Reads a page of contacts, and counts all that match. Throws {@link MomentFolding} if the states of the moment are
- * gone meanwhile.
+ * Reads a page of contacts, and counts all that match. Throws {@link MomentFolding} if the projections no longer hold
+ * the moment.
  */
 export async function readPeople(
   moment: PageMoment<"contacts">,
@@ -122,7 +125,7 @@ export async function readPeople(
   const isOfNow = moment.hasNow("contacts");
   const people = () => {
     if (!isOfNow) return moment.state("contacts").people;
-    // An import during the search may have dropped changes that the moment needs.
+    // An import during the search may have dropped the older values of contacts that the moment needs.
     if (!moment.hasNow("contacts")) throw new MomentFolding(moment.position);
     return then ?? moment.stateNow("contacts").people;
   };
@@ -131,8 +134,8 @@ export async function readPeople(
 }
 
 /**
- * Finds the contacts that match, in steps. Between steps contacts change, and some are forgotten, so it keeps their
- * keys and looks the contacts up at the end.
+ * Finds the contacts that match, step by step. Contacts may change or be erased between steps, so it collects their
+ * keys and reads the contacts at the end.
  */
 export function* findPeople(
   people: () => People,
@@ -159,11 +162,11 @@ export function* findPeople(
   return { variants: [...variants].sort(), counts, page, next };
 }
 
-/** Creates a function that tests a contact against all of the filter except the status. */
+/** Creates a function that tests a contact against the filter, except its status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
-  // A regular expression needs no lower-case copies, which for 50,000 contacts would take as long as the rest of the
-  // page.
+  // A regular expression ignores case without a copy in lower case, which for 50,000 contacts would take as long as the
+  // whole page.
   const part = new RegExp(RegExp.escape(wanted), "iu");
   const isNamed = ({ id, username = "", name = "" }: Contact): boolean =>
     wanted === "" || id === wanted || part.test(username) || part.test(name);
@@ -181,23 +184,23 @@ function isFrom({ listed, inbound }: Contact, source: Origin): boolean {
   return source === "wrote_first" ? inbound : !listed && !inbound;
 }
 
-/** Events on one page about a recipient; most have fewer. */
+/** Number of events on one page about a recipient; most recipients have fewer. */
 const EVENTS_SHOWN = 200;
 
 /**
- * Most reads of the recipient's data that a page shows, the newest: each day on which callers use the console adds
+ * Number of newest reads of the recipient's data that a page shows. Each day on which callers use the console adds
  * some.
  */
 const READS_SHOWN = 20;
 
 type RecipientMoment = PageMoment<"contacts" | "referrers" | "results" | "suspected">;
 
-/** Data of the page about one recipient. */
+/** Data of the console's page about one recipient. */
 export type RecipientPage = Extract<Awaited<ReturnType<typeof readRecipient>>, { readonly known: "named" }>;
 
 /**
- * Reads what is known of the recipient with an id or a handle, and the newest events about them before a position.
- * `hashed`: the log holds only a hash of the name. `unknown`: it holds nothing.
+ * Reads the data of the page about the recipient `asked`, an id or a handle, with the newest events before a position.
+ * `hashed`: the log has only a hash of that name; `unknown`: it has nothing.
  */
 export async function readRecipient(
   moment: RecipientMoment,
@@ -221,10 +224,10 @@ export async function readRecipient(
     recipient: toRecipient(contact),
     contact: toShownContact(contact),
     consent: describeConsent(contact),
-    /** Event that proves why we may write to the recipient. */
+    /** The event that gives the right to write to the recipient, such as their consent. */
     grounds: findGrounds(effectiveBasis(contact), events),
     events,
-    /** Number of events older than those of the page, and the position before which they are. */
+    /** Number of events older than those shown, and the position before which the next page begins. */
     older: { count: positions.length - shown.length, before: shown[0] },
     messages: attempts.map((attempt) => ({ attempt, outcome: describeOutcome(attempt, events) })),
     trackedClicks: describeTrackedClicks(moment, contact),
@@ -240,7 +243,7 @@ async function readNewestFirst({ store }: PageMoment, positions: readonly number
   return (await Array.fromAsync(eventsAt(store, positions))).toReversed();
 }
 
-/** Describes the outcome of a message in words. `events` has the newest first. */
+/** Describes the outcome of a message in words. `events`: those about the recipient, newest first. */
 function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Recorded[]): string {
   const last = events.find(({ data }) => "attempt_id" in data && data.attempt_id === attempt_id);
   switch (last?.type) {
@@ -257,7 +260,9 @@ function describeOutcome({ data: { attempt_id } }: Attempt, events: readonly Rec
   }
 }
 
-/** Describes a recipient's clicks on their own links. Empty if they got none, or no longer grant tracking. */
+/**
+ * Describes a recipient's clicks on the links made for them alone. Empty if they have none or do not permit tracking.
+ */
 function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact): string {
   const tracked = findTracked(moment.state("results"), contact)?.tracked;
   if (tracked == null) return "";
@@ -269,8 +274,8 @@ function describeTrackedClicks(moment: PageMoment<"results">, contact: Contact):
 }
 
 /**
- * Lists the links of the messages to a recipient, with the clicks of all who got the link. If it was in one message
- * only, all clicks are this recipient's; `clicks` is then undefined unless they grant tracking.
+ * Lists the links of the messages to a recipient. `clicks`: those of all recipients with the link; undefined if it was
+ * in one message only and its recipient does not permit tracking.
  */
 function listSentLinks(
   moment: PageMoment<"referrers" | "suspected">,

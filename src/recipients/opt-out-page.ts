@@ -8,23 +8,22 @@ import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { decideConsent, type ConsentContext } from "./record-consent.ts";
 import { decideSuppression } from "./suppress.ts";
 
-/** Source of what recipients decide on their page to opt out, as events name it. */
+/** The source that events name for decisions which recipients make on their page to opt out. */
 export const OPT_OUT_PAGE = "opt_out_page" as const;
 
 export interface OptOutContext extends ConsentContext {
   readonly hashesOf: HashesOf;
-  /** True if the keys of the recipient's data were deleted, even if a restored log lacks the erasure. */
   /** Functions of the keys of personal data, which know erasures and opt-outs that a restored log lacks. */
   readonly keyring: { readonly isForgotten: Keyring["isForgotten"]; readonly keepOptOut: Keyring["keepOptOut"] };
 }
 
 /**
- * Finds the recipient whose page has this code, after the projections have caught up with the log's end if the code is
- * unknown. Undefined for a code that no message contains, and after the recipient was forgotten.
+ * Finds the recipient whose page has this code; an unknown code is looked for again once the projections hold the whole
+ * log. Undefined if no message contains the code, or if the recipient was erased.
  */
 export async function findOptOutPage({ eventLog, projector, keyring }: OptOutContext, code: string) {
   const find = () => projector.state("links").optOuts.get(code);
-  // Another instance may just have sent the message.
+  // Another instance may just have sent the message with this code, so the projections first read the log to its end.
   if (find() === undefined) await projector.until((await eventLog.store.head()).position);
   const page = find();
   const { id } = page?.recipient ?? {};
@@ -32,21 +31,21 @@ export async function findOptOutPage({ eventLog, projector, keyring }: OptOutCon
   const { user } = projector.state("account");
   return {
     id,
-    /** Account that wrote to the recipient; undefined if another one is linked now. */
+    /** The account that wrote to the recipient; undefined if another account is linked now. */
     account: user !== null && (page.account_id ?? user.id) === user.id ? user : undefined,
     isTracked: findPerson(projector.state("contacts"), { id })?.tracking.status === "granted",
   };
 }
 
 /**
- * Suppresses a recipient at their own wish, also in a restored older log, and resolves when no message to them is on its
- * way any more. A repeat appends nothing. Throws what {@link handle} throws.
+ * Suppresses a recipient who opts out on their page, even if an older log is restored later. Resolves when no message
+ * to them is being sent; a repeat appends nothing. Throws what {@link handle} throws.
  */
 export async function optOut(context: OptOutContext, id: string, metadata: EventMetadata): Promise<void> {
   const { projector, hashesOf, keyring } = context;
   const decide = () => {
     const contacts = projector.state("contacts");
-    // The handle that the message was sent to may be another person's by now.
+    // The recipient's handle of today: another person may have the one to which the message was sent.
     const recipient = omitUndefined({ id, username: findContact(contacts, { id })?.username });
     return decideSuppression(contacts, { recipient, reason: OPT_OUT_PAGE }, hashesOf);
   };
@@ -56,8 +55,8 @@ export async function optOut(context: OptOutContext, id: string, metadata: Event
 }
 
 /**
- * Revokes a recipient's consent to tracking at their own wish, and erases the clicks recorded with it. A repeat appends
- * nothing. Throws what {@link handle} throws.
+ * Revokes the consent to tracking of a recipient who asks for it on their page, and erases their recorded clicks. A
+ * repeat appends nothing. Throws what {@link handle} throws.
  */
 export async function denyTrackingByPage(context: OptOutContext, id: string, metadata: EventMetadata): Promise<void> {
   const { projector, clock, findLinkKeys } = context;
@@ -70,17 +69,23 @@ export async function denyTrackingByPage(context: OptOutContext, id: string, met
   await handle(context, STREAMS.outreach, decide, { metadata, attempts: ATTEMPTS });
 }
 
-/** Most decisions on one wish. Each fails if another append, as of a run, changed the stream first. */
+/**
+ * Maximum number of attempts to append one decision of a recipient. An attempt fails if another append, such as a
+ * run's, changed the stream meanwhile.
+ */
 const ATTEMPTS = 50;
 
-/** Longest time that one request to send takes, in ms. A run that was killed meanwhile sends nothing later. */
+/**
+ * Maximum time that one request to send a message takes, in ms. A message of a process that was killed has left by
+ * then, or never will.
+ */
 const SEND_MS_MAX = 20_000;
 
 const LOOK_MS = 50;
 
 /**
- * Waits until no request to send this recipient a message can be in progress: a run that looked at the log before the
- * suppression may just have made one. Runs look again before each further request.
+ * Waits until no message to this recipient is being sent. A run may have made its last check just before the
+ * suppression; its next check will find it.
  */
 async function untilNotInFlight({ projector, clock, sleep }: OptOutContext, id: string): Promise<void> {
   const isInFlight = (): boolean => {

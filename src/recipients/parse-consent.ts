@@ -6,10 +6,7 @@ import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 
-/**
- * Names of the members that describe a recipient's consent: columns of a file, members of a request, options of a
- * command.
- */
+/** Names of a consent's members, which are columns of a file, members of a request and options of a command. */
 export const CONSENT_MEMBERS = [
   "basis",
   "consent_at",
@@ -24,24 +21,24 @@ export const CONSENT_MEMBERS = [
 
 export type ConsentMember = (typeof CONSENT_MEMBERS)[number];
 
-/** Function that returns a member of a consent as it was written. A blank text is the same as an absent one. */
+/** Function that returns a member of a consent as the caller wrote it. A blank text counts as absent. */
 export type GivenConsent = (member: ConsentMember) => string | undefined;
 
-/** Fault of a consent: a member that cannot be used, and the reason. */
+/** Fault in a consent: the member that cannot be used, and the reason. */
 export interface ConsentFault {
   readonly member: ConsentMember;
   readonly reason: string;
 }
 
 /**
- * Longest text of a consent's `…_text` member, in characters: the wording next to a check box, or its version. A whole
- * policy has an address.
+ * Maximum length of a consent's `…_text` member, in characters. It holds the wording next to a check box, or its
+ * version; for a whole policy, its address.
  */
 export const CONSENT_TEXT_CHARS_MAX = 1_000;
 
 /**
- * Longest text of a consent's `…_source` member, in characters: the address of a form, with the parameters that a
- * campaign adds.
+ * Maximum length of a consent's `…_source` member, in characters: the address of a form, with the parameters that
+ * marketing programs add.
  */
 export const CONSENT_SOURCE_CHARS_MAX = 500;
 
@@ -65,7 +62,7 @@ const consentText = Type.String({
   examples: ["Yes, send me news (version 3)"],
 });
 
-/** Schemas of the members of a consent, in a row of a list and in an operator's record. */
+/** Schemas of a consent's members, for rows of a list and for consents that an operator records. */
 export const consentMembers = {
   basis: Type.Optional(Type.Union(basis.anyOf, { title: "word", description: "Why they may be written to." })),
   consent_at: Type.Optional(consentTime),
@@ -89,7 +86,7 @@ export const consentMembers = {
   tracking_text: Type.Optional(consentText),
 };
 
-/** Most characters that are shown of an unknown word: enough to find it in the file. */
+/** Maximum number of characters shown of an unknown word: enough to find it in the file. */
 const WORD_CHARS_SHOWN = 40;
 
 const BASES = basis.anyOf.map((one) => one.const);
@@ -98,7 +95,8 @@ const TRACKINGS = tracking.anyOf.map((one) => one.const);
 type Subject = "basis" | "tracking";
 
 /**
- * Prefix of the evidence members (date, source, wording) of each member. Evidence without that member means nothing.
+ * Prefix of the evidence (date, source, wording) for each of the two consents. Evidence for a consent that is absent is
+ * refused.
  */
 const EVIDENCE_OF = { basis: "consent", tracking: "tracking" } as const satisfies Record<Subject, string>;
 
@@ -134,7 +132,7 @@ export function isFault(parsed: unknown): parsed is ConsentFault {
   return typeof parsed === "object" && parsed !== null && "reason" in parsed;
 }
 
-/** Reads a word of a consent: `Opt-In`, `opt in` and `opt_in` are the same. */
+/** Reads the word of a consent. `Opt-In`, `opt in` and `opt_in` are the same word. */
 function parseWord<Word extends string>(given: GivenConsent, member: Subject, words: readonly Word[]) {
   const raw = given(member)?.trim() ?? "";
   if (raw === "") return undefined;

@@ -4,19 +4,16 @@ import { isoTime } from "../platform/clock.ts";
 export const DATE_ORDERS = ["dmy", "mdy"] as const;
 export type DateOrder = (typeof DATE_ORDERS)[number];
 
-/**
- * Parsed text of a consent's member (day, source or wording) as it is stored; or the reason why the text cannot be
- * used.
- */
+/** A day, time, source or wording of a consent in its stored form; or why the text cannot be used. */
 export type Parsed = string | { readonly fault: string };
 
-/** Longest text of a consent's `…_at` member, in characters: nanoseconds and an offset. */
+/** Maximum length of a consent's `…_at` member, in characters: a time with nanoseconds and an offset. */
 export const CONSENT_TIME_CHARS_MAX = 40;
 
-/** Earliest day of a consent: none was given on the web before. Programs export an absent time as 1970. */
+/** Earliest valid day of a consent: there was hardly a web before. Programs that know no date write 1970. */
 const EARLIEST_DAY = "1995-01-01";
 
-/** Time in ms by which a date may be ahead of UTC: somewhere on earth a day begins 14 hours earlier. */
+/** Time in ms by which a day may be ahead of UTC: in the easternmost time zone it begins 14 hours earlier. */
 const DAY_AHEAD_MS = 14 * 3_600_000;
 
 /** Time in ms by which the clock of the machine with the consent form may be ahead of ours. */
@@ -25,12 +22,12 @@ const CLOCK_AHEAD_MS = 5 * 60_000;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * Matches year, month, day, as spreadsheets of Hungary, Japan, Korea and others write a date. No other order begins
- * with a year.
+ * Matches a date that begins with the year, as spreadsheets in Hungary, Japan and Korea write it. The month always
+ * follows such a year.
  */
 const YEAR_FIRST = /^(\d{4})([./-]) ?(\d{1,2})\2 ?(\d{1,2})\.?$/;
 
-/** Matches two numbers in an order that the cell does not tell, the year, and perhaps a time of day. */
+/** Matches day and month in either order, then the year, and perhaps a time of day. */
 const YEAR_LAST = /^(\d{1,2})([./-]) ?(\d{1,2})\2 ?(\d{4}|\d{2})\.?(?:,? +(\d.*))?$/;
 
 /** Matches a number of days since 1900, which is how spreadsheets hold a date. */
@@ -39,8 +36,8 @@ const SERIAL = /^[3-5]\d{4}(?:[.,]\d+)?$/;
 const NO_TIME = "is neither a day such as 2026-03-02 nor a time with its offset such as 2026-03-02T10:15:00+01:00";
 
 /**
- * Parses the day or time of a consent. `now`: in ms since 1970. A day stays a day, because its hour is unknown; a time
- * is converted to UTC.
+ * Parses the day or time of a consent. `now`: in ms since 1970. A day is stored as a day, because its hour is unknown;
+ * a time is converted to UTC.
  */
 export function parseDay(text: string, now: number, order?: DateOrder): Parsed {
   if (text.length > CONSENT_TIME_CHARS_MAX) return { fault: NO_TIME };
@@ -87,7 +84,7 @@ function unclear(text: string, dayFirst: string | undefined, monthFirst: string 
   return `${text} is not written as ${dayFirst ?? monthFirst}: write it so, or ${name}`;
 }
 
-/** Formats a day; undefined if no calendar has that day. */
+/** Formats a day as `2026-03-02`; undefined for a day that does not exist. */
 function isoDay(year: string, month: string, day: string): string | undefined {
   const text = `${year}-${month.padStart(2, "0")}-${day.padStart(2, "0")}`;
   const date = new Date(`${text}T00:00:00.000Z`);

@@ -7,13 +7,16 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { render, type Template } from "../template/template.ts";
 import type { ImportedRow } from "./file/unique-recipients.ts";
 
-/** Rows that one step of a preview looks at, which takes a millisecond. */
+/** Number of rows that one step of a preview judges, which takes a millisecond. */
 const STEP_ROWS = 1_000;
 
-/** People that a preview shows as they would be stored. */
+/** Number of recipients that a preview shows in the form in which an import would store them. */
 const FINISHED_SHOWN = 3;
 
-/** Counts what an import of these rows would do, and reads its first people as they would be stored. Writes nothing. */
+/**
+ * Counts the rows that an import would add, update or leave as they are, and returns the first recipients as it would
+ * store them. Writes nothing.
+ */
 export function* previewImport(contacts: () => Contacts, rows: readonly ImportedRow[], template: Template | undefined) {
   const counts = { added: 0, updated: 0, unchanged: 0, without_consent: 0, without_evidence: 0, revoked: 0 };
   for (const [index, { recipient }] of rows.entries()) {
@@ -37,7 +40,7 @@ function isUnchanged(before: Contact, { id, username }: ImportedRow["recipient"]
   return isNamedAlike && isDeepStrictEqual({ name, timezone, fields, basis, consent, tracking }, after);
 }
 
-/** Returns what the file says of a recipient, with the message that they would get now. */
+/** Returns a recipient as the file describes them, with the message that they would get now. */
 function finish({ line, recipient }: ImportedRow, template: Template | undefined) {
   const { id, username, name, basis, consent_at, consent_source, fields } = recipient;
   const key = id ?? `@${username?.toLowerCase()}`;

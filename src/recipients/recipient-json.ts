@@ -75,7 +75,10 @@ export function toRecipientCells({ username, id, basis, tracking, status, suppre
   return [username ?? "", id ?? "", basis, tracking.status, shown, skipped.join(", ")];
 }
 
-/** Returns the position of the first event about a recipient; no two recipients share it. */
+/**
+ * Returns the position of the first event about a recipient. No two recipients have the same one, so lists are sorted
+ * by it.
+ */
 export function firstPosition({ positions }: Contact): number {
   return positions[0] ?? 0;
 }

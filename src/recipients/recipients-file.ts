@@ -12,13 +12,14 @@ import { createPeople } from "./file/unique-recipients.ts";
 
 export interface RefusedRow {
   readonly line: number;
-  /** First characters of the refused part of the row. */
+  /** First characters of the value that caused the refusal. */
   readonly value: string;
   readonly reason: string;
 }
 
 /**
- * Characters that are kept of a refused value: enough to find it in the file, while a million bad rows fit in memory.
+ * Maximum number of characters kept of a refused value: enough to find it in the file, and a million of them fit in
+ * memory.
  */
 const VALUE_SHOWN_CHARS_MAX = 100;
 
@@ -29,8 +30,8 @@ const READERS: Readonly<Record<RecipientsFormat, (text: string, columns: Columns
 };
 
 /**
- * Reads the recipients of a file, each once. Lines are numbered from 1, as in an editor. Refuses unusable rows with a
- * reason and takes the others; throws a ServiceError (invalid) if the whole file is unusable.
+ * Reads the recipients of a file, each once. Refuses unusable rows, each with a reason and its line (from 1, as in an
+ * editor), and takes the others. Throws a ServiceError (invalid) if the whole file is unusable.
  */
 export function parseRecipients(file: string | Uint8Array, format: RecipientsFormat, options: ReadOptions) {
   const people = createPeople();
@@ -48,8 +49,8 @@ export interface SuppressionRow {
 }
 
 /**
- * Reads a list of suppressions as {@link parseRecipients} does, but keeps repeated rows, because each may have a name
- * that the other lacks. `hashKey`: the name of the key of this log's hashes.
+ * Reads a list of suppressions as {@link parseRecipients} does, but keeps repeated rows, because each may hold another
+ * name of the same recipient. `hashKey`: name of this log's hash key.
  */
 export function parseSuppressions(
   file: string | Uint8Array,
@@ -68,8 +69,8 @@ export function parseSuppressions(
 }
 
 /**
- * Reads a file of short links as {@link parseRecipients} does. The requirements for a link are checked when it is
- * added.
+ * Reads a file of short links as {@link parseRecipients} does. The code and target of a link are checked later, when it
+ * is added.
  */
 export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) {
   const rows: { readonly line: number; readonly code: string; readonly target: string }[] = [];
@@ -82,8 +83,8 @@ export function parseLinks(file: string | Uint8Array, format: RecipientsFormat) 
 }
 
 /**
- * Passes each row of a file to `take`, which returns a refusal if the row cannot be used. Returns the refused rows, and
- * the notes on the others.
+ * Passes each row of a file to `take`, which returns a refusal if it cannot use the row. Returns the refused rows, and
+ * the notes on cells of the others.
  */
 function readRows(
   file: string | Uint8Array,
@@ -108,7 +109,7 @@ function readRows(
 
 const SAVE_AS = 'save it again as "CSV UTF-8"';
 
-/** First bytes of files that spreadsheet programs and others write, whatever the file's name. */
+/** First bytes of spreadsheets and other files that are no text, which may have a name like `list.csv`. */
 const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
   ["an Excel workbook", [0x50, 0x4b, 0x03, 0x04]],
   ["an Excel workbook of the old kind (.xls)", [0xd0, 0xcf, 0x11, 0xe0]],
@@ -116,16 +117,19 @@ const MAGIC: readonly (readonly [name: string, bytes: readonly number[]])[] = [
   ["a compressed file", [0x1f, 0x8b]],
 ];
 
-/** Number of first bytes that are searched for the zeros of UTF-16 without a byte order mark. */
+/**
+ * Number of bytes at the file's beginning that are searched for zeros, which UTF-16 text has even without a byte order
+ * mark.
+ */
 const SNIFF_BYTES = 1024;
 
-/** Matches a web page: a program's export as a table, or a sign-in page. */
+/** Matches a web page, which some programs save as a table, or show to sign in instead of the file. */
 const HTML = /^\s*<(?:!doctype|html|head|body|meta|title|style|script|table|div|!--)/i;
 const XML = /^\s*<\?xml/i;
 
 /**
- * Decodes a file: UTF-8, or UTF-16 with a byte order mark (Excel's "Unicode text"). Refuses anything else, because a
- * guess at a legacy encoding would greet people by a mangled name.
+ * Decodes a file as UTF-8, or as UTF-16 if it has a byte order mark (Excel's "Unicode text"). Refuses other encodings:
+ * after a wrong guess, messages would have damaged names in them.
  */
 export function decodeText(file: string | Uint8Array): string {
   const bytes = typeof file === "string" ? Buffer.byteLength(file) : file.byteLength;

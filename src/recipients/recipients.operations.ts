@@ -30,7 +30,7 @@ import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressContext } from "./suppress.ts";
 
-/** Recipients in one response, by default. */
+/** Default number of recipients in one response. */
 const RECIPIENTS_SHOWN = 100;
 const RECIPIENTS_SHOWN_MAX = 1_000;
 
@@ -99,7 +99,7 @@ function* findMatching({ people }: Contacts, { held, suppressed, status, skipped
   return found.sort((one, other) => firstPosition(one) - firstPosition(other));
 }
 
-/** Refusal of a name that belongs to no known recipient. */
+/** Refusal of a request for a recipient that the log does not know. */
 export const UNKNOWN_RECIPIENT = refusal(
   "not_found",
   "No recipient has that name: they were erased already, or never recorded.",

@@ -16,8 +16,8 @@ export interface ConsentContext extends StateContext {
 }
 
 /**
- * Decides to record a recipient's consent, unless the contact already has it. Also erases clicks if the record does not
- * grant tracking.
+ * Decides to record a recipient's consent; no event if the log holds the same one. If the record does not grant
+ * tracking, the recipient's recorded clicks are erased as well.
  */
 export function decideConsent(
   contacts: Contacts,
@@ -43,8 +43,8 @@ export function describeMissingEvidence(consent: Parameters<typeof findMissingEv
 }
 
 /**
- * Returns the codes of the recipient's own links if the record does not grant tracking. Includes links that were sent
- * to their other names.
+ * Returns the codes of the recipient's own links, also of those sent to their other names; empty if the record grants
+ * tracking or does not mention it.
  */
 export function findRevokedLinks(contacts: Contacts, recipient: Recipient, { tracking }: ConsentRecord) {
   if (tracking === undefined || tracking === "granted") return [];
@@ -52,8 +52,8 @@ export function findRevokedLinks(contacts: Contacts, recipient: Recipient, { tra
 }
 
 /**
- * Erases the remaining clicks on own links of recipients who do not grant tracking. A denial may have been recorded
- * under a handle that only a later event shows to be theirs. Throws what {@link handle} throws.
+ * Erases clicks on links of recipients who do not permit tracking, if any are left: a denial may be recorded for a
+ * handle before an event shows whose handle it is. Throws what {@link handle} throws.
  */
 export async function eraseLeftClicks(context: ConsentContext, options: HandleOptions) {
   const decide = () => {

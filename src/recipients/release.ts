@@ -7,8 +7,8 @@ import { omitUndefined } from "../platform/omit-undefined.ts";
 import { recipientAmong } from "./resolve-recipient.ts";
 
 /**
- * Finds the recipients who are held, in the order in which the log first mentions them, with the time of the reply that
- * held them (ISO 8601).
+ * Finds the held recipients, in the order in which the log first mentions them. `held_at`: time of the reply that may
+ * be an opt-out, ISO 8601.
  */
 export function* findHeld({ people }: Contacts) {
   const found: ({ held_at?: string } & Recipient)[] = [];
@@ -19,7 +19,7 @@ export function* findHeld({ people }: Contacts) {
   return found;
 }
 
-/** Reason why the release of a held recipient is refused. */
+/** Reason why a held recipient is not released. */
 export type ReleaseRefusal = "unknown_recipient" | "suppressed";
 
 /** Decides to release a held recipient; no event for a recipient who is not held. */
@@ -32,8 +32,8 @@ export function decideRelease(contacts: Contacts, name: string): AppendDecision<
 }
 
 /**
- * Releases a held recipient, so that runs may contact them, unless they are suppressed. Returns why not; undefined if
- * they may. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
+ * Releases a held recipient, so that runs may write to them. Returns why not, for example because they are suppressed;
+ * undefined if released. Throws a ServiceError (usage) for an invalid name, and what {@link handle} throws.
  */
 export async function release(context: StateContext, name: string, metadata: EventMetadata) {
   const decide = (): AppendDecision<ReleaseRefusal> => decideRelease(context.projector.state("contacts"), name);

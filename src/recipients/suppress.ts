@@ -11,7 +11,7 @@ import { recipientAmong } from "./resolve-recipient.ts";
 
 export interface SuppressContext extends StateContext {
   readonly hashesOf: HashesOf;
-  /** Account by which the network is asked who has a handle. Undefined if no network can be asked. */
+  /** Account that asks the network who has a handle. Undefined if the network cannot be asked. */
   readonly account?: NamingAccount | undefined;
 }
 
@@ -21,19 +21,19 @@ export interface NamingAccount {
   readonly tokens: { use<T>(call: (token: string) => Promise<T>): Promise<T> };
 }
 
-/** Suppression to record: the recipient and the reason. Without `recipient`, they are known by `hash` alone. */
+/** A suppression to record. Without `recipient`, the recipient is known by `hash` alone. */
 export interface Suppression extends SuppressionRecord {
-  /** Id of the reply in which the recipient asked for the suppression. */
+  /** Id of the message in which the recipient opted out. */
   readonly message_id?: string;
-  /** How the reply was found; absent if a run read it. */
+  /** How the message arrived: by the network's stream of signals; absent if it was read in the inbox. */
   readonly via?: "stream";
   readonly recipient?: Recipient;
   readonly hash?: string;
 }
 
 /**
- * Suppresses a recipient by the hashes of all known names, so that none identifies them after an erasure. Decides
- * nothing if the log holds the hashes of the given names and no unsuppressed contact has them: the first record stays.
+ * Decides to suppress a recipient by the hashes of all their known names, which still identify them after an erasure.
+ * No event if the log holds the given names' hashes already, and the contact, if known, is suppressed.
  */
 export function decideSuppression(
   contacts: Contacts,
@@ -49,8 +49,8 @@ export function decideSuppression(
 }
 
 /**
- * Creates a function that suppresses by name those recipients whose hash the log holds, with the hashes of all their
- * names. A handle may change, and the log lacks the hash of the next one.
+ * Creates a function that decides to suppress by name each recipient whose hash the log holds. After a change of handle
+ * the old hash no longer fits, so all names are recorded.
  */
 export function createNaming(hashesOf: HashesOf) {
   const decide = createDecision(hashesOf);
@@ -65,12 +65,14 @@ export function createNaming(hashesOf: HashesOf) {
 }
 
 /**
- * Creates a function that decides which suppressions the log lacks, each once. A row that adds nothing to earlier rows
+ * Creates a function that decides which of these suppressions the log lacks. One that adds nothing to the earlier ones
  * is left out.
  */
 export function createDecision(hashesOf: HashesOf) {
   const decided = new Set<string>();
-  /** Hashes of the names in the decided events. A contact is shown as suppressed only once an event names it. */
+  /**
+   * Hashes of names in the events decided so far. A contact is suppressed in the projections only if an event names it.
+   */
   const named = new Set<string>();
   return (contacts: Contacts, suppressions: readonly Suppression[]): readonly NewEvent<"RecipientSuppressed">[] =>
     suppressions.flatMap((suppression) => {
@@ -87,16 +89,16 @@ export function createDecision(hashesOf: HashesOf) {
 }
 
 /**
- * True if the log holds the hash of one of these names. A contact that an event names is suppressed even without a
- * hash.
+ * True if the log holds the suppressed hash of one of these names. A contact that a suppression names counts as
+ * suppressed even if this is false.
  */
 export function isSuppressedByHash({ hashes }: Contacts, names: readonly Recipient[], hashesOf: HashesOf): boolean {
   return hashes.size > 0 && names.flatMap(hashesOf).some((hash) => hashes.has(hash));
 }
 
 /**
- * Suppresses a recipient for an operator, and resolves when the projections hold it. `repeated`: the log held the
- * suppression before. Throws a ServiceError (usage) for an invalid name, and what the store's append throws.
+ * Suppresses a recipient for an operator, and resolves once the projections hold it. `repeated`: the recipient was
+ * suppressed before. Throws a ServiceError (usage) for an invalid name, and what the store's append throws.
  */
 export async function suppress(context: SuppressContext, name: string, metadata: EventMetadata) {
   const { eventLog, projector, hashesOf } = context;
@@ -104,23 +106,23 @@ export async function suppress(context: SuppressContext, name: string, metadata:
   const decide = (recipient: Recipient) =>
     decideSuppression(projector.state("contacts"), { recipient, reason: "by_hand" }, hashesOf).events;
   const recipient = recipientAmong(projector.state("contacts"), name);
-  /** True if a contact had the name before. */
+  /** True if the log knew a recipient of this name before. */
   const isKnown = findContact(projector.state("contacts"), recipient) !== undefined;
   const events = decide(recipient);
   if (events.length > 0) await record(context, STREAMS.outreach, events, { metadata });
-  // Recorded before the network is asked, which may take a while.
+  // The suppression is recorded first, because the network may take long to answer.
   const user = await findUser(context, recipient);
   const more = user === undefined ? [] : decide({ id: user.id, username: user.username });
   if (more.length > 0) await record(context, STREAMS.outreach, more, { metadata });
   return { isKnown, repeated: events.length + more.length === 0 };
 }
 
-/** Longest time that an operator waits for the network, in ms. A read that is answered takes less than a second. */
+/** Maximum time that an operator waits for the network, in ms. It usually answers in less than a second. */
 const FIND_MS_MAX = 5_000;
 
 /**
- * Asks the network who has a handle whose id the log does not know, because handles change and ids do not. Undefined if
- * the id is known or the network did not say.
+ * Asks the network for the id of a handle, unless the log knows it: a handle may change, the id does not. Undefined if
+ * the id is known already or the network did not tell it.
  */
 async function findUser({ projector, account }: SuppressContext, { id, username }: Recipient) {
   if (account === undefined || id !== undefined || username === undefined) return undefined;
@@ -134,13 +136,16 @@ async function findUser({ projector, account }: SuppressContext, { id, username 
   }
 }
 
-/** Digits of the name of a hash key. By them an import knows if a list's hashes can match here. */
+/**
+ * Number of hexadecimal digits in the name of a hash key. An import compares the names to tell if a list's hashes can
+ * match here.
+ */
 const KEY_DIGITS = 8;
 
-/** Placeholder for a recipient, whose hash names the hash key: no id of the network begins with a zero. */
+/** Made-up recipient: its hash serves as the name of the hash key. No real id begins with a zero. */
 const NO_RECIPIENT: Recipient = { id: "0" };
 
-/** Returns a name of the hash key that does not reveal the key. */
+/** Returns a name for the hash key, from which the key cannot be derived. */
 export function nameHashKey(hashesOf: HashesOf): string {
   const [hash = ""] = hashesOf(NO_RECIPIENT);
   return Buffer.from(hash, "base64url").toString("hex").slice(0, KEY_DIGITS);

@@ -26,7 +26,7 @@ import { openReachlog } from "./open-reachlog.ts";
 import { listPartNames } from "../config/optional-parts.ts";
 import { describeExpiries } from "../config/tokens.ts";
 
-/** How long the examination waits for a network's answer. */
+/** Time in ms that the examination waits for a network's answer. */
 const CHECK_TIMEOUT_MS = 10_000;
 
 /**
@@ -49,10 +49,7 @@ export async function examineInstallation(
   ];
 }
 
-/**
- * Lists the parts of the configuration that are not set. None is required, but an operator wants to see what is
- * missing.
- */
+/** Lists the optional parts of the configuration that are not set, for an operator who may have forgotten one. */
 function checkCompleteness(config: Config): string | { readonly missing: string } {
   const { missing } = listPartNames(config);
   return missing.length === 0 ? "complete" : { missing: `without faults; not configured: ${missing.join(", ")}` };
@@ -111,8 +108,8 @@ async function checkLog(config: Config): Promise<string> {
 }
 
 /**
- * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken, because no state is
- * folded from a broken one.
+ * Verifies the log's hash chain, and returns its number of events. Throws if the chain is broken: no state may be
+ * folded from such a log.
  */
 async function countWhole(config: Config): Promise<number> {
   await using log = await openLog(config);
@@ -121,14 +118,17 @@ async function countWhole(config: Config): Promise<number> {
   return checked;
 }
 
-/** Compares this machine's clock with the log's, which all instances use, and both with the newest event. */
+/**
+ * Compares this machine's clock with the log's, which decides for all instances, and both with the time of the newest
+ * event.
+ */
 async function checkClock(config: Config): Promise<string> {
   await using context = await openReachlog(config);
   const { projector } = context;
   const { now, skewMs } = context.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
-  // If the two clocks agree and the newest event is ahead of both, another clock was wrong.
+  // If both clocks agree and the newest event is ahead of them, an instance with a wrong clock recorded it.
   const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
   if (isAhead)
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);
@@ -168,7 +168,7 @@ async function checkNetworks(config: Config, logger: Logger): Promise<Finding[]>
 
 const NO_ACCOUNT = { missing: "no account is authorized yet: open /social/auth of the running service in a browser" };
 
-/** Asks X which account is authorized. Refreshes an expired token for that, as the service does. */
+/** Asks X which account is authorized. An expired access token is refreshed first, as the service does. */
 async function checkAccount(config: Config, logger: Logger): Promise<string | { readonly missing: string }> {
   if (!(await locateLog(config).store.isThere())) return NO_ACCOUNT;
   await using context = await openReachlog(config, { logger });
@@ -187,7 +187,7 @@ async function checkSignals(config: Config): Promise<string> {
   return "X accepts the app's bearer token";
 }
 
-/** Checks that the trace collector answers, by a request without spans. */
+/** Checks that the trace collector answers, by sending it a request without spans. */
 async function checkCollector({ endpoint }: TracingOptions): Promise<string> {
   const url = `${endpoint}/v1/traces`;
   const request = { method: "POST", headers: JSON_BODY, body: '{"resourceSpans":[]}', timeoutMs: CHECK_TIMEOUT_MS };
@@ -199,8 +199,8 @@ async function checkCollector({ endpoint }: TracingOptions): Promise<string> {
 }
 
 /**
- * Has the witness cosign the log's current head. A witness that knows another history of the log, or a longer one,
- * refuses.
+ * Has the witness cosign the log's newest head. A witness refuses if it knows another history of the log, or a longer
+ * one.
  */
 async function checkWitness(config: Config, witness: WitnessConfig): Promise<string> {
   if (!(await locateLog(config).store.isThere())) return "there is no log yet";
@@ -225,7 +225,9 @@ const WARNING =
   "core dumps are on: a crash of the runtime itself would write the service's memory, and all secrets in it, to a file; " +
   "start it with ulimit -c 0 (systemd: LimitCORE=0; containers: --ulimit core=0)";
 
-/** Returns a warning if core dumps are on; a program of this runtime cannot switch them off itself. */
+/**
+ * Returns a warning if a crash would write a core dump, with keys in it. The program cannot switch that off by itself.
+ */
 function coreDumpWarning(): string | undefined {
   if (!existsSync(LIMITS)) return undefined;
   const soft = /^Max core file size\s+(\S+)/m.exec(readFileSync(LIMITS, "utf8"))?.[1];

@@ -1,3 +1,4 @@
+// The part of the upgrade check that reads what earlier versions stored. It does not verify that the data is intact.
 import { existsSync } from "node:fs";
 import { maintainSqliteLog, type ExaminedLog } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
@@ -8,14 +9,14 @@ import { finding, type Finding } from "./finding.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
 import { locateFiles, locateLog } from "../privacy/log-place.ts";
 
-/** Examines whether this version of reachlog reads the log, the vault and the keys. Changes nothing. */
+/** Examines if this version of reachlog can read the log, the vault and the keys. Changes nothing. */
 export async function examineStored(config: Config): Promise<readonly Finding[]> {
   return [...(await examineLog(config)), ...(await examineSecrets(config))];
 }
 
 /**
- * Detail of the finding for a log on a server. Its tables are not examined: only a role that may change them compares
- * their versions.
+ * Sentence for a log on PostgreSQL, which the upgrade check does not examine: that would need a database role with the
+ * right to change tables.
  */
 const ON_A_SERVER =
   "on PostgreSQL, not examined: the first start updates its tables, and refuses an event or a table of a newer version";
@@ -43,8 +44,8 @@ function checkFormat({ format, currentFormat }: ExaminedLog): string {
 }
 
 /**
- * Checks that this version of reachlog reads the newest event of each type. It has the newest version of its type,
- * since versions only grow.
+ * Checks that this version of reachlog can read the newest event of each type. It has the highest version of its type,
+ * because versions only grow.
  */
 async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   const faults: string[] = [];
@@ -60,9 +61,9 @@ async function checkEvents({ newest }: ExaminedLog): Promise<string> {
   return `this version can read the newest event of each of ${newest.length} types`;
 }
 
-/** Checks that vault and keys open. This changes nothing if they have this version's format, and fails otherwise. */
+/** Checks that vault and keys can be opened. Changes nothing: if they have another version's format, it fails. */
 async function examineSecrets(config: Config): Promise<readonly Finding[]> {
-  // Opening them on a server creates their tables.
+  // To open secrets on a server would create their tables, if they are missing.
   if (config.log.kind === "postgres") return [];
   const { vault, keys } = locateLog(config).secrets;
   const examine = (what: string, place: SecretPlace): Promise<Finding> =>

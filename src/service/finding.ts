@@ -1,4 +1,7 @@
-/** State of an examined thing. `missing`: it does not exist yet, which is no fault. `wrong`: it has to be corrected. */
+/**
+ * State of an examined part. `missing`: it does not exist yet, which is no fault. `wrong`: the operator must correct
+ * it.
+ */
 export type FindingState = "ok" | "warning" | "missing" | "wrong";
 
 /** The result of one examination; `detail` says what to do about it. */

@@ -8,8 +8,8 @@ export interface ThreadOrder extends PartOrder {
 }
 
 /**
- * Folds a part of a projection rebuild in a worker thread, which opens the log by the same settings. Resolves once the
- * part is stored, even if it was interrupted. Rejects if the thread failed.
+ * Folds a part of a projection's rebuild in a worker thread, which opens the log by the same settings. Resolves once
+ * the work is stored, even if it was interrupted. Rejects if the thread failed.
  */
 export async function foldInWorker(order: ThreadOrder, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

@@ -38,7 +38,7 @@ import type { Delivery } from "../delivery/settlement.ts";
 import type { Runner } from "../outreach/start-run.ts";
 import type { ServingContext } from "./join-log.ts";
 
-/** Parts of the service that run before the HTTP server listens, and that its requests use. */
+/** Parts of the service that start before the HTTP server and that its requests use. */
 interface ServedParts {
   readonly authentication: Authentication;
   readonly failureLimit: FailureLimit;
@@ -93,7 +93,8 @@ export function createHttpContext(
     hosts: listHosts(http, config.links.base),
     clientAddress: createClientAddress(http.trustedProxies),
     isLocal,
-    // Each instance admits its share, because a load balancer spreads one address over all of them.
+    // Each instance admits its share of the limit: a load balancer spreads the requests of one address over all of
+    // them.
     anonymousLimit: createRateLimit(() => Math.ceil(http.rateLimitPerMinute / instances.live.length), clock),
     sessions: createSessions({ masterKey: master, authentication, site, isLocal, claims: vault, clock }),
     notices: createNotices(master, site, clock),
@@ -134,7 +135,9 @@ function shownSettings(context: ServedLog, { delivery, authentication }: ServedP
   });
 }
 
-/** Returns which instance holds which role. Leaves out the roles of channels while the deliveries are still folded. */
+/**
+ * Returns which instance holds which role. The roles of channels are left out while the deliveries are being folded.
+ */
 function listRoles(eventLog: EventLog, projector: Projector): ReturnType<HttpContext["roles"]> {
   const channels = projector.isFolded("deliveries") ? listChannels(projector.state("deliveries")) : [];
   return listHolders(eventLog, channels);

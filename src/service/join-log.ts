@@ -13,13 +13,13 @@ import { openReachlog, type ReachlogOverrides, type UnfoldedLog } from "./open-r
 import { ownInstance } from "./shown-configuration.ts";
 
 /**
- * Maximum lag, in positions, of a projection that is folded before the service listens: about a second. States are
- * saved more often, so only a changed projection lags more, or that of a log whose snapshots are lost.
+ * Maximum number of events that the service folds into a projection before it listens, in about a second. Only a
+ * projection whose code changed, or whose snapshots are lost, lags further behind.
  */
 const LATE_POSITIONS = 250_000;
 
 export interface ServiceOptions extends ReachlogOverrides {
-  /** True to open a log in a file as if other instances had it open too. For tests only. */
+  /** True to open a log in a file as if other instances used it too. For tests only. */
   readonly isShared?: boolean;
 }
 
@@ -27,8 +27,8 @@ export interface ServiceOptions extends ReachlogOverrides {
 export type ServingContext = Awaited<ReturnType<typeof openToServe>>;
 
 /**
- * Opens the log as one of its instances, and refuses parts that do not belong together. Throws what
- * {@link openReachlog} throws, and a ServiceError (configuration) if the other instances have other settings.
+ * Opens the log as one of its instances, and refuses a vault or keys of another log. Throws what {@link openReachlog}
+ * throws, and a ServiceError (configuration) if the other instances have other settings.
  */
 export async function openToServe(given: Config, logger: Logger, options: ServiceOptions = {}) {
   const config = { ...given, http: await withPort(given.http) };
@@ -63,7 +63,7 @@ interface JoinOptions {
   readonly acceptLoss?: boolean | undefined;
 }
 
-/** Makes this process known to the other instances, and compares the log with its last signed head. */
+/** Announces this process to the other instances, and compares the log with its last signed head. */
 async function joinLog(log: UnfoldedLog, { config, own, isAlone, acceptLoss }: JoinOptions) {
   const { encryptedLog, eventLog, logger } = log;
   await using joining = new AsyncDisposableStack();

@@ -18,7 +18,7 @@ import { createActivityStream } from "../networks/x/activity-stream.ts";
 import { createX } from "../networks/x/x-api.ts";
 import { systemClock, type Clock } from "../platform/clock.ts";
 
-/** Social network of the recipients, and the way to link an account of it. */
+/** Client of the recipients' network, and the OAuth client that links an account of it. */
 export type Social = NonNullable<ReturnType<typeof connectNetworks>["social"]>;
 
 /** Creates the clients of all configured networks. Sends no request yet. */
@@ -41,7 +41,10 @@ export function connectNetworks(config: Config, clock: Clock = systemClock, safe
     /** Client of the recipients' network; undefined if X is not configured. */
     social: x && {
       network: createX({ apiUrl: x.apiUrl, safeFetch, clock }),
-      /** The stream of signals; undefined if it is not configured. */
+      /**
+       * X's stream of signals: notifications of received messages, read receipts and revoked authorizations. Undefined
+       * if no bearer token is configured.
+       */
       stream: bearer && createActivityStream({ apiUrl: x.apiUrl, safeFetch, clock, bearer, lineFetch }),
       oauth: createOAuth({ ...x, redirectUri, safeFetch, clock }),
     },
@@ -66,12 +69,12 @@ function createMessagingChannel(config: MessagingConfig, safeFetch: SafeFetch): 
   }
 }
 
-/** Returns the only way to send requests out, which reaches the configured networks only. */
+/** Returns the function for all outgoing requests. It sends them to the configured networks only. */
 export function outbound(config: Config, clock: Clock = systemClock): SafeFetch {
   return createSafeFetch({ allowedOrigins: outboundUrls(config), clock });
 }
 
-/** Returns the URLs of the configured networks. Some are secrets; only their origins are called. */
+/** Returns the URLs of the configured networks, of which only the origins are used. Some URLs are secrets. */
 export function outboundUrls({
   x,
   meta,

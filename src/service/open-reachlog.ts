@@ -13,11 +13,11 @@ import { createSuppressionHashes } from "../privacy/suppression-hashes.ts";
 import { startProjector } from "../projector/projector.ts";
 import type { LogStore } from "../../events/catalog.ts";
 
-/** Replacements for the parts of a real process, given mostly by tests. */
+/** Replacements for parts of the process; mostly tests give them. */
 export interface ReachlogOverrides extends LogOverrides {
-  /** Logger of the process. Default: writes to `write`, with the log's clock. */
+  /** Logger of the process. Default: one that writes to `write`, with the log's clock. */
   readonly logger?: Logger;
-  /** Receives the lines of the logger. Default: they are dropped. */
+  /** Receives the lines of the default logger. Absent: they are dropped. */
   readonly write?: (line: string) => void;
   readonly sleep?: Sleep;
   readonly random?: () => number;
@@ -26,30 +26,30 @@ export interface ReachlogOverrides extends LogOverrides {
   readonly elapsedMs?: LogContext["elapsedMs"];
   readonly leaseScale?: number | undefined;
   /**
-   * Number of positions behind the log from which a projection is folded in the background. Undefined: all are folded
-   * before {@link openReachlog} resolves.
+   * Number of positions by which a projection must lag behind the log to be folded in the background. Undefined: all
+   * are folded before {@link openReachlog} resolves.
    */
   readonly lateAfter?: number | undefined;
-  /** Number of positions between two past snapshots; undefined: the default of {@link startProjector}. */
+  /** Number of positions between two snapshots of past states. Undefined: the default of {@link startProjector}. */
   readonly pastEvery?: number | undefined;
   /** Wraps the log that the projector folds states from. */
   readonly follow?: (log: LogStore) => LogStore;
 }
 
-/** A log before its states are folded. */
+/** An opened log whose projections are not folded yet. */
 export interface UnfoldedLog extends LogContext {
   readonly encryptedLog: OpenedLog;
 }
 
-/** The part that a process plays among the instances of its log. */
+/** The role that a process has among the instances of its log. */
 export interface Membership extends AsyncDisposable {
   /** True if this process saves snapshots while it follows the log. */
   readonly saves: () => boolean;
 }
 
-/** How a service opens the log that it serves. */
+/** Options of a service that opens the log it serves. */
 export interface Joining<Member extends Membership> {
-  /** Name of the service that owns a log in a file. */
+  /** Name under which a service owns a log in a file, for messages; undefined if several may use the log. */
   readonly owner: string | undefined;
   readonly onCommit: (commit: Commit) => void;
   /** Wraps the event log to measure and trace its appends. */
@@ -58,8 +58,8 @@ export interface Joining<Member extends Membership> {
 }
 
 /**
- * Opens the configured log, or creates a missing one, with all that belongs to it. Disposing the context closes all in
- * reverse order. Without `joining`, a service may run meanwhile; throws what {@link openLog} throws.
+ * Opens the configured log, or creates it, with vault, keys and projections; disposing the context closes all in
+ * reverse order. Without `joining`, a service may use the log at the same time. Throws what {@link openLog} throws.
  */
 export async function openReachlog(config: Config, overrides?: ReachlogOverrides): Promise<Reachlog & AsyncDisposable>;
 export async function openReachlog<Member extends Membership>(
@@ -93,10 +93,11 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
     leaseScale: overrides.leaseScale,
   };
 
-  // A service's part among its log's instances. Nothing is folded from a log that contradicts its checkpoint.
+  // A service joins the instances of its log here, before states are folded: joining refuses a log that contradicts its
+  // checkpoint.
   const member = opening.use((await joining?.join(log)) ?? VISITOR);
 
-  // The states, and what reads them.
+  // The projector, which folds the states of the projections, and the role that lets it save snapshots.
   const { saves } = member;
   const folding = { erase: createEraseHandler(keyring), saves, lateAfter, pastEvery, ...(joining && { logger }) };
   const projector = opening.use(await startProjector(overrides.follow?.(encryptedLog) ?? encryptedLog, folding));
@@ -116,5 +117,5 @@ export async function openReachlog(config: Config, overrides: ReachlogOverrides 
   return { ...member, ...context, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Membership of a process that is not an instance; a service may run at the same time. */
+/** Membership of a process, such as a command, that is no instance of the log. A service may run at the same time. */
 const VISITOR: Membership = { saves: () => false, async [Symbol.asyncDispose]() {} };

@@ -1,3 +1,4 @@
+// Builds what outreach needs, for the service and for commands: the X account and the context. Starts no run.
 import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import { xPrices } from "../networks/x/x-api.ts";
@@ -11,21 +12,24 @@ import type { Social } from "./networks.ts";
 import type { Account } from "../account/link.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
-/** Length of the secret from which codes of one recipient are derived: 128 bits, so that no code can be guessed. */
+/**
+ * Length of the secret, in bytes, from which the codes of one recipient's links are derived: 128 bits, so that no code
+ * can be guessed.
+ */
 const LINK_SECRET_BYTES = 16;
 
 function newSecret(): string {
   return randomBytes(LINK_SECRET_BYTES).toString("hex");
 }
 
-/** Opens the account on X. Disposing it waits for a refresh of its tokens in progress. */
+/** Opens the access to the X account. Disposing it waits for a refresh of its tokens in progress. */
 export function openAccount(context: Reachlog, social: Social): Account & AsyncDisposable {
   const tokens = createTokens({ ...context, oauth: social.oauth });
   const pinnedHandle = context.config.x?.account;
   return { ...social, tokens, pinnedHandle, [Symbol.asyncDispose]: tokens[Symbol.asyncDispose] };
 }
 
-/** Returns the outreach agent's context, in the service and in commands. */
+/** Returns the context of outreach, for the service and for commands. */
 export function outreachContext(context: Reachlog, account: Account): OutreachContext {
   const { config, logClock, keyring, projector } = context;
   const { outreach } = config;

@@ -9,7 +9,7 @@ import { connectNetworks } from "./networks.ts";
 import { openAccount, outreachContext } from "./outreach.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
-/** Output for an operator while messages in doubt are settled. */
+/** Shows an operator the progress while messages in doubt are settled. */
 export interface ReconcileView extends Disposable {
   readonly logger: Logger;
 }
@@ -21,15 +21,15 @@ export interface Reconciled {
   readonly sent: number;
   readonly not_delivered: number;
   readonly still_in_doubt: readonly OpenAttempt[];
-  /** Id of the run that was closed because its process had died. */
+  /** Id of the run of a dead process that was closed; null if there was none. */
   readonly closed_run: string | null;
-  /** True if nothing was in doubt, and no run was open. */
+  /** True if no message was in doubt and no run was open. */
   readonly isIdle: boolean;
 }
 
 /**
- * Settles messages in doubt by reading the conversations, also while a service runs, and closes the run of a dead
- * process. Result `running`: a run in progress settles them itself. Throws a ServiceError (configuration) without X.
+ * Settles messages in doubt by reading their conversations, and closes the run of a dead process, even beside a
+ * service. `running`: a run in progress settles them itself. Throws a ServiceError (configuration) without X.
  */
 export async function reconcileAttempts(
   context: Reachlog,
@@ -62,7 +62,8 @@ async function settle(context: Reachlog, openView: () => ReconcileView, interrup
     const problem = "not set, so X cannot be asked";
     throw configurationError([{ variable: "X_CLIENT_ID", problem, wanted: "the app's id" }]);
   }
-  // Appends the announcement for the service to deliver: only this command has found the grant dead.
+  // This process finds that the grant is dead, but only the service delivers the announcement, so it is appended to the
+  // log.
   const shown = { ...context, logger };
   const announce = createAnnounce(shown, context.projector, listConfiguredChannels(config));
   const working = { ...shown, announce };

@@ -65,7 +65,7 @@ export async function serve(context: ServingContext) {
     watchLog({ ...context, askKeys: context.keyring.keys.revision, reopen: () => openStoredLog(config) }),
   );
 
-  // The networks, and the deliveries to them.
+  // From here on, the networks' clients start, and the dispatchers that deliver to them.
   await startClient();
   const { channels, social } = connectNetworks(config, context.clock);
   const load = createLoadShedding();
@@ -89,23 +89,25 @@ export async function serve(context: ServingContext) {
   const account = social && stack.use(openAccount(context, social));
   const runner = account && createRunner(outreachContext(context, account));
 
-  // HTTP.
+  // The HTTP server and all that its requests use.
   const access = openAuthenticator(context, stack);
   const isWritable = writableUntil(watch);
   const stopping = new AbortController();
   const parts = { ...access, awaySince: watch.awaySince, load, isWritable, delivery, account, runner };
   const http = createHttpContext(context, { ...parts, stopping: stopping.signal });
   stack.use(await listen(createApp(http), config.http, load));
-  // Aborts before the server stops, which waits for its answers: streams of events never end by themselves.
+  // Streams of events never end by themselves, so they are aborted before the server stops, which waits for its
+  // responses.
   stack.defer(() => stopping.abort());
   if (account !== undefined && runner !== undefined) {
-    // Stops before the server, so that callers that wait for a run are answered when it ends.
+    // The runner stops before the server, so that callers who wait for their run get an answer.
     stack.use(runner);
     const recover = async () => startRecovery(runner, context.isAlone, logger);
     stack.use(await onceFolded(context, RUN_STATES, recover));
     stack.use(await startSignals(context, account, social?.stream));
   }
-  // Stops first: clicks in flight complete while the run and the requests end, not after them.
+  // At a stop, clicks are held first, so that requests to channels complete while the run and the HTTP requests end,
+  // not after them.
   stack.defer(() => dispatchers.begun?.holdClicks());
   const { publicUrl: url } = config.http;
   logger.info("listening", { url, position: projector.position });
@@ -113,13 +115,13 @@ export async function serve(context: ServingContext) {
   const running = stack.move();
   return {
     url,
-    /** Resolves with the fault after which the service must exit, because the log accepts no more appends. */
+    /** Resolves with a fault after which the service must exit, because the log accepts no more appends. */
     failed: Promise.race([watch.failed, projector.failed.catch((fault: unknown) => fault)]),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
 
-/** Starts the periodic work on the log that only one instance does, such as retention. */
+/** Starts the periodic work on the log, such as retention, that only one instance does at a time. */
 async function startUpkeep(stack: AsyncDisposableStack, context: ServingContext): Promise<void> {
   const { roles } = context;
   const { retentionDays, archiveAfterDays } = context.config;
@@ -129,7 +131,10 @@ async function startUpkeep(stack: AsyncDisposableStack, context: ServingContext)
   stack.use(await roles.start({ name: ROLES.archive, ...HARMLESS }, archive));
 }
 
-/** Terms of the role that follows the signals. A dead instance leaves a gap no longer than its lease lasts. */
+/**
+ * Terms of the lease for following the network's signals. After a crash, signals are missed no longer than the lease
+ * lasts.
+ */
 const SIGNAL_TERMS = { name: ROLES.signals, ttlMs: 15_000, renewMs: 5_000 };
 
 /** Starts the role that follows the network's signals, if their stream is configured. */
@@ -145,7 +150,7 @@ async function startSignals(
   );
 }
 
-/** Closes the run that a dead process left open. The runner waits for this when it stops. */
+/** Closes the run that a dead process left open. A stop of the runner waits for this. */
 function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDisposable {
   void runner
     .recover({ steal })
@@ -154,8 +159,8 @@ function startRecovery(runner: Runner, steal: boolean, logger: Logger): AsyncDis
 }
 
 /**
- * Starts a part of the service that reads these projections: before it resolves if they are folded, else once they are.
- * Disposing the result stops the part. A later failure is logged, and the next start of the service tries again.
+ * Starts a part of the service once these projections are folded; if they are already, before this resolves. Disposing
+ * the result stops the part. A later failure to start is logged, and the next start of the service tries again.
  */
 async function onceFolded<Part extends AsyncDisposable>(
   { projector, logger }: ServingContext,
@@ -175,7 +180,7 @@ async function onceFolded<Part extends AsyncDisposable>(
       logger.error("a part of the service did not start", errorFields(fault)),
     );
   return {
-    /** The started part; undefined until it has begun. */
+    /** The part, once it has started; undefined before that. */
     get begun() {
       return begun;
     },
@@ -188,8 +193,8 @@ async function onceFolded<Part extends AsyncDisposable>(
 }
 
 /**
- * Creates the authenticator of callers, which limits those that fail. Disposing `stack` records all uses of tokens and
- * failures until then.
+ * Creates the authenticator of callers, which also limits failed attempts. Disposing `stack` records all uses of tokens
+ * and failures until then.
  */
 function openAuthenticator(context: ServingContext, stack: AsyncDisposableStack) {
   const { http } = context.config;
@@ -204,8 +209,8 @@ function openAuthenticator(context: ServingContext, stack: AsyncDisposableStack)
 }
 
 /**
- * Creates the limit on failed authentications. A log in a file has one service; all services of a log on a server count
- * together.
+ * Creates the limit on failed authentications. Services on a log on a server count together; a log in a file has only
+ * one service.
  */
 function createLogFailureLimit({ config, encryptedLog, vault, clock }: ServingContext): FailureLimit {
   if (config.log.kind === "sqlite") return createFailureLimit(clock);
@@ -214,8 +219,8 @@ function createLogFailureLimit({ config, encryptedLog, vault, clock }: ServingCo
 }
 
 /**
- * Returns a function that tells if the log can be written: false once a fault has stopped the log, and while it is
- * unreachable.
+ * Returns a function that is true if the log can be written: not after a fault that stopped the log, nor while the log
+ * is unreachable.
  */
 function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
   let hasFailed = false;
@@ -224,11 +229,11 @@ function writableUntil({ failed, awaySince }: LogWatch): () => boolean {
 }
 
 /**
- * Refuses to start if the message template has placeholders that no contact can fill: a run would skip all recipients.
+ * Throws if the message template has placeholders for which no contact has a value: a run would skip all recipients.
  */
 function checkTemplate(config: Config, projector: Projector): void {
   const { template } = config.outreach;
-  // While the recipients are not known yet, the runs say what each of them lacks.
+  // While the contacts are still being folded, nothing can be checked. A run records what each recipient lacks.
   if (!projector.isFolded("contacts")) return;
   const { people, fields } = projector.state("contacts");
   if (template === undefined || people.size === 0) return;
@@ -241,7 +246,7 @@ function checkTemplate(config: Config, projector: Projector): void {
   }
 }
 
-/** The types of event that get a line for the operator, each with level, message, and the data that it shows. */
+/** Event types for which the operator's log gets a line: its level, its message, and the data that it shows. */
 const LOGGED: {
   readonly [Type in EventType]?: readonly ["info" | "warn", string, readonly (keyof DataOf<Type>)[]];
 } = {

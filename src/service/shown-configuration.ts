@@ -69,8 +69,8 @@ export function consoleSettings(config: Config, { configured, recognisesMs }: Ch
 }
 
 /**
- * Describes this instance to all others of its log. Neither the description nor the digest of its configuration holds a
- * secret.
+ * Describes this instance to the other instances of its log. Neither the description nor the digest of the
+ * configuration reveals a secret.
  */
 export function ownInstance(config: Config): Instance {
   const { outreach, bots, digestAfterSeconds, retentionDays, archiveAfterDays, auditReads, webhooks, http } = config;
@@ -102,5 +102,5 @@ export function ownInstance(config: Config): Instance {
   };
 }
 
-/** Digits of a configuration's digest: enough to distinguish a few configurations. */
+/** Number of digits of a configuration's digest: enough to distinguish a few configurations. */
 const DIGITS = 12;

@@ -1,6 +1,6 @@
 import { formatCodePoint } from "./show-invisible-characters.ts";
 
-/** Most characters of a message that a warning repeats. */
+/** Maximum number of characters of a message that a warning repeats. */
 const SHOWN_CHARS_MAX = 40;
 
 /** Patterns of text in a message that looks like an instruction to another program, but is sent as it stands. */

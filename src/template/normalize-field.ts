@@ -1,4 +1,4 @@
-/** Most characters of a template field's name. A longer name is a sentence that slipped into the header row. */
+/** Maximum length of a template field's name. A longer name is a sentence that slipped into the header row. */
 const FIELD_NAME_CHARS_MAX = 64;
 
 const RESERVED = new Set(["__proto__", "constructor", "prototype"]);

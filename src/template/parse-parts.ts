@@ -27,7 +27,7 @@ export class TemplateError extends Error {
   constructor(problem: string, text: string, offset: number) {
     const before = text.slice(0, offset).split("\n");
     const line = before.length;
-    // Counts characters as people see them, not UTF-16 units: an emoji before the fault is one column.
+    // Counts characters as people see them, not UTF-16 units: an emoji before the fault counts as one column.
     const column = Array.from(before.at(-1) ?? "").length + 1;
     super(`line ${line}, column ${column}: ${problem}`);
     this.line = line;
@@ -61,7 +61,7 @@ function closingBraces(text: string, open: number, end: number): number {
   const close = text.indexOf("}}", open + 2);
   const lineEnd = before(end, text.indexOf("\n", open));
   if (close === -1 || close >= lineEnd) throw new TemplateError("{{ is not closed by }} on its line", text, open);
-  // A third brace is a slip too: `{{{name}}}` would send a brace.
+  // A third brace is an error too, because the message would contain it: `{{{name}}}` would send a brace.
   if (text[close + 2] === "}") throw new TemplateError("one } too many", text, close + 2);
   return close;
 }

@@ -1,3 +1,4 @@
+// Makes and recognises short links and their codes. The template's parts and renderer put them into messages.
 import { createHash } from "node:crypto";
 
 /**
@@ -25,7 +26,7 @@ export interface ShortLink {
 /** The URL that short links begin with, such as `https://go.example`: http or https, without a slash at the end. */
 export type LinkBase = string;
 
-/** Most characters of a short link's target, as in the URL of a click. */
+/** Maximum length of a short link's target, as for the URL of a click. */
 const TARGET_CHARS_MAX = 4_096;
 
 /** Returns a short link's target as a browser requests it. Undefined if it is no http or https URL, or is too long. */
@@ -60,7 +61,9 @@ export function isPersonalCode(code: string): boolean {
   return PERSONAL_CODE.test(code);
 }
 
-/** Hex digits of the hash that readers see in place of a personal code: 48 bits tell all codes of a log apart. */
+/**
+ * Number of hex digits of the hash that readers see in place of a personal code: 48 bits tell all codes of a log apart.
+ */
 const HIDDEN_DIGITS = 12;
 
 /**

@@ -3,13 +3,18 @@ import { cleanValue, fieldName } from "./normalize-field.ts";
 import { parseParts, TemplateError, type Part } from "./parse-parts.ts";
 import { createShortLink, type LinkBase, type ShortLink } from "./short-link.ts";
 
-/** Most characters of a direct message that X takes. They are counted in UTF-16 units, which are never fewer. */
+/**
+ * Maximum number of characters of a direct message that X accepts. They are counted in UTF-16 units, which are never
+ * fewer.
+ */
 export const MESSAGE_CHARS_MAX = 10_000;
 
-/** Most variants of a template, which are named A to Z. */
+/** Maximum number of variants of a template, which are named A to Z. */
 const VARIANTS_MAX = 26;
 
-/** Hex digits of a template's id: 48 bits are enough to tell apart all templates that a log will ever hold. */
+/**
+ * Number of hex digits of a template's id: 48 bits are enough to tell apart all templates that a log will ever hold.
+ */
 const TEMPLATE_ID_DIGITS = 12;
 
 /** A parsed template. Fields are named in the form of {@link fieldName}. */

@@ -24,12 +24,12 @@ import type { EventLog } from "../log/event-log.ts";
 import { errorFields, type Logger } from "../platform/logger.ts";
 import { VERSION } from "../platform/version.ts";
 
-/** Timeout of an export of spans, also at shutdown: traces are not worth a delay. */
+/** Timeout in ms of an export of spans, also at shutdown, because traces are not worth a delay. */
 const EXPORT_TIMEOUT_MS = 2_000;
 
 /**
- * Most causes that the span of one request to a network links to, such as the clicks of a batch; the log has all of
- * them.
+ * Maximum number of causes, such as the clicks of a batch, that the span of one request to a network links to. The log
+ * has all causes.
  */
 const LINKS_MAX = 128;
 
@@ -123,7 +123,7 @@ export function openTracing(options: TracingOptions) {
       const sampled = traceparents.filter(isSampled);
       const [only] = traceparents.length === 1 ? traceparents : [];
       const links = only === undefined ? sampled.slice(0, LINKS_MAX).flatMap(linkTo) : [];
-      // Without a sampled cause, the request begins no trace.
+      // If no cause was sampled, the request begins no trace.
       if (sampled.length === 0) return UNTRACED;
       const attributes = {
         "reachlog.channel": channel,
@@ -140,7 +140,7 @@ export function openTracing(options: TracingOptions) {
         },
       };
     },
-    /** Exports the spans that wait. Never rejects. */
+    /** Exports the finished spans that are not exported yet. Never rejects. */
     flush: () => provider.forceFlush().catch(() => {}),
     async [Symbol.asyncDispose](): Promise<void> {
       await provider.shutdown().catch(() => {});

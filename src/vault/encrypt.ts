@@ -22,7 +22,7 @@ let used = POOL_BYTES;
 const current = Buffer.alloc(KEY_BYTES);
 
 function handed(key: Uint8Array): Buffer {
-  // A shorter one would leave a part of the previous key in place.
+  // A shorter key would leave a part of the previous key in the buffer.
   if (key.length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes, this one ${key.length}`);
   current.set(key);
   return current;
@@ -54,7 +54,7 @@ export function encrypt(key: Uint8Array, text: string, context: string): Buffer 
   const cipher = createCipheriv(ALGORITHM, handed(key), iv);
   cipher.setAAD(encodeContext(context));
   const ciphertext = cipher.update(text, "utf8");
-  // The mode has no padding: this adds nothing.
+  // GCM has no padding, so this returns no bytes.
   cipher.final();
   return Buffer.concat([iv, ciphertext, cipher.getAuthTag()]);
 }

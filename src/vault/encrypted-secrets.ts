@@ -82,7 +82,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const change = async <Result>(work: (secrets: StoredSecrets) => Promise<Result>): Promise<Result> => {
     for (;;) {
       const key = known;
-      // The lock shows a rotation by another process; then the change is repeated with the new data key.
+      // The transaction locks the vault. If another process has replaced the data key, the work runs again with the new
+      // one.
       const done = await database.transact(async (rows) => {
         holding.check(await rows.label());
         const isInForce = (await rows.dataKeys()).some(({ id }) => id === key.id);
@@ -95,7 +96,7 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
   const getAll = async (names: readonly string[]): Promise<ReadonlyMap<string, Kept | "gone">> => {
     const rows = await database.secrets(names);
     const key = known;
-    // Rows with another data key are read together with that key.
+    // If some rows have another data key, that key was exchanged, and the rows are read again together with the new one.
     const isReadable = rows.every((row) => row.key === null || row.key === key.id);
     return isReadable ? opened(rows, key, database.name) : change((secrets) => secrets.getAll(names));
   };
@@ -196,8 +197,8 @@ function secretsIn(rows: SecretChanges, place: string, first: DataKey) {
     /** Returns a secret. `gone`: it existed and was deleted for ever; undefined: it never existed. */
     get: async (name: string) => (await getAll([name])).get(name),
     /**
-     * Returns many secrets by name, as `get` does, without those that never existed. Reading them one by one costs five
-     * times as much.
+     * Returns many secrets by name: `gone` for one that was deleted for ever, no entry for one that never existed.
+     * Reading them one by one costs five times as much.
      */
     getAll,
     /**

@@ -50,7 +50,10 @@ export async function unlock(place: MasterKeyPlace) {
   }
 }
 
-/** Returns the present master key, for a caller whose key another process has replaced. Throws as {@link unlock}. */
+/**
+ * Returns the present master key, for a caller whose key another process has replaced. Throws KeyMismatch and other
+ * ServiceErrors.
+ */
 export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> {
   const { master, vault } = await unlock(place);
   await vault[Symbol.asyncDispose]();
@@ -61,7 +64,7 @@ export async function readMasterKey(place: MasterKeyPlace): Promise<Uint8Array> 
 async function givenKey({ vault, keys, key }: MasterKeyPlace): Promise<Uint8Array> {
   if (typeof key !== "string") return parseKey(key.reveal(), "REACHLOG_KEY");
   for (const { name, isThere } of existsSync(key) ? [] : [vault, keys]) {
-    // A new key would open none of the existing data.
+    // A new key file is made only if there is no data yet, because a new key would open none of it.
     if (await isThere())
       throw keyError(`${key} is gone, and ${name} was encrypted with it: restore it, or set REACHLOG_KEY`);
   }
@@ -90,8 +93,9 @@ export async function rotateKey(
 }
 
 /**
- * Retires the former master key; once that is destroyed, data deleted before opens in no old copy, except those made
- * during the rotation. False if none is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds it.
+ * Retires the former master key; once that key is destroyed, no old copy opens data deleted before, except copies made
+ * during the rotation. False if no rotation is in progress. Throws a ServiceError (configuration) if REACHLOG_KEY holds
+ * it.
  */
 export async function endRotation(place: MasterKeyPlace): Promise<boolean> {
   const unlocked = await unlock(place);

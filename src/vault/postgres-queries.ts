@@ -13,8 +13,8 @@ import {
 } from "./secret-database.ts";
 
 /**
- * Increases the revision of a set of secrets; until this transaction ends, no other one can. Returns the label with the
- * former revision.
+ * Increases the revision of a set of secrets, which no other transaction can do until this one ends. Returns the label
+ * with the former revision.
  */
 export async function countUp(ask: Ask): Promise<SecretLabel> {
   const rows = await ask<LabelRow>(
@@ -42,7 +42,7 @@ export function rowsIn(ask: Ask): Omit<SecretRows, "revision" | "label"> {
     return rows.map(({ name }) => name);
   };
   return {
-    // An array, not IN: without statistics the planner joins IN with a scan of all secrets.
+    // Passes the names as an array and not with IN: without statistics the planner joins IN with a scan of all secrets.
     secrets: (names) =>
       ask<SecretRow>(
         `SELECT name, version, key, ciphertext FROM reachlog_vault.secrets
@@ -154,7 +154,7 @@ export function notesAndClaimsIn(ask: Ask): NotesAndClaims {
         );
     },
     async claim(name, until, now) {
-      // Deletes some expired claims too, so that a flood of claims cannot fill the disk.
+      // Deletes some of the expired claims at each new claim, so that a flood of claims cannot fill the disk.
       const { count } = await ask(
         `WITH over AS (DELETE FROM reachlog_vault.claims WHERE store = $1 AND name IN (
            SELECT name FROM reachlog_vault.claims WHERE store = $1 AND until <= $4 AND name <> $2

@@ -88,8 +88,9 @@ function databaseIn(database: Database, scope: Scope): SecretDatabase {
 const SCHEMA = "reachlog_vault";
 
 /**
- * Each migration brings the tables to the next format; a released one is never changed. Deleted data stays, encrypted
- * with the former data key, in dead rows, vacuumed soon, and in write-ahead log, standbys and backups while kept.
+ * Each migration brings the tables to the next format; a released one is never changed. A deleted secret stays,
+ * encrypted with the former data key, in dead rows, the write-ahead log, standbys and backups, until these are cleaned
+ * up.
  */
 const MIGRATIONS: readonly string[] = [
   `

@@ -103,7 +103,8 @@ export async function transact<Result>(
       watchdog.asked();
       return { result };
     } catch (fault) {
-      // It would send a rollback; the lost connection ends the transaction by itself.
+      // Never resolves: a rejection would make the driver send a rollback. The lost connection ends the transaction by
+      // itself.
       if (isGone) return new Promise<never>(() => {});
       throw fault;
     }

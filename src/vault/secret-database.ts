@@ -35,7 +35,10 @@ export interface SecretDatabase extends SecretRows, NotesAndClaims, AsyncDisposa
 
 /** Names that a caller claims until a given time; meanwhile no other caller can claim them. */
 export interface Claims {
-  /** Claims a name until a time (ms since the epoch), durably; false if it is claimed at `now`. */
+  /**
+   * Claims a name until a time (ms since the epoch), durably. False if another claim of the name is still valid at
+   * `now`.
+   */
   claim(name: string, until: number, now: number): Promise<boolean>;
   isClaimed(name: string, now: number): Promise<boolean>;
 }
@@ -68,7 +71,7 @@ export interface SecretRows {
 export interface Binding {
   /** Id of the log that the secrets belong to. */
   readonly log: string;
-  /** Continuation of that log which may use the secrets; null for the one that is opened next. */
+  /** Id of the continuation (epoch) of the log that may use the secrets; null for the epoch that is opened next. */
   readonly epoch: string | null;
   /** Place of that log, by its name in messages; null if the log may be anywhere. */
   readonly place: string | null;

@@ -22,7 +22,8 @@ import {
 const APPLICATION_ID = 0x726c_7363;
 const FORMAT_VERSION = 3;
 
-// No write-ahead log: it would keep what was deleted. With secure_delete the bytes are overwritten in the file itself.
+// SQLite keeps no write-ahead log, which would hold deleted secrets. With secure_delete their bytes are overwritten in
+// the file itself.
 const SETTINGS = `PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA; PRAGMA secure_delete=ON;
   PRAGMA trusted_schema=OFF`;
 
@@ -69,7 +70,7 @@ async function prepare(database: DatabaseSync, file: string): Promise<void> {
   await whenFree(file, () => database.exec(SETTINGS));
   if (!isNew) return;
   await transact(database, file, async () => {
-    // Another process may have been first.
+    // Another process may have created the tables first.
     if (isEmpty(database, file)) database.exec(TABLES);
   });
 }
@@ -156,15 +157,16 @@ async function transact<Result>(database: DatabaseSync, file: string, work: () =
     await whenFree(file, () => database.exec("COMMIT"));
     return result;
   } catch (fault) {
-    // A full disk has already ended it.
+    // A full disk has already ended the transaction.
     if (database.isTransaction) database.exec("ROLLBACK");
     const isOfSqlite = fault instanceof Error && "code" in fault && fault.code === "ERR_SQLITE_ERROR";
     throw isOfSqlite ? new ServiceError("full", `${file} cannot be written now`, { cause: fault }) : fault;
   }
 }
 
-/** How long to wait for another process that has locked the file of secrets, and how often to try. */
+/** Maximum time in ms to wait for another process that has locked the file of secrets. */
 const BUSY_MS_MAX = 5_000;
+/** Interval in ms between two attempts to get the lock. */
 const BUSY_POLL_MS = 5;
 
 /**
@@ -191,7 +193,7 @@ const SQLITE_BUSY = 5;
 function isBusy(fault: unknown): boolean {
   if (!(fault instanceof Error)) return false;
   const code = "errcode" in fault ? fault.errcode : undefined;
-  // Deno 2.9 gives no code if `exec` fails.
+  // Deno 2.9 gives no code if `exec` fails, so the message decides.
   return typeof code === "number" ? (code & 0xff) === SQLITE_BUSY : fault.message === "database is locked";
 }
 

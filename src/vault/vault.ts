@@ -70,8 +70,8 @@ function vaultIn(store: SecretStore, name: string) {
     /** Returns the rotation of the master key that was begun and has not ended, if there is one. */
     rotation: () => rotationIn(store),
     /**
-     * Re-encrypts the vault; until `endRotation` both master keys open it, and it knows both. Throws a ServiceError
-     * while a rotation to another key is in progress.
+     * Begins to exchange the master key: until `endRotation`, the old and the new one both open the vault, which also
+     * stores both. Throws a ServiceError while a rotation to another key is in progress.
      */
     beginRotation: ({ from, to }: Rotation): Promise<void> =>
       store.change(async (secrets) => {

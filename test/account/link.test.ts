@@ -169,7 +169,7 @@ test("an authorization replaces the tokens despite a concurrent refresh", async 
     vault: {
       ...first.vault,
       async put(name, value, expected) {
-        // Stores the other process's refresh first, once.
+        // Before this process stores its tokens for the first time, another one stores the pair of its refresh.
         if (races-- > 0) await first.vault.put(name, (await first.vault.get(name))?.value ?? "", expected);
         return first.vault.put(name, value, expected);
       },

@@ -38,7 +38,7 @@ test("a regular authorization links the owner and clears the cookie", async () =
   const back = await owner.agree(await owner.begin());
   const answer = await owner.follow(back);
   expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
-  // In any order of the attributes.
+  // The cookie's attributes may come in any order.
   expect(answer.headers.get("set-cookie")?.split("; ")).toEqual(
     expect.arrayContaining([expect.stringMatching(/^reachlog_oauth_\d+=$/), "Path=/social", "Max-Age=0"]),
   );
@@ -92,7 +92,8 @@ describe("the state", () => {
       const { detail } = (await (await browser.follow(back)).json()) as { detail: string };
       expect(detail).toBe("This state was used before. Nothing was stored.");
     }
-    // The same redirect shows its outcome again to the browser that began it, and has no effect.
+    // If the browser that began the authorization repeats the redirect, it sees the outcome again; no code is
+    // exchanged.
     expect((await owner.follow(used)).status).toBe(303);
     expect(world.exchanged()).toBe(1);
   });

@@ -326,7 +326,7 @@ async function startStoring(
     vault: {
       ...first.vault,
       async put(...given) {
-        // The record of the refresh is stored before.
+        // The call before X has refreshed only records that a refresh begins; it succeeds.
         const [what, how] = world.oauth.refreshed.length === 0 ? [] : (tries[asked++] ?? []);
         const isStored = what !== "lost" && (await first.vault.put(...given));
         if (how === "fault") throw new ServiceError("in_doubt", "the vault does not answer");

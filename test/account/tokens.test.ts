@@ -224,7 +224,8 @@ test("an account that is authorized again during a refresh is used with its new 
     vault: {
       ...first.vault,
       async put(...asked) {
-        // After the stored pair was read, but before its refresh token is used.
+        // Another process authorizes the account again after this one has read the stored pair of tokens, and before it
+        // uses the refresh token.
         if (!isReauthorized) await first.vault.put("x-tokens", JSON.stringify(world.oauth.grant()), asked[2]);
         isReauthorized = true;
         return first.vault.put(...asked);

@@ -480,7 +480,7 @@ describe("foreign files", () => {
       message: expect.stringContaining(`${all} holds segments/`),
     });
     expect(withoutLock(contentsOf(all))).toEqual(withoutLock(before));
-    // The files belong to this log, so it repeats its first backup.
+    // The folder's files are from an unfinished first backup of the second log, so a backup of that log starts over.
     expect(await back(other)).toMatchObject({ number: 1 });
     expect(await verify(other)).toMatchObject({ code: 0 });
   });
@@ -593,7 +593,7 @@ describe("foreign files", () => {
       return readFileSync(file).length;
     };
     expect(await readSettled(all, open)).toBeGreaterThan(0);
-    // Without a concurrent backup the fault is reported.
+    // A read that fails without a concurrent backup reports its fault.
     let reads = 0;
     const failing = async () => {
       reads += 1;

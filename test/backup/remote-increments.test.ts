@@ -145,9 +145,10 @@ describe("remote backups of a log in a file", () => {
     await add(env, "102", "bob");
   });
 
-  test("complete once if two run at the same time, and the other is busy", async () => {
+  test("complete one of two that run at the same time, and refuse the other as busy", async () => {
     const start = () => Promise.allSettled([1, 2].map(() => run(env, backup, address, "--incremental", "--json")));
-    // On a busy machine one may end before the other lists the objects.
+    // On a busy machine one backup may end before the other one lists the objects; then both succeed, and the test
+    // tries again.
     let both = await start();
     while (both.every(({ status }) => status === "fulfilled")) both = await start();
     expect(both.toSorted((a, b) => (a.status < b.status ? -1 : 1))).toMatchObject([
@@ -376,7 +377,7 @@ describe("concurrent backups", () => {
     return { running, release: released.resolve };
   }
 
-  /** A run of all files tries the first three. */
+  /** Moments at which a backup is held. Without the fault tests, only the first three are tried. */
   const MOMENTS = [
     ["before it lists", /^GET $/, "arrived"],
     ["before its keys", /^PUT .*keys/, "arrived"],
@@ -398,7 +399,8 @@ describe("concurrent backups", () => {
       }
       one.release();
       const ended = await one.running;
-      // A backup that had read nothing yet continues after the others.
+      // A backup that was held before it had read anything continues after the others. In all other cases it ends as
+      // busy.
       if (form.source === "^GET $") expect(ended).toMatchObject({ code: 0 });
       else expect(ended).toMatchObject({ kind: "busy" });
       await restoreEach(made.slice(-1));
@@ -463,7 +465,7 @@ describe("concurrent backups", () => {
     expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining("1 backups") });
   });
 
-  test("let a reader continue with the next backup if it removed the reader's files", async () => {
+  test("let a reader continue with the next backup if that backup removed the files being read", async () => {
     const place = await inFiles();
     s3.pause = async (request, at) => {
       if (at !== "arrived" || !/^GET .*secrets/.test(request)) return;
@@ -508,7 +510,7 @@ describe("the remains of an interrupted backup", () => {
       const left = keys().filter((key) => !former.has(key));
       expect(left).toHaveLength(writes);
       for (const key of left) s3.objects.set(key, { body: Buffer.from("half"), meta: {} });
-      // The next backup has the same events and more.
+      // The next backup has the number of the failed one, and contains its events and more.
       expect(await back()).toMatchObject({ number });
       await add(env, `20${number}`, `name_${number}`);
       expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining(`${number} backups`) });

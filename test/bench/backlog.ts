@@ -6,7 +6,7 @@ import { makeId } from "../../src/platform/clock.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { CLICK } from "./click.ts";
 
-/** Clicks of one link that are appended in one transaction. */
+/** Number of clicks on one link that are appended in one transaction. */
 const BATCH_CLICKS = 1_000;
 
 const LINKS = 100;

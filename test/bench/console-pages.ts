@@ -13,7 +13,8 @@ const PEOPLE = 100_000;
 const PEOPLE_QUICK = 2_000;
 
 /**
- * Limits for a page of the console: a delay that an operator does not notice, and a size that a phone loads at once.
+ * Maximum time in ms for a page of the console, which an operator does not notice, and maximum size in KB, which a
+ * phone loads at once.
  */
 const PAGE_MS = 200;
 const PAGE_KB = 200;
@@ -60,7 +61,7 @@ async function measure(
     const refused = counted.filter(({ status }) => status !== 200);
     rows.push(
       row("time", "ms", ({ ms }) => ms, PAGE_MS, atMost(1)),
-      // Processor time of all threads: steadier on a shared machine, and more than the time if two threads work at
+      // Processor time of all threads varies less on a shared machine. It exceeds the time taken if two threads work at
       // once.
       row("processor time", "ms", ({ processorMs }) => processorMs, PAGE_MS),
       row("size", "KB", ({ kilobytes }) => kilobytes, PAGE_KB, atMost(1)),

@@ -6,15 +6,15 @@ import { largestMib } from "./memory.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks } from "./sinks-process.ts";
 
-/** Delay of a slow network: two such answers fit into an attempt's deadline of 5 s. */
+/** Time in ms until a slow network answers: two such answers fit into the timeout of an attempt, 5 s. */
 const SLOW_MS = 2_000;
 
 /** Address of dead networks: no server listens on this port, which browsers and servers avoid. */
 const DEAD = "http://127.0.0.1:9";
 
 /**
- * Measures the largest memory of the service with a large backlog for slow or dead networks, against a service without
- * a backlog.
+ * Measures the maximum memory of the service with a large backlog for slow or dead networks, compared with a service
+ * without a backlog.
  */
 export const drainMemory: Bench = async (options) => {
   const clicks = options.quick ? 50_000 : 1_000_000;
@@ -36,7 +36,7 @@ export const drainMemory: Bench = async (options) => {
 };
 
 /**
- * Returns the largest memory of a service, in MiB. It includes the start, at which the service folds the whole backlog.
+ * Returns the maximum memory of a service, in MiB. It includes the start, in which the service folds the whole backlog.
  */
 async function grown(log: string, networks: string, watchMs: number): Promise<number> {
   await using service = await startService(log, networkSettings(networks));

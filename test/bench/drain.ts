@@ -11,13 +11,13 @@ import { settled } from "./pending.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** Clicks of the backlog. A shorter one would spend much of its time on compiling. */
+/** Number of clicks in the backlog. With fewer, much of the time would be spent on compiling. */
 const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
 /**
- * Largest accepted number of log positions per click: the click itself and its outcomes on three channels, which share
- * an event if requests complete together.
+ * Maximum number of log positions for a click: its own, and those of its outcomes on three channels, which share an
+ * event if requests complete together.
  */
 const POSITIONS_MAX = 1.5;
 
@@ -96,8 +96,8 @@ async function expectArrived(sinks: Sinks, clicks: number): Promise<void> {
 }
 
 /**
- * Throws unless every dispatch in the log was delivered, because any other outcome is less work. Returns the position
- * of the log's end.
+ * Throws unless every dispatch in the log was delivered: other outcomes take less work. Returns the position of the
+ * log's end.
  */
 async function expectDelivered(log: string, clicks: number): Promise<number> {
   await using store = await openSqliteStore<Event>({ file: log, codec });

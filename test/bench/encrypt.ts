@@ -5,7 +5,7 @@ import { ciphertextOf } from "../../events/encrypted-data.ts";
 import { CLIENT, postClicks, type LoadResult } from "./post-clicks.ts";
 import { startUnchanged, startWithout } from "./server.ts";
 
-/** Addresses of the visitors of a busy day, used in turn. */
+/** Number of visitors' addresses of a busy day, used in turn. */
 const ADDRESSES = 20_000;
 
 /**

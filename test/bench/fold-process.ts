@@ -7,7 +7,9 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldLog } from "../harness/fold-log.ts";
 
-/** Events folded before the measurement; otherwise a short log would be measured before the code is compiled. */
+/**
+ * Number of events folded before the measurement; otherwise a short log would be folded before the code is compiled.
+ */
 const WARM_UP_EVENTS = 10_000;
 const WARM_UPS = 5;
 
@@ -22,8 +24,8 @@ const tookMs = performance.now() - start;
 console.log(JSON.stringify({ microsecondsPerEvent: (tookMs * 1000) / position, rssMib: largestKib() / 1024 }));
 
 /**
- * Returns the largest memory of this process, in KiB. On Linux it comes from /proc, because getrusage would also count
- * the memory of the parent process.
+ * Returns the maximum memory of this process, in KiB. On Linux it is read from /proc, because getrusage would include
+ * the parent process.
  */
 function largestKib(): number {
   if (process.platform !== "linux") return process.resourceUsage().maxRSS;

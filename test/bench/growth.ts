@@ -29,7 +29,7 @@ export const growth: Bench = async (options) => {
   });
 };
 
-/** Folds a log in a separate process, so that the largest memory is that of this fold. */
+/** Folds a log in a separate process, so that the measured maximum of memory is that of this fold alone. */
 async function foldIn(file: string): Promise<Fold> {
   const program = join(import.meta.dirname, "fold-process.ts");
   return JSON.parse(await outputOf([process.execPath, program, file])) as Fold;

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { outputOf } from "eventstore-lite/bench";
 
-/** Returns the largest memory that a process had so far in MiB; outside Linux, its current memory. */
+/**
+ * Returns the maximum memory that a process has used so far, in MiB; on other systems than Linux, its present memory.
+ */
 export async function largestMib(pid: number): Promise<number> {
   const kib =
     process.platform === "linux"

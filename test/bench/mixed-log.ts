@@ -12,7 +12,7 @@ import { restPart } from "./mixed-rest.ts";
 const BATCH_EVENTS = 1_000;
 
 /**
- * Days that the log covers: the 90 days of a chart and the 90 days before, as many as the service keeps counts for by
+ * Number of days that the log covers: the 90 days of a chart and the 90 before, for which the service keeps counts by
  * quarter of an hour. Each day has one busy part.
  */
 const DAYS = 180;
@@ -84,7 +84,7 @@ export async function writeMixedLog(file: string, events: number, options: Mixed
   }
 }
 
-/** Converts a number of days since the first day to ms, so that all events of a day fall into its busy part. */
+/** Converts days since the first day to ms, such that all events of a day are within its busy part. */
 function busyTime(days: number): number {
   const day = Math.floor(days);
   return day * DAY_MS + Math.floor((days - day) * BUSY_MS);

@@ -5,8 +5,8 @@ import type { Part, Random } from "./mixed-log.ts";
 /** Number of recipients: as many as a hundred messages a day reach in fifty days. */
 const PEOPLE_MAX = 5_000;
 /**
- * Rounds per added recipient and per run. A round has about fifty events, so that is one recipient in 200 events and
- * one run in 10,000.
+ * Number of rounds for each added recipient and for each run. A round has about fifty events, so there is one recipient
+ * in 200 events and one run in 10,000.
  */
 const ROUNDS_A_PERSON = 4;
 const ROUNDS_A_RUN = 200;

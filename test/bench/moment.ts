@@ -7,15 +7,15 @@ import { listPast } from "../../src/projector/snapshots.ts";
 import { onCopyOf } from "./copied.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
-/** Longest acceptable time for one state in the past. */
+/** Maximum acceptable time in ms to compute one past state. */
 const WANTED_MS = 1_000;
 
 /** Columns of an event that a fold reads in addition to its JSON. */
 const COLUMNS = ["position", "version", "type", "time"];
 
 /**
- * Step in the list of positions from one round to the next. It is coprime to the length of the list, so that the rounds
- * visit the whole log.
+ * Distance in the list of positions from one round to the next. It has no common divisor with the length of the list,
+ * so the rounds visit the whole log.
  */
 const STEP = 7;
 

@@ -62,8 +62,8 @@ const queue = new Queue(QUEUE, { connection, defaultJobOptions: JOB });
 const work = ({ name, data }: Job): Promise<void> => deliver(sinks, name, data.id, data.click);
 new Worker(QUEUE, work, { connection, concurrency: IN_FLIGHT }).on("error", (error) => console.error(error));
 
-// A click is three jobs, one per channel, added in one round trip; the answer is sent when Redis has synced them. One
-// job for all three would be a quarter less work, but would repeat two posts when the third is refused.
+// A click is three jobs, one for each channel, added in one round trip and answered once Redis has synced them. One job
+// would be a quarter less work, but would repeat two posts if the third is refused.
 await takeClicks(async (click) => {
   const id = randomUUID();
   await queue.addBulk(CHANNELS.map((name) => ({ name, data: { id, click } })));

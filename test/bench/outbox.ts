@@ -19,7 +19,9 @@ import { postSome, postSteadily } from "./post-clicks.ts";
 import { startService } from "./server.ts";
 import { networkSettings, startSinks, type Sinks } from "./sinks-process.ts";
 
-/** Clicks of a flood. With fewer, no contender reaches its full speed, because each is compiled while it runs. */
+/**
+ * Number of clicks in a flood. With fewer, no program reaches its full speed, because each is compiled while it runs.
+ */
 const CLICKS = 20_000;
 const CLICKS_QUICK = 1_000;
 
@@ -43,8 +45,8 @@ interface Work {
 }
 
 /**
- * Measures how the service accepts clicks durably and delivers them, against an outbox written in a day and one that a
- * team would use.
+ * Measures how the service accepts clicks durably and delivers them. Compared with an outbox that could be written in a
+ * day, and with one that a team would use.
  */
 export const outbox: Bench = async (options) => {
   const peers = await installPeers(options);

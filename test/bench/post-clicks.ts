@@ -57,7 +57,7 @@ export function postSome(server: string, clicks: number): Promise<LoadResult> {
   return runLoad([server + CLICK_PATH, CONNECTIONS, POST_SECONDS_MAX, CLICK, 0, clicks]);
 }
 
-/** Longest time for the clicks of one flood. A server that takes longer is not worth comparing. */
+/** Maximum time in seconds for the clicks of one flood. A slower server is not worth comparing. */
 const POST_SECONDS_MAX = 300;
 
 function runLoad(args: readonly (string | number)[]): Promise<LoadResult> {

@@ -7,7 +7,7 @@ import { atMost, compare, interleave, roundsOf, type Bench, processorTimeOf } fr
 import { followLink, type LoadResult } from "./post-clicks.ts";
 import { type Server, startBareRoute, startService } from "./server.ts";
 
-/** Visits a second: a tenth of what one thread can answer. */
+/** Number of visits in a second: a tenth of what one thread can answer. */
 const RATE = 500;
 
 /** Measures the answers of the redirect, against the same Elysia route that records nothing. */

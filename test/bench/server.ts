@@ -100,7 +100,7 @@ const LISTENING = /"url":"([^"]+)"/;
 export function saidBy(output: ReadableStream<Uint8Array<ArrayBuffer>>, wanted: RegExp): Promise<RegExpExecArray> {
   let seen = "";
   const said = Promise.withResolvers<RegExpExecArray>();
-  // Read to the end; otherwise a server with much output would block.
+  // The output is read to its end, because a server with much output would otherwise block.
   void (async () => {
     for await (const chunk of output.pipeThrough(new TextDecoderStream())) {
       if (seen.length < 10_000) seen += chunk;

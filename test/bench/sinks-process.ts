@@ -9,7 +9,7 @@ export function networkSettings(url: string) {
     META_ACCESS_TOKEN: "token",
     META_API_URL: url,
     CHAT_WEBHOOK_URL: `${url}/slack/webhook`,
-    // The longest delay, because a digest would reduce the work.
+    // Digests are delayed as long as possible, because a digest would reduce the work.
     CHAT_DIGEST_AFTER_SECONDS: "3600",
     TELEGRAM_BOT_TOKEN: "1:token",
     TELEGRAM_CHAT_ID: "1",
@@ -61,5 +61,8 @@ export async function startSinks(directory: string, delayMs = 0): Promise<Sinks>
   };
 }
 
-/** Longest wait for clicks at the sinks. A backlog takes a minute at most, so clicks that are missing then are lost. */
+/**
+ * Maximum wait in ms for clicks at the sinks. A backlog takes a minute at most, so clicks that are missing then are
+ * lost.
+ */
 const WAIT_MS_MAX = 300_000;

@@ -14,14 +14,14 @@ const FORGOTTEN = 3;
 const IMPORTED_PART = 5;
 
 /**
- * Time until the service has handled what a command appended: it sees the events within 100 ms, then folds them or
- * loads the rebuilt states.
+ * Time in ms until the service has taken over what a command appended: it reads the events within 100 ms, then folds
+ * them or loads the rebuilt states.
  */
 const SEEN_MS = 500;
 
 /**
- * Operations of the service besides clicks. A round performs each so often that it causes the longest turn of the event
- * loop in that round.
+ * Operations of the service besides clicks. A round performs each as often as is needed for it to cause the longest
+ * turn of the event loop.
  */
 export const OPERATIONS = {
   "import by a command": async ({ log }, people) => {
@@ -48,7 +48,7 @@ export const OPERATIONS = {
   "/metrics": reading("/metrics"),
 } as const satisfies Record<string, (server: WatchedServer, people: number) => Promise<void>>;
 
-/** Number of recipients forgotten so far. Runs have contacted all of them. */
+/** Number of recipients erased so far. Runs have already written to all of them. */
 let forgotten = 0;
 
 let imports = 0;

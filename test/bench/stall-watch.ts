@@ -23,7 +23,7 @@ function busyMs(): number {
 /** Stalls of the event loop in ms: `late` is the delay of a timer, `busy` the processor time of a turn. */
 export interface Stalls {
   readonly longestLate: number;
-  /** Delay that only one turn in 1,000 exceeded. */
+  /** Delay in ms that only one turn in 1,000 exceeded. */
   readonly p999Late: number;
   readonly longestBusy: number;
 }

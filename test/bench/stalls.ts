@@ -17,11 +17,13 @@ const PEOPLE = 50_000;
 const PEOPLE_QUICK = 1_000;
 
 /**
- * Clicks posted a second. At the service's maximum rate, a turn of the event loop would be as long as its queue of
- * requests.
+ * Number of clicks posted in a second. At the service's maximum rate, a turn of the event loop would be as long as its
+ * queue of requests.
  */
 const RATE = 3_000;
-/** Duration of a round, long enough that each projection is saved once: after every 20,000 positions. */
+/**
+ * Duration of a round in seconds, in which each projection is saved at least once: that happens every 20,000 positions.
+ */
 const SECONDS = 8;
 const SECONDS_QUICK = 2;
 

@@ -25,7 +25,7 @@ export const start: Bench = async (options) => {
 };
 
 /**
- * Measures one start of the service, in ms. Stops the service in order afterwards, so that the next start finds its
+ * Measures one start of the service, in ms. Then stops the service in an orderly way, so that the next start finds its
  * snapshots.
  */
 async function startMs(log: string): Promise<number> {

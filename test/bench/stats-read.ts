@@ -13,7 +13,10 @@ const READS_QUICK = 500;
 const READS_UNCOUNTED = 500;
 /** Duration of the probe before the reads, long enough to measure the maximum rate of the intake. */
 const PROBE_SECONDS = 3;
-/** Smallest accepted share of the intended rate; below it the machine was too busy. */
+/**
+ * Minimum share of the intended rate of requests that a run must reach; otherwise the machine was too busy for a
+ * measurement.
+ */
 const RATE_SHARE_MIN = 0.9;
 
 interface Latency {

@@ -39,7 +39,7 @@ const sorted = latencies.slice(Number(warmUp)).sort((a, b) => a - b);
 const at = (share: number): number => sorted[Math.floor(sorted.length * share)] ?? 0;
 console.log(JSON.stringify({ p50Ms: at(0.5), p99Ms: at(0.99) }));
 
-/** Sends a read when it is due. If a slow answer delays the read, its latency counts from when it was due. */
+/** Sends a read when it is due. If it must wait for a slow answer, its latency counts from when it was due. */
 function askWhenDue(): void {
   const now = performance.now();
   if (now >= dueAt) ask(dueAt);

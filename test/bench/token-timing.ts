@@ -2,13 +2,10 @@ import { createHash } from "node:crypto";
 import { compare, type Bench } from "eventstore-lite/bench";
 import { createAuthentication } from "../../src/http/access/bearer-tokens.ts";
 
-/** Largest Welch's t of two samples that count as equal (dudect: Reparaz, Balasch, Verbauwhede 2017). */
+/** Two samples count as equal if Welch's t for them is at most this (dudect: Reparaz, Balasch, Verbauwhede 2017). */
 const T_MAX = 4.5;
 
-/**
- * Share of a sample's calls that is kept. The slowest are dropped, because they were interrupted and only measure the
- * machine.
- */
+/** Share of a sample's calls that counts. The slowest calls are left out, because they were interrupted. */
 const KEPT_SHARE = 0.9;
 
 const TOKEN = "a-token-of-the-bench-0123456789";
@@ -40,7 +37,7 @@ export const tokenTiming: Bench = async ({ quick, note }) => {
   ];
 };
 
-/** Uncounted first calls, during which the code is compiled. */
+/** Number of first calls that do not count, because the code is compiled during them. */
 const WARM_UP = 20_000;
 
 /**

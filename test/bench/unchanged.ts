@@ -1,8 +1,8 @@
 import { plugin } from "bun";
 
 /**
- * Preload of the complete service when it is compared with a service without one part. Removes nothing, so that the
- * preload itself costs both the same.
+ * Preload of the complete service, for the comparison with a service without one part. It removes nothing, so that both
+ * services have the cost of a preload.
  */
 plugin({
   name: "unchanged",

@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
     await take(["ada_builds,opt_in,", ...WIDTHS.map((width) => `late_${width},opt_in,`)]);
     service = await installation.serve();
     await authorize(service, installation.sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     await take(["yuki_dev,opt_in,", "one,none,1", ...WIDTHS.map((width) => `forget_${width},none,`)]);
     for (const code of ["a", "b", "b"]) await click(code);
     browser = await launchBrowser();

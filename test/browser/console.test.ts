@@ -2,17 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { formatTime } from "../../src/console/parts/time.tsx";
-import { overhangOf, violationsInSchemes, violationsOf } from "../harness/accessibility.ts";
+import { overhangOf, violationsInSchemes, violationsInState, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import {
-  authorize,
-  BEARER,
-  exported,
-  openInstallation,
-  TOKEN,
-  type Installation,
-  type Running,
-} from "../harness/process.ts";
+import { signInByRequest } from "../harness/operator.ts";
+import { authorize, BEARER, exported, openInstallation, type Installation, type Running } from "../harness/process.ts";
 
 const PATHS = [
   "/",
@@ -59,7 +52,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
     service = await installation.serve();
     await authorize(service, installation.sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     for (const code of ["a", "a", "b", LONG.slice(0, 64)]) await click(code);
     browser = await launchBrowser();
   });
@@ -85,9 +78,8 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
     options: Parameters<Browser["newContext"]>[0] = {},
   ): Promise<{ page: Page; wrong: string[] }> {
     const page = await (await browser.newContext(options)).newPage();
+    await signInByRequest(page, service);
     await page.goto(`${service.url}/`);
-    await page.fill("input[name=token]", TOKEN);
-    await page.click("button");
     await page.waitForSelector("text=Newest events");
     const wrong: string[] = [];
     page.on("pageerror", ({ message }) => wrong.push(message));
@@ -114,7 +106,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
         expect([path, width, await overhangOf(page)]).toEqual([path, width, 0]);
         if (width === 360) expect([path, width, ...(await violationsInSchemes(page))]).toEqual([path, width]);
         // The same elements have the same colors at any width.
-        if (width === 1_280) expect([path, width, ...(await violationsOf(page))]).toEqual([path, width]);
+        if (width === 1_280) expect([path, width, ...(await violationsInState(page))]).toEqual([path, width]);
       }
     }
     expect(wrong).toEqual([]);

@@ -1,7 +1,7 @@
 // On the browser harness.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
-import { overhangOf, violationsInSchemes } from "../harness/accessibility.ts";
+import { overhangOf, violationsInState } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { operatorOf, type Operator } from "../harness/operator.ts";
 import {
@@ -53,7 +53,7 @@ describe.skipIf(!hasBrowser)("hostile texts of strangers do no harm", () => {
     expect((await installation.command("recipients", "import", peopleFile("ada_builds"))).out).toStartWith("1 added");
     service = await installation.serve({ MESSAGE_TEMPLATE: "{{name}}, {{note}}: https://go.example/welcome" });
     await authorize(service, sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     expect(sandbox.x.messages.total).toBe(1);
     const original_url = `https://shop.example/${hostile(4_000)}`;
     const click = { event: "click", original_url, user_agent: hostile(1_024) };
@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)("hostile texts of strangers do no harm", () => {
     expect([at, await overhangOf(page)]).toEqual([at, 0]);
     const foreign = "iframe, img, main script, main style, svg[onload], [onerror], [onfocus]";
     expect([at, await page.locator(foreign).count()]).toEqual([at, 0]);
-    expect([at, ...(await violationsInSchemes(page))]).toEqual([at]);
+    expect([at, ...(await violationsInState(page))]).toEqual([at]);
     expect([at, ...wrong]).toEqual([at]);
   }
 

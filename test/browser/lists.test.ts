@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { MARKETERS_LIST } from "../fixtures/marketers-list.ts";
 import { PEOPLE_SHOWN } from "../../src/console/pages/people.tsx";
-import { overhangOf, violationsOf } from "../harness/accessibility.ts";
+import { overhangOf, violationsInState } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { operatorOf, type Operator } from "../harness/operator.ts";
+import { operatorOf, signInByRequest, type Operator } from "../harness/operator.ts";
 import { authorize, BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 
 const FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
@@ -25,7 +25,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     expect(await installation.command("recipients", "import", file)).toMatchObject({ code: 0 });
     service = await installation.serve();
     await authorize(service, installation.sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     const click = { event: "click", domain: "go.example", original_url: "https://example.com/" };
     for (const short_code of ["a", "b", "b"]) {
       const answer = await service.post("/api/tracking/event", { ...click, short_code, user_agent: FIREFOX }, BEARER);
@@ -40,15 +40,12 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
 
   async function signedIn(width: number, way: Parameters<typeof operatorOf>[1] = "by mouse"): Promise<Operator> {
     const operator = await operatorOf(browser, way, { viewport: { width, height: 800 }, timezoneId: "UTC" });
-    await operator.page.goto(service.url);
-    operator.wrong.splice(0);
-    await operator.fill("Token", TOKEN);
-    await operator.press("Sign in");
+    await signInByRequest(operator.page, service);
     return operator;
   }
 
   async function leave({ page, wrong }: Operator): Promise<void> {
-    expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
     expect(wrong).toEqual([]);
     await page.context().close();
   }
@@ -130,7 +127,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       "go.example/b\t2\t0",
       "go.example/a\t1\t0",
     ]);
-    expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
     await operator.open(line);
     await link.waitFor({ state: "hidden" });
     await leave(operator);
@@ -205,7 +202,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.press(`Suppress ${name}`);
     const notice = page.getByRole("status").filter({ hasText: "The recipient never gets a message again." });
     await operator.sees(notice);
-    if (way !== "by mouse, without script") expect(await violationsOf(page)).toEqual([]);
+    if (way !== "by mouse, without script") expect(await violationsInState(page)).toEqual([]);
     const { href } = new URL(page.url());
     if (way === "by mouse") await page.reload();
     else await page.getByRole("link", { name: "Dismiss" }).press("Enter");
@@ -222,6 +219,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
   ] as const)("a chosen date and time shows that moment and the changes since, %d px wide, %s", async (width, way) => {
     const operator = await signedIn(width, way);
     const { page } = operator;
+    await page.goto(service.url);
     await operator.openOver(/Look at another moment/);
     await operator.fill("Moment", "1 Jan 2020, 18:00");
     await operator.press("Go");
@@ -238,7 +236,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await page.mouse.wheel(0, 5_000);
     await operator.sees(page.locator(".past-bar"));
     expect(await page.locator(".past-bar").evaluate((bar) => Math.round(bar.getBoundingClientRect().top))).toBe(56);
-    if (way === "by mouse") expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    if (way === "by mouse") expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
     await operator.follow("Back to now");
     expect(await page.locator(".past-bar").count()).toBe(0);
     await page.context().close();
@@ -255,7 +253,7 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
       buffer: Buffer.from(MARKETERS_LIST),
     });
     await operator.sees(page.getByRole("button", { name: /^Import \d+ people$/ }));
-    expect([await overhangOf(page), await violationsOf(page)]).toEqual([0, []]);
+    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
     const column = page.getByLabel("Opted in", { exact: true });
     await column.focus();
     await column.selectOption("do not import");

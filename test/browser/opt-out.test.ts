@@ -18,7 +18,7 @@ describe.skipIf(!hasBrowser)("the page to opt out in a browser", () => {
     await addPeople(world, 2);
     const service = await world.serve();
     await authorize(service, world.sandbox);
-    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+    await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
     const sent = (await exported(world)).filter(({ type }) => type === "DirectMessageAttempted");
     const [first, second] = sent.map(({ data }) => `${service.url}/o/${String(data["opt_out_code"])}`);
     const granted = await world.command("recipients", "consent", "@person_1", "--tracking", "granted");

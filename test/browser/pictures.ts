@@ -86,7 +86,7 @@ async function authorize(opened: Browser, running: Demo): Promise<void> {
 
 /** Runs outreach, clicks its links and verifies the log. */
 async function letSomethingHappen(running: Demo): Promise<void> {
-  const ran = await fetch(`${running.url}/social/run`, { method: "POST", headers: { prefer: "wait=60" } });
+  const ran = await fetch(`${running.url}/social/run`, { method: "POST", headers: { prefer: "wait=300" } });
   if (ran.status !== 200) throw new Error(`the run was answered with ${ran.status}`);
   for (let click = 0; click < CLICKS; click++) await post(running, click);
   const verifying = await fetch(`${running.url}/api/audit/verify`, {
@@ -121,7 +121,7 @@ async function signIn(opened: Browser, running: Demo, options: Parameters<Browse
   return page;
 }
 
-/** Takes the picture of a dry run. It has to happen before the real run, which leaves no recipient to list. */
+/** Takes the picture of a dry run. This comes before the real run, after which no recipient is left to list. */
 async function takeDryRun(opened: Browser, running: Demo): Promise<void> {
   for (const colorScheme of SCHEMES) {
     const page = await signIn(opened, running, { colorScheme, viewport: DESKTOP });

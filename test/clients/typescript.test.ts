@@ -145,6 +145,11 @@ describe("the client at a running service", () => {
       "delivered",
     );
     expect((await client.POST("/api/messaging", { body: { text: "t" } })).data?.status).toBe("delivered");
+    const notice = { object: "whatsapp_business_account", entry: [] } as const;
+    const { error: unsigned } = await client.POST("/api/messaging/whatsapp", { body: { ...notice, entry: [] } });
+    const { error: unverified } = await client.GET("/api/messaging/whatsapp", { parseAs: "text" });
+    const wrong = "urn:reachlog:problem:wrong-signature";
+    expect([unsigned?.type, unverified?.type]).toEqual([wrong, wrong]);
     expect((await client.POST("/api/report", { body: {} })).data?.report).toContain("people");
     const { data: tested } = await client.POST("/api/tracking/test", { body: {} });
     expect(tested?.results.chat?.status).toBe("delivered");

@@ -13,6 +13,7 @@ import { audit, clicks, contacts, forget, stats } from "../harness/memory/operat
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
+import { isWhole } from "../harness/is-whole.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
@@ -73,6 +74,9 @@ async function fill(env: Env): Promise<number> {
 const segmentsOf = (env: Env): string =>
   env["ARCHIVE_FOLDER"] ?? env["DATABASE_URL"]!.slice("sqlite:".length).replace(/\.sqlite$/, ".segments");
 
+/** Number of moments, from the log's beginning to its end, at which the states are asked for. */
+const MOMENTS = isWhole ? 8 : 3;
+
 /** Number of exports, the first commands of {@link sayAll}. */
 const EXPORTS = 3;
 
@@ -81,7 +85,9 @@ const EXPORTS = 3;
  * archiving. `exportsOnly`: runs only the first {@link EXPORTS} commands.
  */
 async function sayAll(env: Env, end: number, { exportsOnly = false } = {}): Promise<readonly Captured[]> {
-  const moments = Array.from({ length: 8 }, (_, index) => String(1 + Math.floor((index * (end - 1)) / 7)));
+  const moments = Array.from({ length: MOMENTS }, (_, index) =>
+    String(1 + Math.floor((index * (end - 1)) / (MOMENTS - 1))),
+  );
   const commands: readonly (readonly [MakeCommand, ...string[]])[] = [
     [audit, "export", "--to", String(end)],
     [audit, "export", "--encrypted", "--to", String(end)],

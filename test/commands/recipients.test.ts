@@ -275,7 +275,7 @@ describe("recipients consent", () => {
     expect((await consent("@Ann", ...OPT_IN)).out).toBe("The consent is recorded. Basis: opt_in; tracking: unknown.\n");
     const denied = ["ann", ...DENIED, "--tracking-text", "No"];
     expect((await consent(...denied)).out).toBe("The consent is recorded. Basis: opt_in; tracking: denied.\n");
-    // A repeat changes nothing.
+    // The same command a second time appends no event.
     const { position } = await world.store.head();
     await consent(...denied);
     expect((await world.store.head()).position).toBe(position);
@@ -394,7 +394,7 @@ describe("recipients evidence", () => {
       const checked = await world.run(audit, "check", file, "--public-key", public_key);
       expect([checked.code, checked.out]).toEqual([0, expect.stringContaining(`stood at position ${position} of `)]);
     }
-    // Existing files are not overwritten.
+    // The command refuses to overwrite the files that it wrote before.
     expect(await world.run(recipients, "evidence", "ann", "--out", out).catch((fault: unknown) => fault)).toMatchObject(
       {
         kind: "conflict",

@@ -1138,7 +1138,7 @@ describe("a webhook", () => {
     );
   });
 
-  test("is refused as the eleventh", () => {
+  test("is refused if it is the eleventh", () => {
     const env = (count: number) => Object.assign({}, ...Array.from({ length: count }, (_, at) => named(`N${at}`)));
     expect(load(env(10)).webhooks).toHaveLength(10);
     expect(faultsOf({ ...env(10), ...webhook })).toEqual([

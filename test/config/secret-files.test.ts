@@ -12,6 +12,9 @@ const noFile = (): string => {
 
 const WEBHOOK_SECRET = `whsec_${Buffer.from("canary of the webhook, 32 bytes.").toString("base64")}`;
 
+const WHATSAPP_NUMBER = { MESSAGING_PROVIDER: "whatsapp", WHATSAPP_PHONE_NUMBER_ID: "1", WHATSAPP_TO: "15550783881" };
+const WHATSAPP = { ...WHATSAPP_NUMBER, WHATSAPP_ACCESS_TOKEN: "token" };
+
 /** Name of each secret setting -> a valid value, and the other settings that this value requires. */
 const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]>> = {
   DATABASE_URL: ["sqlite:/var/lib/reachlog/canary.sqlite"],
@@ -31,10 +34,9 @@ const VALUES: Readonly<Record<string, readonly [string, Record<string, string>?]
   CHAT_WEBHOOK_URL: ["https://hooks.slack.com/services/T/B/canary"],
   TELEGRAM_BOT_TOKEN: ["1:canary", { TELEGRAM_CHAT_ID: "-100" }],
   LINE_CHANNEL_ACCESS_TOKEN: ["canary-line", { MESSAGING_PROVIDER: "line", LINE_TO: `U${"0".repeat(32)}` }],
-  WHATSAPP_ACCESS_TOKEN: [
-    "canary-whatsapp",
-    { MESSAGING_PROVIDER: "whatsapp", WHATSAPP_PHONE_NUMBER_ID: "1", WHATSAPP_TO: "15550783881" },
-  ],
+  WHATSAPP_ACCESS_TOKEN: ["canary-whatsapp", WHATSAPP_NUMBER],
+  WHATSAPP_APP_SECRET: ["canary-of-meta-app", { ...WHATSAPP, WHATSAPP_VERIFY_TOKEN: "verify-me" }],
+  WHATSAPP_VERIFY_TOKEN: ["canary-verify", { ...WHATSAPP, WHATSAPP_APP_SECRET: "signs" }],
   WEBHOOK_URL: ["https://receiver.example/canary", { WEBHOOK_SECRET, WEBHOOK_EVENTS: "LinkClicked" }],
   WEBHOOK_SECRET: [WEBHOOK_SECRET, { WEBHOOK_URL: "https://receiver.example/", WEBHOOK_EVENTS: "LinkClicked" }],
   WEBHOOK_HEADERS: [

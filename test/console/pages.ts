@@ -11,7 +11,7 @@ export async function openConsole(given: Given = {}): Promise<AppHarness> {
   return disposed(await openApp({ tokens: false, ...given }));
 }
 
-/** Returns a page after the whole log is folded. Fails if its status is not the expected one. */
+/** Returns a page once the whole log is folded. Throws if its status is not the expected one. */
 export async function pageAt(harness: AppHarness, path: string, status = 200): Promise<string> {
   await harness.projector.until((await harness.store.head()).position);
   const response = await ask(harness.app, path);

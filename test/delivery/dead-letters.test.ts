@@ -64,7 +64,8 @@ test("a retried dead letter is sent unchanged under its id and is no longer list
   await house.settled();
   await retryAll(house);
   expect(chat.sent.length).toBe(2);
-  // The same id and time, so a network that de-duplicates recognises the repeat.
+  // The retry has the same id and time as the first attempt, so that a network that de-duplicates recognises the
+  // repeat.
   expect(chat.sent[1]).toEqual(chat.sent[0] as (typeof chat.sent)[number]);
   const [retry] = await house.events("DispatchRetryRequested");
   expect((await house.outcomes("DispatchSucceeded")).map(({ data }) => [data.source, data.lane])).toEqual([

@@ -31,7 +31,7 @@ test("a restart at any point loses no pending dispatch and resends no settled on
         await using house = await openDelivery({ file, channels: [chat] });
         house.time.flow();
         if (of > 0) await house.clicks(of);
-        // By then some are settled, some wait for their retry, and some were not yet tried.
+        // When the service stops, some dispatches are settled, some wait for their retry, and some were not yet tried.
         await (of > 0 ? chat.until(Math.min(stopAfter, of)) : house.settled());
       };
       await ended(fates.length);

@@ -116,7 +116,7 @@ describe("a network that accepts batches", () => {
     expect(house.projector.state("deliveries").ads.lanes.clicks.pending).toBe(3);
     house.time.flow();
     await house.settled();
-    // The next one goes alone, to probe if the network works again.
+    // After the failed batch the dispatcher sends one click alone, to probe if the network works again.
     const again = [...channel.sent.map(({ id }) => id), ...batches.slice(1).flat()];
     expect(again.sort()).toEqual([...failing].sort());
   });
@@ -308,7 +308,7 @@ describe("a failing network, probed with one click at a time", () => {
     house.time.flow();
     await ads.until(20);
     expect(batches).toHaveLength(1);
-    // The rest of the clicks were not tried yet, despite the long outage.
+    // The outage was long, but the dispatcher tried at most the first batch and twenty single clicks.
     expect((await house.outcomes("DispatchFailed")).length).toBeLessThanOrEqual(50 + 20);
   });
 });
@@ -319,7 +319,8 @@ test("clicks that wait for a retry do not block others", async () => {
   const chat = fakeChannel("chat", (_dispatch, attempt) => {
     if (attempt > 1 || failed >= FAILING) return DELIVERED;
     failed++;
-    // A temporary refusal by a working network, so that neither pace nor circuit delays the others.
+    // A 409 is a temporary refusal by a working network, so neither the pace nor the circuit breaker delays other
+    // clicks.
     return failed % 4 === 0 ? DELIVERED : { outcome: "retryable", status: 409, detail: "later" };
   });
   await using house = await openDelivery({ channels: [chat], random: () => 0.999 });

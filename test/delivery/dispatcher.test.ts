@@ -103,7 +103,7 @@ describe("a channel in trouble", () => {
     await house.clicks(40);
     await house.settled("messaging");
     await house.time.armed();
-    // The open circuit keeps the rest from being tried.
+    // The failures opened the circuit of chat, so its other clicks are not tried.
     await eventually(house.projector, () => house.delivery.circuit("chat") === "open");
     expect(house.delivery.circuit("messaging")).toBe("closed");
     expect(channels[0]?.sent.length).toBeLessThanOrEqual(5);

@@ -5,7 +5,9 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";
 
-/** Longest wait for an outcome, longer than any of these tests takes: the outcome comes by itself. */
+/**
+ * Time limit of the wait for an outcome, longer than any of these tests takes: the wait must end by the outcome itself.
+ */
 const LONG_MS = 60_000;
 
 describe("waiting for the end of a dispatch", () => {

@@ -7,10 +7,13 @@ import { outcomesIn } from "../harness/memory/outcomes.ts";
 
 const DIGEST_AFTER_MS = 30_000;
 
-/** Seconds of each step of the test's clock. Clicks come in groups, one group a step. */
+/** Seconds by which the test's clock advances in each step. The clicks of a step come as one group. */
 const STEP_S = 2;
 
-/** Assumed burst that Slack accepts: "1 per second, short bursts allowed" (https://api.slack.com/apis/rate-limits). */
+/**
+ * Number of messages that Slack is assumed to accept in a burst: "1 per second, short bursts allowed"
+ * (https://api.slack.com/apis/rate-limits).
+ */
 const BURST = 5;
 
 export interface HoursReport {
@@ -25,8 +28,8 @@ export interface HoursReport {
 }
 
 /**
- * Simulates hours of a chat that accepts a message a second, with `perSecond` clicks a second, as fast as the machine
- * can: a real log and dispatcher, on a clock that the test moves.
+ * Simulates `hours` of a chat that accepts one message a second and gets `perSecond` clicks, as fast as the machine
+ * can. Log and dispatcher are real, and the test moves their clock.
  */
 export async function slackHours(hours: number, perSecond: number): Promise<HoursReport> {
   const time = fakeTime();

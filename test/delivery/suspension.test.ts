@@ -139,7 +139,7 @@ describe("a channel that is refused as a whole", () => {
       if (stop < 10) await house.append(RESUME);
     }
     expect(await house.events("ChannelSuspended")).toHaveLength(10);
-    // A channel's fault never uses up a click's attempts.
+    // A failure that suspends the channel does not count as one of the click's attempts, so no click is given up.
     expect(await house.outcomes("DispatchAbandoned")).toEqual([]);
     await house.untilAnnounced(10);
     expect(house.announced).toHaveLength(10);

@@ -74,7 +74,7 @@ test("a new dispatcher reads all earlier outcomes before it sends", async () => 
   await one.clicks(3);
   await one.settled();
   await one.dispatchers[Symbol.asyncDispose]();
-  // It asks for the lease at once, before it has seen the appends of others.
+  // The second instance asks for the lease at once, before it has read the outcomes that the first one appended.
   pair.time.ring();
   await pair.pass(TAKEN_OVER_MS);
   expect([first.sent.length, second.sent.length]).toEqual([3, 0]);
@@ -98,7 +98,7 @@ test.each([
   expect(second.sent.map(({ id }) => id).filter((id) => id === first.sent[0]?.id)).toHaveLength(again);
   expect(await two.outcomes("DispatchInDoubt")).toHaveLength(1 - again);
 
-  // It resumes, but nothing that it learnt or would do counts any more.
+  // The frozen instance resumes without its lease: it may neither send nor record anything any more.
   stuck.open();
   still.goOn();
   await pair.pass(TAKEN_OVER_MS);
@@ -112,7 +112,7 @@ test("an instance frozen before a request does not make it", async () => {
   const still = createReach();
   const [first, second] = [knowing("ads"), knowing("ads")];
   const one = await pair.start("one", [first], still.wrap);
-  // Its timers fire, but no renewal reaches the log.
+  // The timers of the frozen instance fire, but no renewal of its lease reaches the log.
   still.standStill();
   await pair.pass(10_001);
   await one.append({ type: "ChannelTestRequested", data: { channels: ["ads"] } });

@@ -198,7 +198,7 @@ test("in order, each stream has one event in flight, and streams run in parallel
   }, true);
   await using house = await openDelivery({ channels: [webhook] });
   await house.append(subscribed("LinkClicked"));
-  // By then the dispatcher has learnt the pace.
+  // With these successes the dispatcher learns to send several requests at once.
   for (let at = 0; at < 20; at++) await clickOn(house, "first");
   await house.settled("webhook");
   const from = webhook.sent.length;

@@ -155,7 +155,7 @@ test("in order, a filtered event blocks no later one", async () => {
   const between = await clickOn(house, "a", true);
   const behind = await clickOn(house, "a");
   await house.until(house.time.clock() + 1_500);
-  // Also skipped after one that waits, because neither is to be posted.
+  // A click is skipped even if it follows one that waits for a retry, because neither may be posted.
   const skips = await house.outcomes("DispatchSkipped");
   expect(skips.map(({ data }) => data.source)).toEqual([skipped, between]);
   expect(new Set(positions(crm))).toEqual(new Set([stuck]));

@@ -14,7 +14,7 @@ const EXIT_CONFIG = 78;
 const clickOnce = ({ post }: Running) => post("/api/tracking/event", CLICK, { "idempotency-key": "once" });
 
 /**
- * Checks both ways to copy a log on PostgreSQL: the copy keeps the promises of its log, and lacks only the events
+ * Checks both ways to copy a log on PostgreSQL. The copy keeps the promises of its log, and lacks only events that were
  * appended after it was made.
  */
 test.each(["a restored backup", "a template copy"] as const)(

@@ -12,8 +12,8 @@ const KILLS = isWhole ? 200 : 20;
 /** Clicks before each kill; every second one has an idempotency key. */
 const CLICKS = 40;
 /**
- * Longest time from the appearance of the segment's file to a kill, for half of the kills: record, keys, event and
- * VACUUM take about as long.
+ * Maximum time in ms from the appearance of the segment's file to a kill, in half of the rounds. Keys, event and VACUUM
+ * take about that long.
  */
 const AFTER_FILE_MS_MAX = 60;
 

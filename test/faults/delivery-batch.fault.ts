@@ -13,12 +13,12 @@ const CLICKS = 200;
 const BAD_EVERY = 40;
 const BAD_URL = "https://shop.example/bad";
 
-/** Seconds of the pause that the network asks for, long enough that all clicks are then sent in one batch. */
+/** Pause in seconds that the network asks for. It is so long that all clicks are then sent in one batch. */
 const PAUSE_S = 30;
 
 /**
- * Number of further events that the simulated network receives before each kill of the service, in turn. After each
- * start, the service splits the batch in half again to find its bad events, so every kill interrupts the splitting.
+ * Number of events that arrive at the network before each kill. After each start the service divides the batch in
+ * halves to find its bad events, and each kill interrupts that.
  */
 const ARRIVALS_BEFORE_KILLS = [1, 80];
 
@@ -52,7 +52,8 @@ test.skipIf(libfaketime === undefined).each(NETWORK_ROWS.filter(({ network }) =>
       doubled: 0,
       lost: 0,
     });
-    // Both kills happened during the halving, and Meta received events again that it already had.
+    // Both kills happened while the dispatcher halved a refused batch, and Meta received events again that it already
+    // had.
     for (const { arrived } of lives.kills) expect(arrived.size).toBeWithin(1, CLICKS - bad);
     expect(sandbox.meta.accepted).toBeGreaterThan(CLICKS + 1 - bad);
     await expectWhole(lives.world);

@@ -6,13 +6,16 @@ import { createLoad, type NamedLoad } from "./delivery-load.ts";
 import { changeCredential, otherThan, settingsFor, settingsWith, type NetworkRow } from "./delivery-networks.ts";
 import { judge, type Verdict } from "./delivery-verdict.ts";
 
-/** Clicks before the fault, so that several are in flight when it begins. */
+/** Number of clicks before the fault, so that several are in flight when it begins. */
 const CLICKS_BEFORE = 8;
 const CLICKS_DURING = 20;
 const CLICKS_AFTER = 10;
 const DIRECT_SENDS = 3;
 
-/** Number of requests that the fault hits before the service is killed, and again before the network recovers. */
+/**
+ * Number of requests that fail because of the fault before the service is killed, and again before the network
+ * recovers.
+ */
 const HITS = 4;
 
 /** New arrivals at the recovered network before the service is killed a second time. */
@@ -83,8 +86,8 @@ async function hit(lives: Lives, { network }: NetworkRow, { hasNoAddress }: Faul
 }
 
 /**
- * Lets the network refuse the channel, which stays suspended after a kill: direct sends fail, clicks wait, the operator
- * is notified.
+ * Makes the network refuse the channel, which stays suspended even after a kill: direct sends fail, clicks wait, and
+ * the operator is told.
  */
 async function beRefused({ row, fault, lives, load }: Case): Promise<void> {
   const { sandbox } = lives.world;

@@ -14,8 +14,8 @@ import { expectWhole } from "./whole.ts";
 const LANES = 4;
 
 /**
- * Age from which a click is sent in a digest. The network asks for a pause of `PAUSE_S`, after which every click is old
- * enough.
+ * Age in seconds from which a click is sent in a digest. After the pause of `PAUSE_S` that the network asks for, every
+ * click is that old.
  */
 const DIGEST_AFTER_S = 30;
 const PAUSE_S = 40;

@@ -11,15 +11,15 @@ export interface FaultRow {
   /** Value of the network's Retry-After header, in seconds. */
   readonly retryAfter?: number;
   /**
-   * Reason why the outcome is unknown at a network that does not de-duplicate: the answer is missing or proves nothing,
-   * or its body is bad, which matters only to some networks.
+   * Why the outcome is unknown at a network that does not recognise repeats: there was no answer, or its body, which
+   * only some networks need, proves nothing.
    */
   readonly doubtful?: "unanswered" | "body";
   /** True if the message arrives in spite of the fault. */
   readonly arrives?: true;
   /** True if the network's host name does not resolve. */
   readonly hasNoAddress?: true;
-  /** Change that ends the suspension of a channel which this fault suspends. */
+  /** The act that resumes the channel, if this fault suspends it: an operator's, or a changed credential. */
   readonly endsBy?: "by_hand" | "credential_changed";
 }
 

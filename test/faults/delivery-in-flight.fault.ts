@@ -10,7 +10,7 @@ import { count } from "./delivery-verdict.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Largest number of messages that one kill can repeat: the ones in flight and the ones answered but not recorded. */
+/** Maximum number of messages that one kill can repeat: those in flight, and those answered but not recorded. */
 const REPEATED_MAX = WINDOW_MAX + UNRECORDED_MAX;
 
 /** Number of clicks, many times that of the messages that one kill may repeat. */
@@ -38,7 +38,7 @@ test.skipIf(libfaketime === undefined).each(DOUBLING_ROWS)(
       const cut = all.filter(
         (record) => record.position <= position && arrived.has(record.name) && record.endedAt > position,
       );
-      // At least the message at whose arrival the service was killed.
+      // At least the message at whose arrival the service was killed is repeated.
       expect(cut.length).toBeWithin(1, REPEATED_MAX + 1);
     }
     await expectWhole(lives.world);

@@ -5,12 +5,12 @@ import { BEARER, openInstallation, until, type Running, type Installation } from
 import { arrivalsAt, isOfChannel, nameOf, unlimit, type NetworkRow } from "./delivery-networks.ts";
 import { fakeClock } from "./fake-clock.ts";
 
-/** Speed of all clocks and timers: a time-out of five seconds takes half a second. */
+/** Factor by which all clocks and timers are faster: a timeout of five seconds takes half a second. */
 const SPEED = 10;
 
 /**
- * Settings with which each click is sent by itself, so that all are found at the network. They have an effect only if a
- * chat is configured.
+ * Settings with which the service sends each click in its own message, so that the test finds all of them at the
+ * network. They matter only if a chat is configured.
  */
 export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
 
@@ -22,7 +22,7 @@ export interface Kill {
   readonly arrived: ReadonlyMap<string, number>;
 }
 
-/** A service that is killed and restarted on the same log, in fast time. Disposing it stops everything. */
+/** A service that is killed and restarted on the same log, with fast clocks. Disposing it stops everything. */
 export interface Lives extends AsyncDisposable {
   readonly world: Installation;
   readonly kills: readonly Kill[];
@@ -71,7 +71,7 @@ export async function openLives(row: NetworkRow, settings: Record<string, string
     kills,
     async start(more = {}) {
       Object.assign(env, more);
-      // The fake clock of a process begins at the process's start.
+      // A process's fake clock begins when the process starts, so it is set to the sandbox's time just before.
       clock.set(sandbox.clock.now());
       living.resolve(await world.serve());
     },
@@ -113,7 +113,10 @@ interface HealthBody {
 /** Delay before a caller repeats an unanswered request. */
 const REPEAT_MS = 100;
 
-/** Longest wait until everything is settled: longer than any back-off in any case, in the fast time of the service. */
+/**
+ * Maximum time in ms until everything is settled: longer than all backoffs of any case, at the speed of the service's
+ * clock.
+ */
 const SETTLED_MS_MAX = 90_000;
 
 /** Waits until nothing is pending on the channel under test. */

@@ -3,7 +3,7 @@ import type { Lives } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { click } from "./load.ts";
 
-/** Load of clicks and direct sends, each with a name of its own, by which it is found at the network. */
+/** A load of clicks and direct sends. Each has its own name, by which the test finds it at the network. */
 export interface NamedLoad {
   /** The ids that the service returned. */
   readonly acknowledged: ReadonlySet<string>;
@@ -46,7 +46,7 @@ export function createLoad(lives: Lives, { channel, network }: NetworkRow): Name
       }),
     async pause(seconds) {
       const { faults, tally } = lives.world.sandbox;
-      // Counts answers of any status, because Meta answers the fault with another status.
+      // Answers are counted whatever their status, because Meta reports the fault with another one.
       const answered = (): number => Object.values(tally[network].answers).reduce((sum, times) => sum + times, 0);
       const before = answered();
       faults.add({ network, kind: "429", count: 1, retryAfter: seconds });

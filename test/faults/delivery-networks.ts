@@ -10,14 +10,14 @@ export interface NetworkRow {
   readonly channel: ClickChannel;
   /** Settings that make this network the provider of its channel. */
   readonly choice: Choice;
-  /** True if the network identifies a message by its id and counts it once, however often it arrives. */
+  /** True if the network recognises a message by its id, so that it counts once, however often it arrives. */
   readonly deduplicates?: true;
-  /** True if arrivals at the network carry the id of the event instead of the name of the click or text. */
+  /** True if a message at the network shows the id of the event instead of the name of the click or text. */
   readonly bearsIds?: true;
   /** True if the status of the network's answer alone shows that the message was accepted; the body is not needed. */
   readonly tellsByStatus?: true;
   state(sandbox: Sandbox): State;
-  /** Another credential in the state of the sandbox's network, with which it no longer accepts ours. */
+  /** Change of the sandbox's state to another credential, so that the network no longer accepts ours. */
   readonly otherCredential: Readonly<Record<string, string>>;
 }
 
@@ -98,7 +98,7 @@ export function rowOf(network: Network): NetworkRow {
   return row;
 }
 
-/** Returns the network on whose channel the operator is notified of a stop of `channel`. */
+/** Returns another network, on whose channel the operator is told that `channel` was suspended. */
 export function otherThan(channel: ClickChannel): NetworkRow {
   const other = NETWORK_ROWS.find((row) => row.channel === (channel === "chat" ? "messaging" : "chat"));
   if (other === undefined) throw new Error("no other channel takes texts");

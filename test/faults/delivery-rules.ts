@@ -28,7 +28,7 @@ export function faultsOfEndings(all: readonly DispatchRecord[], row: NetworkRow,
   const mayDie = (record: DispatchRecord): boolean => isTest(record) || (!record.isClick && fault.endsBy !== undefined);
   const mayDoubtIt = (record: DispatchRecord): boolean => mayDoubt || (isTest(record) && fault.doubtful !== undefined);
   const dead = all.filter((record) => record.endings[0] === "dead" && !mayDie(record));
-  // Excludes dispatches that a kill cut off: they had arrived already, however they ended.
+  // Dispatches that a kill cut off do not count here: they may have arrived before, however they ended.
   const arrivedWrongly = inDoubt.filter(
     ({ arrived, cutOff }) => cutOff === 0 && arrived > 0 !== (fault.arrives === true),
   );

@@ -6,14 +6,15 @@ import { countArrivals, rowOf, unlimit } from "./delivery-networks.ts";
 const STOPS = process.env["FAULTS_WHOLE"] === "1" ? 40 : 8;
 const CALLERS = 8;
 
-/** Delay of each answer; the longest is close to the time-out of an attempt. */
+/** Time in ms until a network answers; the longest is close to the timeout of an attempt. */
 const ANSWERS_AFTER_MS = { quick: 0, slow: 300, slowest: 4_500 } as const;
 
-/** Clicks that arrive before each signal, so that a different number is in flight at each stop. */
+/** Number of clicks that arrive before each signal, so that each stop has a different number in flight. */
 const ARRIVED_BEFORE = [1, 30, 7, 60] as const;
 
 /**
- * Counts, by name, the clicks that arrive at the networks that do not de-duplicate: there a repeat is a second message.
+ * Counts, by name, the clicks that arrive at networks that do not recognise repeats, where a repeat is a second
+ * message.
  */
 function countAll({ sandbox }: Installation) {
   return {

@@ -15,7 +15,10 @@ export interface Counts {
   readonly skipped: number;
   /** Number of dispatches that arrived more than once. */
   readonly doubled: number;
-  /** Number of dispatches that had arrived but were not settled at a kill, summed over all kills. */
+  /**
+   * Number of dispatches that had arrived at the network but had no final outcome when the service was killed, summed
+   * over all kills.
+   */
   readonly cutOff: number;
   /** Dispatches without an ending. */
   readonly lost: number;

@@ -10,8 +10,8 @@ import { expectWhole, lossesOf } from "./whole.ts";
 const EXIT_LOG_FAILED = 70;
 
 /**
- * First fsync that fails, counted from the beginning of the attack, for each case. All later ones fail too, as on a
- * dead disk.
+ * Number of the first fsync that fails, counted from the beginning of the attack, for each case. All later ones fail
+ * too, as on a dead disk.
  */
 const FIRST_FAILING = [1, 2, 3, 5, 8, 13];
 

@@ -40,7 +40,7 @@ export function fakeClock({ env, directory }: Installation, options: FakeClockOp
 export function createFakeClock(file: string, { speed = 1, timersToo = false }: FakeClockOptions = {}): FakeClock {
   let offsetMs = 0;
   const write = (): void => {
-    // Renamed into place, so that no process reads half of it.
+    // The file is renamed into place, so that no process reads half of it.
     const offset = `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs / 1000).toFixed(3)}`;
     writeFileSync(`${file}.new`, speed === 1 ? offset : `${offset} x${speed}`);
     renameSync(`${file}.new`, file);

@@ -12,7 +12,7 @@ export interface Follower extends Disposable {
 /** Delay before the follower reconnects, shorter than that of a browser. */
 const RETRY_MS = 100;
 
-/** Follows the log from its first event, at the instance that `at` returns. */
+/** Follows the log from its first event. `at`: returns the instance to connect to. */
 export function follow(at: () => Promise<Instance>): Follower {
   const seen: string[] = [];
   const ending = new AbortController();

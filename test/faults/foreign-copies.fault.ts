@@ -8,7 +8,7 @@ import { authorize, BEARER, exported, kill, openInstallation, stop, type Install
 import { addPeople, arrivals } from "./people.ts";
 import { installedPostgres } from "./server-pair.ts";
 
-/** Daily quota. As many recipients are left for the next day. */
+/** Daily limit of messages. There are twice as many recipients, so that half of them are left for the next day. */
 const LIMIT = 5;
 
 const EXIT_BUSY = 75;
@@ -36,7 +36,7 @@ async function openPrepared(server: PostgresServer): Promise<Installation> {
 /** Starts a service, which runs the outreach agent once and then stops. */
 async function run(world: Installation): Promise<unknown> {
   const service = await world.serve();
-  const answer = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const answer = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   const { reason, sent } = (await answer.json()) as Record<string, unknown>;
   expect(await stop(service)).toBe(0);
   return { reason, sent };
@@ -46,8 +46,8 @@ const causesOf = async (world: Installation): Promise<unknown[]> =>
   (await exported(world)).filter(({ type }) => type === "LogRestored").map(({ data }) => data["cause"]);
 
 /**
- * Expects that the day has no second quota after its messages were sent and the log was replaced by a copy made before
- * them.
+ * Replaces the log by a copy from before today's messages, and expects that the service does not send a second quota on
+ * the same day.
  */
 async function expectNoSecondDay(world: Installation, cause: string, name: string): Promise<void> {
   expect(await run(world)).toEqual({ reason: "log_restored", sent: 0 });
@@ -88,7 +88,7 @@ test("a restore is refused while a service runs and accepted once it is killed",
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   }
   await kill(service);
-  // The service's vault next to its empty log is the operator's to remove; that the service is dead is detected.
+  // The operator removes the vault of the dead service next to its empty log. That the service is dead is detected.
   const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
   await database.close();

@@ -9,7 +9,7 @@ import { capture } from "../harness/capture.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { forget } from "../harness/memory/operation-commands.ts";
 
-/** Number of kills, each soon after the log has grown: most are between the event and the end of the deletion. */
+/** Number of kills. Each comes soon after the log has grown, mostly between the event and the end of the deletion. */
 const ROUNDS = 10;
 
 const TRACES = /ada_builds|Ada Lovelace/i;
@@ -55,6 +55,6 @@ test("after kill -9 during forget, either nothing has happened or the erasure is
     expect(await copy.run(audit, "verify")).toMatchObject({ code: 0 });
     expect((await copy.run(replay)).code).toBe(0);
   }
-  // Otherwise no kill came after the event, and the case was not tested.
+  // At least one kill must come after the event; otherwise the case was not tested.
   expect(told).toBeGreaterThan(0);
 });

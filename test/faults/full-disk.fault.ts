@@ -11,12 +11,12 @@ import { lossesOf } from "./whole.ts";
 
 const DISK_MIB = 8;
 
-/** Promised time until the service works again, without a restart, once the disk has space. */
+/** Time in ms within which the service promises to work again, without a restart, once the disk has room. */
 const RECOVERY_MS_MAX = 5_000;
 
 /**
- * Number of requests while the disk is full, and the memory that they may cost: the service keeps nothing of a refused
- * request.
+ * Number of requests while the disk is full, and how much memory in MiB they may take: the service keeps nothing of a
+ * refused request.
  */
 const REFUSED = 3_000;
 const GROWTH_MIB_MAX = 64;
@@ -105,7 +105,7 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
   await disk.free();
   // The run closes itself once there is space; the next run contacts all others.
   await settled(service);
-  expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+  expect((await service.post("/social/run", undefined, { prefer: "wait=300" })).status).toBe(200);
   await settled(service);
 
   const intents = new Map<string, string>();
@@ -125,7 +125,8 @@ test.skipIf(!isRoot)("a disk that fills during a run causes no unrecorded and no
   expect(reachedWhenFull).toBeLessThan(people);
   const stats = (await (await service.get("/social/stats")).json()) as { sent: number; failed: number };
   expect(arrivals(world)).toEqual({ people: stats.sent, mostToOne: 1 });
-  // The recipient of the last intent on the disk is looked up, not found, and not contacted again.
+  // The service looks for the message of the last intent on the disk, does not find it, and sends none to that
+  // recipient again.
   expect(stats.failed).toBeWithin(0, 2);
   expect(stats.sent + stats.failed).toBe(people);
   expect(await world.command("audit", "verify")).toMatchObject({ code: 0 });

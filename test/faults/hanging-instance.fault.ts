@@ -72,14 +72,14 @@ test("another instance replaces a hanging dispatcher, and its dispatch is in dou
   expect((await second.post("/api/notify", { message: "the second" })).status).toBe(200);
 
   first.process.kill("SIGCONT");
-  // The first instance's pending request ends now. Its outcome is refused, or not recorded if the instance reads the
-  // log first.
+  // Now the first instance's pending request ends. Its outcome must not be recorded: the lease refuses it, or the
+  // instance has read the log before.
   await until(
     async () => first.log(),
     (log) => /another instance took over a role.*dispatcher-chat/.test(log),
   );
   expect((await first.post("/api/notify", { message: "the third" })).status).toBe(200);
-  // Released in order, the role moves to the other instance immediately.
+  // An instance that stops in an orderly way releases its role, so the other one gets it immediately.
   expect(await stop(second)).toBe(0);
   await untilHolding(first, "dispatcher-chat");
   expect(slack.messages.kept.map(({ text }) => text.split("\n").at(-1))).toEqual([
@@ -107,9 +107,9 @@ test("a run of a hanging instance is abandoned by another, and no recipient gets
     (count) => count === 1,
   );
   first.process.kill("SIGSTOP");
-  // Refused while the lease lasts, and until the abandoned run is closed.
+  // The request is refused until the lease has expired and the abandoned run is closed.
   const started = await until(
-    () => second.post("/social/run", undefined, { prefer: "wait=60" }),
+    () => second.post("/social/run", undefined, { prefer: "wait=300" }),
     ({ status }) => status !== 409,
   );
   expect([started.status, await started.json()]).toMatchObject([200, { reason: "completed", sent: people - 1 }]);

@@ -5,13 +5,13 @@ import { until } from "../harness/process.ts";
 import { click } from "./load.ts";
 import { has, run } from "./tools.ts";
 
-/** More connections than a service with so few free file descriptors can accept. */
+/** Number of idle connections: more than a service with so few file descriptors can accept. */
 const IDLERS = 100;
 const DESCRIPTORS_LEFT = 40;
 
 /**
- * Longest time until waiting connections are served. A half-sent request is closed after about 12 s; the waiting
- * connections are then accepted, in three groups.
+ * Maximum time in ms until waiting connections are served. The service closes a half-sent request after about 12 s, and
+ * then accepts the next group of three.
  */
 const RECOVERY_MS_MAX = 60_000;
 
@@ -27,7 +27,7 @@ test.skipIf(!has("prlimit"))(
     const limit = readdirSync(`/proc/${pid}/fd`).length + DESCRIPTORS_LEFT;
     await run("prlimit", `--pid=${pid}`, `--nofile=${limit}:${limit}`);
     const idlers = await Promise.all(Array.from({ length: IDLERS }, () => open()));
-    // The kernel holds back a connection that sends nothing.
+    // Each connection sends some bytes, because the kernel does not pass on one that sends nothing.
     for (const idler of idlers) await idler.write("GET ");
     const startedAt = performance.now();
     let refused = 0;

@@ -12,8 +12,8 @@ const MIB = 1024 * 1024;
 const BODY_MIB = 100;
 
 /**
- * Largest growth of the service's memory during large uploads. It abandons a body at 64 KiB; the rest is held by the
- * sockets.
+ * Maximum growth of the service's memory during large uploads, in MiB. It stops reading a body at 64 KiB; the sockets
+ * hold the rest.
  */
 const GROWTH_MIB_MAX = 20;
 
@@ -62,7 +62,7 @@ const large: Attack = {
   name: `the service refuses bodies of ${BODY_MIB} MiB, ${TOGETHER} at a time, on every kind of path`,
   expected: `refused before they are read, memory + ≤ ${GROWTH_MIB_MAX} MiB`,
   async run(attacked) {
-    // The first uploads warm the service up.
+    // The first uploads are not measured, because the service's code is compiled during them.
     await upload(attacked, "POST", "/api/notify", `Content-Length: ${BODY_MIB * MIB}`);
     const startMiB = residentMiB(attacked.service);
     const uploads: Upload[] = [];

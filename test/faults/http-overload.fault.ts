@@ -14,8 +14,8 @@ afterAll(() => target[Symbol.asyncDispose]());
 const CALLERS = IN_FLIGHT_MAX + 500;
 
 /**
- * Largest growth of the service's memory. Each waiting request holds its text, its timer and its place in the log's
- * queue.
+ * Maximum growth of the service's memory, in MiB. Each waiting request takes memory for its text, its timer and its
+ * place in the log's queue.
  */
 const GROWTH_MIB_MAX = 200;
 

@@ -9,19 +9,21 @@ const target = await openTarget();
 afterAll(() => target[Symbol.asyncDispose]());
 
 /**
- * Time limits of the service: until the headers are complete, and until the request is complete or an idle connection
- * is closed.
+ * Time limits of the service in ms: until the headers are complete, and until the request is complete or an idle
+ * connection is closed.
  */
 const HEADERS_MS_MAX = 15_000;
 const BODY_MS_MAX = 35_000;
 
-/** Shortest time that the service must wait for a client, since one on a slow line must be served too. */
+/**
+ * Minimum time in ms that the service must wait for a client, because clients with slow connections must be served too.
+ */
 const PATIENCE_MS_MIN = 5_000;
 
-/** Connections that stay idle while others are served. */
+/** Number of connections that are idle while others are served. */
 const IDLERS = 900;
 
-/** Requests whose body never arrives: more than the service answers at the same time. */
+/** Number of requests whose body never arrives: more than the service answers at the same time. */
 const HALVES = IN_FLIGHT_MAX + 100;
 
 interface SlowClient {
@@ -91,7 +93,7 @@ const slow: Attack = {
     let slowestMs = 0;
     while (!over.signal.aborted) {
       const startedAt = performance.now();
-      // Not the health, which is answered even under overload.
+      // This asks for a page other than the health, which is answered even under overload.
       const answer = await service.get("/openapi.json");
       served.push(answer.status);
       await answer.arrayBuffer();

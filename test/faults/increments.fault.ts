@@ -181,8 +181,8 @@ test.each([
       .join();
   let [killed, left] = [0, 0];
   /**
-   * Longest delay of a kill after the start of a backup. Shortened when a kill came too late, after the backup had
-   * released its folder, so that kills spread over the backup.
+   * Maximum time in ms from the start of a backup to its kill. It is shortened if a kill came after the backup was
+   * done, so that kills are spread over the backup.
    */
   let reachMs = 60;
   for (let kill = 0; kill < KILLS; kill += 1) {
@@ -246,7 +246,7 @@ test.skipIf(!isRoot || !has("xfs_io"))(
       child.kill("SIGKILL");
       const printed = await new Response(child.stdout).text();
       await child.exited;
-      // A backup killed after its end and before its output is complete, although nothing was printed.
+      // A backup may be complete although it was killed before it printed anything.
       const hashes = withLog(env, (log) =>
         Array.fromAsync(log.readStored({ from: made.position }), ({ hash }) => hash),
       );
@@ -258,13 +258,14 @@ test.skipIf(!isRoot || !has("xfs_io"))(
     const place = inFile(folder);
     expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
     console.log(`power cuts of backups ${2 * CUTS}: ${during} during one; unsynced files ${2 * CUTS}: lost ${gone}`);
-    // The kernel may write one back by itself, if the machine is slow between the write and the cut.
+    // On a slow machine, the kernel may write an unsynced file to the disk by itself before the power cut, so not every
+    // one is lost.
     expect(gone).toBeGreaterThan(1.9 * CUTS);
     expect(during).toBeGreaterThan(CUTS / 4);
   },
 );
 
-/** Largest size of a segment: its limit in canonical bytes, plus one more event. */
+/** Maximum size of a segment in bytes: its limit in canonical bytes, and one more event. */
 const SEGMENT_BYTES = 64 * 1024 * 1024 + 16_384;
 const LONG_CLICKS = 34_000;
 

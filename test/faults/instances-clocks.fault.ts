@@ -62,7 +62,7 @@ async function openTwoClocks(aheadMs: number, settings: Record<string, string> =
  * Requests a run, and returns the status and the problem type of the answer. If a run starts, waits until it has ended.
  */
 async function run(service: Running): Promise<{ status: number; type: string | undefined }> {
-  const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  const answer = await service.post("/social/run", undefined, { prefer: "wait=300" });
   const { type } = (await answer.json()) as { type?: string };
   await idle(service);
   return { status: answer.status, type };
@@ -116,7 +116,7 @@ test.skipIf(libfaketime === undefined)(
     await using two = await openTwoClocks(3 * 24 * HOUR_MS, { RETENTION_DAYS: "1" });
     const { world, right, wrong, clock } = two;
     expect((await right.post("/api/notify", { message: "of today" })).status).toBe(200);
-    // The other instance takes over the retention.
+    // Once the instance with the right clock has stopped, the one with the wrong clock takes over the retention.
     expect(await stop(right)).toBe(0);
     await until(
       async () => ((await (await wrong.get("/api/health")).json()) as { roles: Record<string, string> }).roles,

@@ -13,7 +13,7 @@ const CUTS = isWhole ? 500 : 60;
 const CLICKS = { callers: 6, pauseMs: 5 };
 const ROWS = [rowOf("meta")];
 
-/** Largest number of PostgreSQL messages before a cut, which happens on any connection and in either direction. */
+/** Maximum number of PostgreSQL messages before a cut, which hits any connection, in either direction. */
 const MESSAGES = 60;
 const VERDICTS = ["cut", "cut-behind"] as const;
 
@@ -89,7 +89,7 @@ test("an instance cut off from PostgreSQL refuses clicks, serves stale reads, an
   ]);
   expect((await service.get("/livez")).status).toBe(200);
   expect((await service.get("/readyz")).status).toBe(503);
-  // The other instance is not affected.
+  // The instance whose connection to the database was not cut keeps working.
   const { service: other } = await instances.at(1);
   expect((await statsOf(other)).as_of.stale).toBeUndefined();
 

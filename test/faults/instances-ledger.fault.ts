@@ -21,22 +21,22 @@ import { isWhole } from "../harness/is-whole.ts";
 import { libfaketime } from "./tools.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Duration of faults to instances, clocks, network and server; each kind of fault happens at least once. */
+/** How many minutes there are faults of instances, clocks, network and server. Each kind occurs at least once. */
 const MINUTES = Number(process.env["FAULT_MINUTES"] ?? (isWhole ? 12 : 0.5));
 
 const INSTANCES = 3;
-/** About thirty clicks a second: the test is about the outcome of each click, not about the rate. */
+/** About thirty clicks a second, because the test is about what happens to each click and not about their number. */
 const CLICKS = { callers: 4, pauseMs: 100 };
 
 /**
- * Daily quota, and the seconds between its messages: short enough that it is used up before the end, although runs stop
- * while clocks are wrong.
+ * Daily limit of messages, and the seconds between them: so short that the limit is reached before the end, although
+ * runs stop while clocks are wrong.
  */
 const LIMIT = 30;
 const SPACING_S = Math.ceil((0.25 * MINUTES * 60) / LIMIT);
 const PEOPLE = 100;
 
-/** Longest random time from when all is well to the next fault, and longest random time that a server is down. */
+/** Maximum time in ms without a fault, and maximum time for which a server is unreachable. Both are random. */
 const WELL_MS_MAX = 2_000;
 const AWAY_MS_MAX = 3_000;
 
@@ -70,7 +70,7 @@ const CONNECTIONS_MAX = "12";
 /** Number of messages between instances and server of which one is cut or delayed. */
 const MESSAGES = 40;
 
-/** Longest time that any instance is out of service after a fault has ended. */
+/** Maximum time in seconds until an instance works again after a fault has ended. */
 const RECOVERY_S_MAX = 5;
 
 /** Networks that receive clicks. Meta and LINE de-duplicate; at Slack each repeat is another message. */
@@ -140,7 +140,8 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
   const ids = log.map(({ id }) => id);
   const skipped = followers.filter(({ seen, position }) => !Bun.deepEquals(seen, ids.slice(0, position)));
   const deliveries = ROWS.map((row, index) => {
-    // A run that a wrong clock ended is announced in the chat too; only clicks have names to be counted by.
+    // Only clicks are counted, because each has a name. The chat also gets announcements without one, of runs that
+    // ended because of a wrong clock.
     const all = recordsOf(log, row, { arrived: arrived[index]!, kills: [] }).filter(({ isClick }) => isClick);
     return { network: row.network, ...count(all), broken: all.flatMap((record) => faultsOfDispatch(record, row)) };
   });
@@ -171,7 +172,7 @@ test.skipIf(libfaketime === undefined)(TITLE, async () => {
     sent: people,
   });
   const perDay = await expectDaysKept(world, LIMIT);
-  // The quota must be used up, or a second one would not show.
+  // If the quota was not used up, a second one on the same day would not be noticed.
   if (MINUTES >= 5) expect(Math.max(...Object.values(perDay))).toBe(LIMIT);
   await expectWhole(world);
 });
@@ -275,9 +276,12 @@ const BRINGING: Readonly<Record<FaultKind, Bring>> = {
     await instances.end(place, "SIGKILL");
     await instances.start(place);
   },
-  /** Kills the instances that make the run and have the chat; they stay away until others hold all of their roles. */
+  /**
+   * Kills the instances that make the run and that send to the chat. They restart once other instances hold all of
+   * their roles.
+   */
   async takeover({ instances, clocks, triggers, figures }) {
-    // The remaining instance must be able to run outreach.
+    // The remaining instance must be able to make runs, so its clock is set right.
     for (const clock of clocks) clock.set(Date.now());
     const { people } = arrivals(instances.world);
     // A message is at X and perhaps not in the log, unless the day's quota is used up.

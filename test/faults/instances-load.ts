@@ -51,7 +51,7 @@ export function startNamedClicks(
     const { service } = living[turn % living.length] ?? (await instances.at(places[0]!));
     const body = { ...click(0), short_code: name };
     const answer = await service.post("/api/tracking/event", body, { ...BEARER, ...key });
-    // An answer cut off within its body acknowledges nothing.
+    // An answer that breaks off within its body acknowledges nothing.
     const { id } = (await answer.json()) as { id?: string };
     answers.set(answer.status, (answers.get(answer.status) ?? 0) + 1);
     if (answer.status !== 202 || id === undefined) {
@@ -117,7 +117,7 @@ export function startNamedClicks(
   };
 }
 
-/** Names of the clicks whose record contradicts their answer. */
+/** Names of the clicks for which the log contradicts the service's answer. */
 export interface ClickLosses {
   /** Clicks that were acknowledged, but are missing in the log or different there. */
   readonly lost: readonly string[];

@@ -12,7 +12,7 @@ import { lossesAmong, shownLosses, startNamedClicks, UNHARMED } from "./instance
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Time for which an instance is stopped: the longest duration of a lease. */
+/** Time in ms for which an instance is stopped: as long as the longest lease. */
 const STOPPED_MS = 60_000;
 
 const PEOPLE = 6;
@@ -66,7 +66,7 @@ describe.concurrent("an instance frozen for a minute while another takes over it
     const [took] = await Promise.all([
       untilHandedOver(second.service, first.id, held),
       until(
-        () => second.service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" }),
+        () => second.service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" }),
         ({ status }) => status !== 409,
       ),
       Bun.sleep(STOPPED_MS),
@@ -81,7 +81,7 @@ describe.concurrent("an instance frozen for a minute while another takes over it
     await load.more(10);
     await load.stop();
     await untilReady(instances);
-    // The first instance has caught up, and has retaken no role.
+    // The first instance has read the log up to its end, and has taken back no role.
     const [own, other] = await until(
       () => Promise.all([first, second].map(({ service }) => healthOf(service))),
       ([one, two]) =>
@@ -123,7 +123,7 @@ describe.concurrent("an instance frozen for a minute while another takes over it
       (position) => position >= told,
     );
     world.sandbox.clock.advance(PAST_LIFE_MS);
-    // The request never arrives; otherwise X would end the grant at the second use of one refresh token.
+    // The request must not reach X, which would end the grant if a refresh token was used twice.
     world.sandbox.faults.add({ network: "x", kind: "timeout_before", path: "/oauth2/token", count: 1 });
     const cutOff = first.service.get("/social/me").catch(() => undefined);
     await until(

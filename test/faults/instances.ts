@@ -56,7 +56,7 @@ export async function openInstances(options: InstancesOptions): Promise<Instance
     Object.assign(slots[place]!, { now: instance });
     slots[place]!.next.resolve(instance);
   };
-  // One after the other, so that the first holds all roles.
+  // The instances start one after the other, so that the first one gets all roles.
   for (const place of places) await start(place);
 
   const opened = stack.move();
@@ -114,12 +114,15 @@ async function isReady({ get, process, log }: Running): Promise<boolean> {
   return (await get("/readyz").catch(() => undefined))?.status === 200;
 }
 
-/** Longer than any lease, and than the time until its expiry is noticed. */
+/**
+ * Maximum time in ms until roles are handed over: longer than any lease, and than it takes to notice that one has
+ * expired.
+ */
 const HANDED_OVER_MS_MAX = 120_000;
 
 /**
- * Waits until others hold all these roles of an instance that has ended or stands still, according to `asked`. Returns
- * the seconds that each took.
+ * Waits until other instances hold all these roles of an instance that has ended or stands still. `asked` answers who
+ * holds them. Returns the seconds that each role took.
  */
 export async function untilHandedOver(
   asked: Running,

@@ -37,7 +37,8 @@ test("after kill -9 during runs no recipient gets two messages, and every arrive
   let service = await world.serve();
   await authorize(service, world.sandbox);
 
-  // Two kills in mid-flight, then a third exactly between the network's acceptance and our record of it.
+  // Two kills while clicks are in flight, then one exactly between the acceptance of a click by the network and our
+  // record of it.
   for (const stopAt of [10, 25]) {
     expect((await service.post("/social/run")).status).toBe(202);
     await until(
@@ -58,7 +59,7 @@ test("after kill -9 during runs no recipient gets two messages, and every arrive
   await kill(service);
   service = await world.serve();
   await settled(world, service);
-  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   await settled(world, service);
 
   const { accepted } = world.sandbox.x;

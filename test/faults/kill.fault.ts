@@ -7,10 +7,13 @@ import { expectWhole, lossesOf } from "./whole.ts";
 const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;
 
-/** Latest moment of a kill after the service listens: most are within the first batches, some under full load. */
+/**
+ * Maximum time in ms from the moment when the service listens to its kill. Most kills come during the first batches,
+ * some under full load.
+ */
 const LIFE_MS_MAX = 800;
 
-/** One kill in this many happens during a start, and the next start must cope with what the killed one left. */
+/** One of so many kills comes during a start, after which the next start must cope with what is left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 

@@ -4,7 +4,7 @@ export interface LoadOptions {
   readonly connections: number;
   /** Returns the service to call. Called before each request, so that the load follows a restarted service. */
   readonly service: () => Promise<Running>;
-  /** Length of each click's address; a longer one fills a disk sooner. */
+  /** Length of each click's address in characters. Longer ones fill a disk sooner. */
   readonly urlChars?: number;
 }
 
@@ -39,7 +39,7 @@ export function startLoad({ connections, service, urlChars }: LoadOptions): Load
   let next = 0;
 
   const postOne = async (to: Running): Promise<void> => {
-    // Authenticated, because the limit of anonymous requests is not under test.
+    // Requests carry a token, because the limit on anonymous requests is not under test.
     const answer = await to.post("/api/tracking/event", click(next++, urlChars), BEARER);
     // An answer cut off within its body acknowledges nothing.
     const body = (await answer.json()) as { id?: string };

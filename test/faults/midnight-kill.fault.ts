@@ -8,7 +8,7 @@ import { libfaketime } from "./tools.ts";
 const LIMIT = 5;
 const NIGHTS = 6;
 
-/** Delay until X shows a message; a restart that looks too early would miss it. */
+/** Time in ms until X shows a message. A restart that looks for it earlier would not find it. */
 const LATE_COMMIT_MS = 200;
 
 const UNANSWERED = { network: "x", kind: "timeout_after_delivery", path: "/messages", count: 1 } as const;
@@ -20,7 +20,7 @@ test.skipIf(libfaketime === undefined)(
       x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: LATE_COMMIT_MS },
     });
     const clock = fakeClock(world);
-    // Time passes at X too, because messages there are recognised by when they were sent.
+    // X's clock moves along, because messages are recognised by the time at which they were sent.
     const passTo = (ms: number): void => {
       world.sandbox.clock.advance(ms - clock.now());
       clock.set(ms);
@@ -32,7 +32,7 @@ test.skipIf(libfaketime === undefined)(
     await authorize(service, world.sandbox);
     for (let night = 0; night < NIGHTS; night++) {
       const midnight = Date.parse("2027-05-04T00:00:00Z") + night * 24 * 3_600_000;
-      // A running service would take such a long step for a wrong clock.
+      // The service is stopped while the clock moves, because it would take so large a step for a wrong clock.
       await stop(service);
       passTo(midnight - 60_000);
       service = await world.serve();
@@ -53,7 +53,7 @@ test.skipIf(libfaketime === undefined)(
       passTo(midnight + Math.random() * 1_000);
       service = await world.serve();
       await idle(service);
-      const after = await service.post("/social/run", undefined, { prefer: "wait=60" });
+      const after = await service.post("/social/run", undefined, { prefer: "wait=300" });
       expect([200, 429]).toContain(after.status);
       await idle(service);
     }

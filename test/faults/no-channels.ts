@@ -1,4 +1,4 @@
-/** Settings of a service without channels: it appends the events that callers request, and no outcomes. */
+/** Settings of a service without channels: its log then has events of requests and no outcomes. */
 export const NO_CHANNELS = {
   META_PIXEL_ID: "",
   META_ACCESS_TOKEN: "",

@@ -15,11 +15,11 @@ import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Number of recipients. X makes some of them wait, and they opt out while their message waits. */
+/** Number of recipients. X makes the run wait before some of them, who then opt out. */
 const PEOPLE = isWhole ? 60 : 10;
 const WAITING = Array.from({ length: isWhole ? 25 : 3 }, (_, at) => 2 + 2 * at);
 
-/** Rounds with a log each, because a day has a hundred messages: 200 kills over both engines. */
+/** Rounds, each with a new log, because a day has only a hundred messages: together 200 kills on both engines. */
 const ROUNDS = isWhole ? [1, 2, 3, 4] : [1];
 
 /** Seconds until X accepts a message again after a 429. */
@@ -31,7 +31,7 @@ const KILL_MS_MAX = 25;
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) => [place, round] as const)))(
-  "who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
+  "a recipient who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
   async (place) => {
     console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
     const pick = createPick(SEED);
@@ -65,7 +65,7 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
       if (isRecorded) counts.recorded++;
       if (isAnswered) expect(isRecorded).toBe(true);
       service = await world.serve();
-      // A browser that got no answer shows none; the person presses again.
+      // If the service died before it answered, the person presses the button again.
       if (!isAnswered) expect(await press(service, code!)).toBe(true);
       await idle(service);
     }

@@ -20,7 +20,7 @@ test(`exactly one message uses the last place, with ${CALLERS} callers at once a
   await addPeople(world, PEOPLE);
   let service = await world.serve({ DAILY_LIMIT: String(LIMIT - 1) });
   await authorize(service, world.sandbox);
-  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   expect(arrivals(world).people).toBe(LIMIT - 1);
   await killed(service);
 

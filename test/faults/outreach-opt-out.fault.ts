@@ -16,14 +16,15 @@ const WINDOW_S = 8;
 const LIMIT = 100;
 
 /**
- * Number of recipients. After each message the next one is suppressed at a random moment while the run reaches them.
+ * Number of recipients. After each message, the next recipient is suppressed at a random moment, about when the run
+ * reaches them.
  */
 const PEOPLE = 190;
 
-/** Longest time from a message to the suppression of the next recipient: about the duration of one message. */
+/** Maximum time in ms from a message to the suppression of the next recipient: about as long as one message takes. */
 const MOMENT_MS_MAX = 10;
 
-/** Longest time from the last check before a request until X accepts the message, on any machine. */
+/** Maximum time in ms from a run's last check until X accepts the message, on any machine. */
 const ON_THE_WAY_MS_MAX = 1_000;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
@@ -42,7 +43,7 @@ test("a recipient suppressed while the intent waits for X's window gets no messa
   for (const number of waiting) {
     await untilWaiting(service, true);
     expect(await world.command("recipients", "suppress", `@person_${number}`)).toMatchObject({ code: 0 });
-    // If the run no longer waited here, the wait was too short to prove anything.
+    // The run must still wait here; otherwise the wait was too short to prove anything.
     await untilWaiting(service, true);
     await untilWaiting(service, false);
   }

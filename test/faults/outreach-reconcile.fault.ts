@@ -16,14 +16,14 @@ import { expectWhole } from "./whole.ts";
 const KILLS = 8;
 
 /**
- * Latest moment of a kill after a start: the service has by then opened the log and looked twice for the message at X,
- * a second apart.
+ * Maximum time in ms from a start to a kill: by then the service has opened the log and looked for the message at X
+ * twice, a second apart.
  */
 const RECONCILE_MS_MAX = 2_500;
 
 const STARTS_BESIDE = 4;
 
-/** Longest wait for the lease of a killed process to expire. */
+/** Maximum time in ms until the lease of a killed process has expired. */
 const LEASE_MS_MAX = 60_000;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
@@ -78,9 +78,9 @@ async function dieInDoubt({ sandbox }: Installation, service: Running, kind: Fau
   faults.add({ network: "x", kind, path: "/messages", count: 1 });
   const newest = [...sandbox.x.people.keys()].at(-1);
   faults.add({ network: "x", kind: "500", path: `/with/${newest}/dm_events` });
-  // A command killed after it had settled everything still holds the run lease until it expires.
+  // If a command is killed after it settled everything, it holds the run lease until that expires.
   const run = await until(
-    async () => (await service.post("/social/run", undefined, { prefer: "wait=60" })).json(),
+    async () => (await service.post("/social/run", undefined, { prefer: "wait=300" })).json(),
     (answer) => (answer as { readonly status?: number }).status !== 409,
     LEASE_MS_MAX,
   );

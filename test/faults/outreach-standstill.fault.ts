@@ -8,12 +8,12 @@ import { expectWhole } from "./whole.ts";
 
 const PEOPLE = 12;
 
-/** Number of the message at which the process is stopped: neither the first message of a batch nor the last. */
+/** Number of the message at which the process is stopped, neither the first nor the last of a batch. */
 const STOPPED_AT = 5;
 
 /**
- * Longest time until another process has taken over. A lease lasts 30 s, and settling takes its new holder some
- * seconds.
+ * Maximum time in ms until another process has taken over: a lease lasts 30 s, and its new holder needs some seconds to
+ * settle.
  */
 const TAKEN_OVER_MS_MAX = 90_000;
 
@@ -24,7 +24,7 @@ interface Moment {
   readonly what: string;
   /** X's reaction to the current request of the run. */
   readonly fault: Pick<Fault, "kind" | "retryAfter"> | undefined;
-  /** Outcome of that message. */
+  /** Outcome of the message at which the process was stopped. */
   readonly fate: "found sent" | "not delivered" | "sent by another run";
 }
 
@@ -36,7 +36,7 @@ const MOMENTS: readonly Moment[] = [
 ];
 
 test("a service frozen in a run longer than its lease sends nothing twice afterwards", async () => {
-  // All at once, because waiting for a lease takes long; all settled, so that no process is left running.
+  // All cases run at the same time, because waiting for a lease takes long. `allSettled` leaves no process running.
   const ends = await Promise.allSettled(MOMENTS.map((moment) => standStill(moment)));
   for (const end of ends) {
     if (end.status === "rejected") throw end.reason;
@@ -67,7 +67,7 @@ async function standStill({ what, fault, fate }: Moment): Promise<string> {
   await idle(service);
   // The run that lost its lease contacts no further recipient.
   expect(arrivals(world).people).toBe(before);
-  expect((await service.post("/social/run", undefined, { prefer: "wait=60" })).status).toBe(200);
+  expect((await service.post("/social/run", undefined, { prefer: "wait=300" })).status).toBe(200);
   await idle(service);
 
   const attempts = await attemptsOf(world);

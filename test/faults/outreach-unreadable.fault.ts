@@ -33,7 +33,7 @@ test("a message stays in doubt through kills and runs while X's conversation is 
     service = await world.serve({ DAILY_LIMIT: String(index + 2) });
     await untilDoubted(service);
     await idle(service);
-    const run = (await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json()) as object;
+    const run = (await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json()) as object;
     expect(run).toMatchObject({ reason: "daily_limit_reached", sent: 1, failed: 0 });
     expect(await attemptsOf(world)).toMatchObject({ open: 1, foundSent: 0, notDelivered: [] });
   }
@@ -49,7 +49,7 @@ test("a message stays in doubt through kills and runs while X's conversation is 
   expect(out).toBe("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
   expect(arrivals(world)).toEqual({ people: LIMIT, mostToOne: 1 });
   expect([Object.values(attempts.places), attempts.open]).toEqual([[LIMIT], 0]);
-  // The service learns of it from the log.
+  // The service reads from the log what the other process recorded.
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number },
     ({ sent }) => sent === LIMIT,

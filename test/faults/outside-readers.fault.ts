@@ -29,7 +29,7 @@ test.skipIf(!has("sqlite3"))("no request fails while outside readers read the lo
     }),
   );
   await load.stop();
-  // A last count after the load, because the readers may finish before the log has grown.
+  // One more count after the load, because the readers may have finished before the log grew.
   await readers[0]?.();
   expect(await stop(service)).toBe(0);
 

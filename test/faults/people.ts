@@ -15,7 +15,10 @@ export async function addPeople(world: Installation, count: number): Promise<voi
   expect(imported).toMatchObject({ code: 0 });
 }
 
-/** Number of recipients that got a message, and the most messages that one of them got. */
+/**
+ * Returns how many recipients got a message (`people`), and the maximum number of messages that one of them got
+ * (`most`).
+ */
 export function arrivals({ sandbox }: Installation): { people: number; mostToOne: number } {
   const { accepted } = sandbox.x;
   return { people: accepted.size, mostToOne: Math.max(0, ...accepted.values()) };

@@ -34,8 +34,8 @@ test.skipIf(!isRoot || !has("mkfs.ext4"))(
       () => Promise.resolve(load.acknowledged.size),
       (size) => size > 100,
     );
-    // No write may be in progress: the kernel may report it synced although the aborted journal drops it. A program
-    // that only writes and syncs lost its last write so, unnoticed, in 13 of 150 aborts (ext4, Linux 6.18).
+    // The process is stopped first, so that no write is in progress: the kernel may report a write as synced although
+    // the aborted journal drops it, as it did in 13 of 150 attempts (ext4, Linux 6.18).
     await standStill(service.process.pid);
     await disk.turnReadOnly();
     service.process.kill("SIGCONT");

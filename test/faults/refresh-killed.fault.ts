@@ -42,14 +42,15 @@ test("after kill -9 before new tokens are stored, one retry and one notification
     for (let time = 1; time <= 2; time++) expect((await service.get("/social/me")).status).toBe(401);
     expect(await health(service)).toMatchObject({ status: "degraded", authorized: false, running: false });
     expect((await service.post("/social/run")).status).toBe(401);
-    // Killed before it has recorded the chat's acceptance, the service would send the message again.
+    // The service must have recorded that the chat accepted the message, or it would send the message again after the
+    // kill.
     await until(
       () => exported(world),
       (events) => events.some(({ type }) => type === "DispatchSucceeded"),
     );
     await kill(service);
   }
-  // Two uses: the refresh whose answer was lost, and one retry.
+  // The refresh token was used twice: in the refresh whose answer was lost, and in one retry.
   expect([...x.refreshUses.values()]).toEqual([2]);
   service = await world.serve();
   expect(slack.messages.kept.map(({ text }) => text)).toEqual([

@@ -16,7 +16,7 @@ const SERVERS: Readonly<Record<string, string | undefined>> = {
 };
 
 /**
- * Longest time until an instance accepts clicks again: the longest pause between two connects, and the following look
+ * Maximum time in ms until an instance accepts clicks again: the longest pause between two connects, and the next look
  * at the log.
  */
 const BACK_MS_MAX = 2_000;
@@ -128,7 +128,7 @@ async function hostFileOf(server: PostgresServer): Promise<string> {
   return String(setting!["hba_file"]);
 }
 
-/** A server with a role that has a password and only the rights that it needs. */
+/** Opens a database server with a role that has a password and only the rights that it needs. */
 async function openPlace(programs: string | undefined): Promise<Place & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const server = stack.use(await startPostgres(programs === undefined ? {} : { programs }));
@@ -241,7 +241,7 @@ function linesWith(service: Running, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
-/** Message that the service logs once per request while the log is read-only, so its repetition is no fault. */
+/** Message that the service logs at each request while the log is read-only, so that it may occur several times. */
 const OF_ONE_REQUEST = "the log could not be verified";
 
 /** Returns the subjects of warnings and errors that the service logged more than once. */
@@ -281,8 +281,8 @@ for (const [name, programs] of Object.entries(SERVERS)) {
           await answers.ask(requests);
           await answers.click();
         }
-        // The rounds may take less time than passes between two looks at the log. A read-only log stays readable,
-        // except for the moment when its connections are replaced.
+        // The service looks at the log only now and then, so the rounds may be over before it notices. A read-only log
+        // can be read, except while its connections are replaced.
         const isReadable = what.includes("25006");
         if (!isReadable) {
           await until(

@@ -16,8 +16,8 @@ const PROCESSES = 2;
 const HISTORIES = 2_000;
 
 /**
- * Percentage of requests to the store after which the next one with the same method fails, with 503 or a cut
- * connection.
+ * Percentage of requests to the store after which the next request with the same method fails: with a 503, or with a
+ * broken connection.
  */
 const SLOW_DOWNS_PERCENT = 2;
 const LIST_MS_MAX = 300;
@@ -101,7 +101,7 @@ test.each([
       left -= 1;
       await add(env);
       const startedAt = performance.now();
-      // A killed backup leaves its copy in TMPDIR.
+      // TMPDIR is in the test's folder, because a killed backup leaves its copy there.
       const here = { ...env, TMPDIR: world.directory };
       const child = world.start(["backup", address, "--incremental", "--json"], here);
       if (Math.random() < KILLED_SHARE) {
@@ -120,7 +120,7 @@ test.each([
     }
   };
   await Promise.all(Array.from({ length: PROCESSES }, backUp));
-  // Requests of a killed process may arrive after its end.
+  // One more backup proves that requests of a killed process, which may still arrive at the store, do no harm.
   const { out } = await capture(backup, [address, "--incremental", "--json"], { env });
   made.push(JSON.parse(out) as Made);
   s3.pause = async () => {};

@@ -7,10 +7,16 @@ import { idle } from "./days.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
-/** Number of triggers, each for one recipient: half of them at once without a run, half of them at once during one. */
+/**
+ * Number of triggers, each for one recipient: half of them at the same time without a run, the others at the same time
+ * during a run.
+ */
 const TRIGGERS = isWhole ? 1_000 : 120;
 
-/** Messages a day: fewer than the recipients, so that most of them learn that their turn did not come. */
+/**
+ * Daily limit of messages, lower than the number of recipients, so that most of them learn that the run did not reach
+ * them.
+ */
 const LIMIT = isWhole ? 100 : 20;
 
 /** Numbers of kills of a run that recipients join. On a server, a dead run's lease lasts for 30 s. */
@@ -89,7 +95,8 @@ test.each(PLACES)(`${TRIGGERS} triggers at once for named recipients lose none, 
   }
   const urls = services.map(({ url }) => url);
   const half = TRIGGERS / 2;
-  // Without a run, for few people: several triggers name each. Then, during a run for all, for more than have a place.
+  // Without a run, the triggers are for few recipients, and several name the same one. During a run for all, they are
+  // for more recipients than the limit allows.
   const few = LIMIT / 2;
   const names = Array.from({ length: half }, (_, nth) => `person_${1 + (nth % few)}`);
   const idleFirst = await askAll(urls, names);
@@ -132,14 +139,15 @@ test.each(PLACES)("recipients who joined a run get an outcome after kill -9, in 
   let service = await world.serve();
   await authorize(service, world.sandbox);
   for (let round = 0; round < kills; round++) {
-    // X makes the run wait, so that recipients join it before the kill; or only for a second, so that it goes on.
+    // In every other round X makes the run wait, so that recipients join it before the kill; otherwise only for a
+    // second, so that the run continues.
     const retryAfter = round % 2 === 0 ? 600 : 1;
     world.sandbox.faults.add({ network: "x", kind: "429", retryAfter, path: "/messages", count: 1 });
     expect((await service.post("/social/run")).status).toBe(202);
     const names = [1, 2, 3].map((nth) => `person_${people - 3 * round - nth + 1}`);
     const asking = names.map(async (name) => (await askAll([service.url], [name]))[0]!);
     const settled = Promise.allSettled(asking);
-    // The kill comes before, between or after the answers, and before or in the turns of those who joined.
+    // The kill comes before, during or after the answers, and before or during the turns of the recipients who joined.
     await [settled, Promise.race(asking), Bun.sleep(pick(60))][round % 3];
     await Bun.sleep(pick(retryAfter === 1 ? 1_500 : 60));
     await kill(service);

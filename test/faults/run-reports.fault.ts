@@ -14,10 +14,13 @@ const INSTANCES = 3;
 const KILLS = Number(process.env["FAULT_KILLS"] ?? (isWhole ? 200 : 6));
 const PEOPLE = 60;
 
-/** Latest moment of a kill after a run was triggered, in ms: before, during and after its end, and that of its report. */
+/**
+ * Maximum time in ms from the trigger of a run to the kill, which comes before, during or after the end of the run and
+ * of its report.
+ */
 const KILL_MS_MAX = 250;
 
-/** Messages of a run at most: most runs end within the time of a kill. */
+/** Maximum number of messages of a run, so low that most runs end before the kill. */
 const LIMIT = 2;
 
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
@@ -70,7 +73,8 @@ test(`${INSTANCES} instances report each run once, after ${KILLS} times kill -9`
   );
   expect(wrong).toEqual([]);
   expect(reports.length).toBeGreaterThan(KILLS / 2);
-  // A kill during the request alone leaves a doubt, and a network that knows no repeat gets none.
+  // Only a kill during the request itself leaves a doubt. A network that does not recognise repeats gets no second
+  // request.
   expect(Object.keys(outcomes).filter((one) => !["DispatchSucceeded", "DispatchInDoubt"].includes(one))).toEqual([]);
   expect(outcomes["DispatchSucceeded"]!.length).toBeGreaterThan(0.8 * reports.length);
   for (const text of texts) expect([text.length <= 900, text.includes("person_")]).toEqual([true, false]);

@@ -1,7 +1,7 @@
 import { BEARER } from "../harness/process.ts";
 import type { Instances } from "./instances.ts";
 
-/** Requests for runs, sent repeatedly to one instance after another. Disposing it ends them. */
+/** Triggers runs again and again, at one instance after another. Disposing it ends that. */
 export interface Triggers extends Disposable {
   /** Number of runs that began. */
   readonly started: number;

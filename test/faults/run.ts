@@ -12,7 +12,7 @@ import { runReported, summaryOf } from "../reported.ts";
 
 const FOLDERS = ["events/eventstore-lite/faults", "test/faults"];
 
-/** Default time-out of a test. */
+/** Default timeout of a test, in ms. The harness applies it, because its own would replace one that the runner gets. */
 const TEST_TIMEOUT_MS = 5_400_000;
 
 /** Number of test files that run at once: two, because they mostly wait for a kill, a timer or a lease. */
@@ -43,6 +43,7 @@ const { values, positionals: wanted } = parseArgs({
 if (values.whole || wanted.length > 0) process.env["FAULTS_WHOLE"] = "1";
 // Uses the real disk, because faults depend on how slow it is.
 process.env["TMPDIR"] ??= tmpdir();
+process.env["TEST_TIMEOUT_MS"] ??= String(TEST_TIMEOUT_MS);
 process.env["RUNTIME"] ??= ownBinary();
 const all = FOLDERS.flatMap((folder) => faultTestsIn(folder));
 const files = [...all, ...(values.whole || wanted.length > 0 ? longTests() : [])].filter(isWanted);
@@ -69,7 +70,7 @@ async function runSome(): Promise<void> {
   for (let file = left.shift(); file !== undefined; file = left.shift()) {
     const startedAt = performance.now();
     // One process per file, so that the faults of one file cannot affect another.
-    const reported = await runReported([`--timeout=${TEST_TIMEOUT_MS}`, file], { wrapper, keepsPrinted: true });
+    const reported = await runReported([file], { wrapper, keepsPrinted: true });
     console.log(`${reported.printed.trimEnd()}\n${Math.round((performance.now() - startedAt) / 1000)} s\n`);
     figures.push(...figuresIn(reported.printed));
     totals.passed += reported.passed;
@@ -91,9 +92,7 @@ function faultTestsIn(folder: string): string[] {
   return names.sort().map((name) => join(root, folder, name));
 }
 
-/**
- * Returns the tests of which `bun run test` tries a part of the cases. The fault tests run them with all their cases.
- */
+/** Returns the tests of which `bun run test` tries only a part of the cases. Here they run with all cases. */
 function longTests(): string[] {
   const tests = [...new Bun.Glob("test/**/*.test.ts").scanSync(root)].sort().map((file) => join(root, file));
   return tests.filter((file) => readFileSync(file, "utf8").includes("harness/is-whole.ts"));
@@ -110,8 +109,8 @@ function tellWhatIsMissing(): void {
 }
 
 /**
- * Returns a wrapper that runs tests in their own mount namespace, so that their mounts disappear however they end;
- * empty if this is not allowed.
+ * Returns the command that runs tests in a separate mount namespace, so that their mounts disappear however the tests
+ * end; empty if the system forbids it.
  */
 function mountsOfTheirOwn(): string[] {
   const wrapper = ["unshare", "--mount"];

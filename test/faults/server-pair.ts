@@ -4,8 +4,8 @@ import { startPostgres, type PostgresServer, startProxy, type Proxy } from "even
 import { until } from "../harness/process.ts";
 
 /**
- * Folder of Debian's PostgreSQL servers by version (package `postgresql`). A server of npm's package cannot be copied
- * to a standby.
+ * Folder of Debian's PostgreSQL servers by version (package `postgresql`). The server of npm's package cannot feed a
+ * standby.
  */
 const INSTALLED = "/usr/lib/postgresql";
 
@@ -54,7 +54,7 @@ export async function openPair(programs: string, { isSynchronous }: { isSynchron
     },
     async failOver() {
       await primary.stop("immediate");
-      // The proxy switches before the promotion, like one that only checks whether a server answers.
+      // The proxy switches before the promotion, as a proxy does that only checks if a server answers.
       proxy.lead(standby.url(new URL(url).pathname.slice(1)));
       await standby.ask("SELECT pg_promote()");
     },

@@ -37,7 +37,7 @@ interface Timed {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Longest time from the last check before a request until X accepts the message, on any machine. */
+/** Maximum time in ms from a run's last check until X accepts the message, on any machine. */
 const ON_THE_WAY_MS_MAX = 1_000;
 
 /** Latest moment of a kill after a stop word, in ms: before, during and after its recording. */
@@ -71,12 +71,12 @@ test.each(["in a file", "on PostgreSQL"])(
     const signalledAt = new Map<string, number>();
     let kills = 0;
     const toPath = (id: string): string => `/with/${id}/messages`;
-    // The run stays with these recipients until X accepts a message again.
+    // X answers 429 to messages to these recipients, so the run waits there.
     for (const id of stopping)
       faults.add({ network: "x", kind: "429", retryAfter: WINDOW_S, path: toPath(id), count: 1 });
     for (const [at, id] of stopping.entries()) {
       await open();
-      // Refused while the last run is in progress.
+      // The request is refused while the last run is in progress, so it is repeated.
       await service.post("/social/run");
       await untilTrue(() => !faults.list().some(({ path }) => path === toPath(id)));
       const kind = DAMAGES[pick(DAMAGES.length)];
@@ -120,7 +120,7 @@ test.each(["in a file", "on PostgreSQL"])(
     expect(arrivals(world).mostToOne).toBe(1);
     await open();
     await expectSeen(world, own, service);
-    // X says that the user revoked the app, and nothing else has asked X.
+    // Only the signal tells the service that the user revoked the app, because no request is made to X.
     revokeAll(x);
     await until(
       async () => (await (await service.get("/social/health")).json()) as { authorized: boolean },

@@ -33,7 +33,7 @@ function openHeads(world: Installation) {
       .flatMap((line) => (line.endsWith("}") ? [JSON.parse(line) as Signed] : []));
   return {
     read,
-    /** Waits until `count` more heads are signed, by the process `by` or by any. */
+    /** Waits until `count` more heads are signed: by the process `by`, or by any process. */
     async untilMore(count: number, by?: number): Promise<void> {
       const countNow = async () => read().filter((head) => by === undefined || head.by === by).length;
       const wanted = (await countNow()) + count;
@@ -42,7 +42,7 @@ function openHeads(world: Installation) {
   };
 }
 
-/** Expects each head to be the log's, even without tiles, and the newer of two adjacent heads to extend the older. */
+/** Expects each head to fit the log, even if it is computed without tiles, and each head to extend the one before. */
 async function expectOneHistory(store: EventStore, key: string, notes: readonly string[]): Promise<Checkpoint[]> {
   const publicKey = parsePublicKey(key);
   const heads = notes.map((note) => openCheckpoint(note, publicKey)).filter(({ position }) => position > 0);
@@ -68,8 +68,8 @@ const KILLS = isWhole ? 200 : 20;
 const CONNECTIONS = 64;
 
 /**
- * Longest time from a signer's second head to its kill: meanwhile the tiles, the signature or the file of a following
- * head is written.
+ * Maximum time in ms from a signer's second head to its kill. In that time it writes the tiles, the signature or the
+ * file of the next head.
  */
 const LIFE_MS_MAX = 200;
 

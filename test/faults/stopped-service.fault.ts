@@ -23,14 +23,14 @@ test("a service frozen in a run that a command then closes sends nothing more in
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
 
-  // Stop during a request that X has carried out.
+  // First the service is stopped while X has accepted a message and the answer is missing.
   world.sandbox.faults.add(UNANSWERED);
   const settled = await standStillInRun(world, service);
   expect(settled).toStartWith("1 in doubt: 1 found sent, 0 not delivered, 0 still in doubt\n");
-  // Stop between two messages.
+  // Then it is stopped between two messages.
   expect(await standStillInRun(world, service)).toMatch(/^[01] in doubt: /);
 
-  const last = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  const last = await service.post("/social/run", undefined, { prefer: "wait=300" });
   expect(await last.json()).toMatchObject({ reason: "completed" });
   const stats = (await (await service.get("/social/stats")).json()) as { sent: number };
   const { people, mostToOne } = arrivals(world);

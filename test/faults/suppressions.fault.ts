@@ -31,7 +31,7 @@ function listOf(more: string): readonly string[] {
 const send = (service: Running, path: string, list: string): Promise<Response> =>
   fetch(service.url + path, { method: "POST", headers: { ...BEARER, "content-type": "text/csv" }, body: list });
 
-/** The most memory that a process ever had, in KiB. */
+/** Returns the maximum memory that a process has used so far, in KiB. */
 function largestKib({ process: { pid } }: Running): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
 }
@@ -73,7 +73,8 @@ test("a large list of suppressions during a run stops further messages, with bou
   }
   expect(suppressedAt.size).toBe(ROWS);
   expect([...world.sandbox.x.accepted.keys()].filter((id) => !written.has(id))).toEqual([]);
-  // The race took place: some recipients got their message before, some never.
+  // The import and the run must have overlapped: some recipients got a message before their suppression, and some got
+  // none.
   expect(written.size).toBeWithin(1, PEOPLE);
   expect(grownKib).toBeLessThan(2 * allowedKib);
   const again = await send(service, "/social/suppressions", list);

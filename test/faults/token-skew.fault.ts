@@ -42,7 +42,7 @@ test.skipIf(libfaketime === undefined)(
     const service = await world.serve();
     await authorize(service, world.sandbox);
     for (let expiry = 1; expiry <= EXPIRIES; expiry++) {
-      // Time passes only at X.
+      // Only X's clock moves.
       world.sandbox.clock.advance(PAST_LIFE_MS);
       clock.jump(-10 * MINUTE_MS);
       await askAllAtOnce(service);
@@ -70,7 +70,7 @@ test.skipIf(libfaketime === undefined)("a token expired only by our clock is ref
   await restartAfter(3 * HOUR_MS);
   for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
   expect(refreshesOf(world)).toBe(1);
-  // After the clock is corrected, the new token seems to live longer than it does; X will refuse it.
+  // When the clock is set right, the new token seems to be valid for longer than it is, so X will refuse it.
   await restartAfter(-3 * HOUR_MS);
   for (let time = 0; time < EXPIRIES; time++) await askAllAtOnce(service);
   expect(refreshesOf(world)).toBe(1);

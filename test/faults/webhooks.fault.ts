@@ -134,8 +134,8 @@ const pendingOf = (service: Running, channel: string): Promise<number> =>
   figure(service, `reachlog_outbox_pending{channel="${channel}",lane="events"}`);
 
 /**
- * Places of the log, with how long the receiver is down. A log on a server uses the server's clock, which the test
- * cannot move: there the receiver is down only for the rest of the test.
+ * Engines of the log, and how long the receiver is unreachable. The clock of a database server cannot be moved, so
+ * there the receiver is unreachable until the end of the test.
  */
 const ROWS = [
   ["in a file, down for an hour", async () => ({}), 6],
@@ -195,7 +195,7 @@ test.each(ROWS)(
     for (let step = 0; step < steps; step++) {
       const before = await figure(service, failed);
       service.process.kill("SIGUSR2");
-      // New clicks make the dispatchers look at the time.
+      // The dispatchers look at the time only when a click arrives, so some are posted.
       await until(
         async () => {
           await postClicks(() => service, 1);
@@ -205,7 +205,7 @@ test.each(ROWS)(
       );
     }
     down.comeBack();
-    // Abandoned deliveries need an operator to retry them.
+    // Dispatches that were given up are only sent again if an operator retries them.
     await until(
       async () => {
         // The next attempts are due minutes after the last ones.

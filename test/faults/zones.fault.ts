@@ -8,8 +8,8 @@ import { libfaketime } from "./tools.ts";
 const LIMIT = 3;
 
 /**
- * Ends of unusual calendar days: the reason, the zone, midnight in UTC by the zone's published rules, and the days
- * before and after it.
+ * Days that end unusually: why, in which zone, at which UTC time by the zone's published rules, and the days before and
+ * after midnight.
  */
 const ENDS_OF_DAYS: readonly (readonly [why: string, zone: string, midnight: string, before: string, after: string])[] =
   [
@@ -36,13 +36,13 @@ test.skipIf(libfaketime === undefined).each(ENDS_OF_DAYS)(
     const service = await world.serve();
     await authorize(service, world.sandbox);
     expect(await quotaOf(service)).toEqual({ limit: LIMIT, used: 0, remaining: LIMIT, resets_at: midnight });
-    await service.post("/social/run", undefined, { prefer: "wait=30" });
-    // Every request between here and midnight gets the same answer.
+    await service.post("/social/run", undefined, { prefer: "wait=300" });
+    // Until midnight the service refuses every run, because the day's quota is used up.
     clock.set(midnightMs - 5_000);
     expect((await service.post("/social/run")).status).toBe(429);
     clock.set(midnightMs);
     expect(await quotaOf(service)).toMatchObject({ used: 0, remaining: LIMIT });
-    await service.post("/social/run", undefined, { prefer: "wait=30" });
+    await service.post("/social/run", undefined, { prefer: "wait=300" });
 
     const perDay = await expectDaysKept(world, LIMIT);
     console.log(`${zone}: limit ${LIMIT}, sent ${JSON.stringify(perDay)} around ${midnight}`);
@@ -64,7 +64,7 @@ test.skipIf(libfaketime === undefined).each([
 ])(`each recipient gets at most one message while %s runs ${SPEED} times as fast`, async (_what, timersToo) => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000 } });
   fakeClock(world, { speed: SPEED, timersToo });
-  // A run that lasts several leases by this clock.
+  // With this spacing the run lasts several leases by the fast clock.
   const spacing = timersToo ? 5 : 1;
   Object.assign(world.env, { DAILY_LIMIT: String(SLOW_RUN_MESSAGES), SEND_SPACING_SECONDS: String(spacing) });
   await addPeople(world, SLOW_RUN_MESSAGES + 5);
@@ -73,7 +73,7 @@ test.skipIf(libfaketime === undefined).each([
   let started = 0;
   const answers = await until(
     async () => {
-      // Several at once, like impatient callers.
+      // Several triggers at the same time, as from impatient callers, start only one run.
       const posts = await Promise.all(Array.from({ length: 4 }, () => service.post("/social/run")));
       const statuses = posts.map(({ status }) => status);
       started += statuses.filter((status) => status === 202).length;

@@ -6,8 +6,8 @@ import type { Operation, Schema } from "./document.ts";
 export interface Body {
   readonly bytes: Uint8Array;
   /**
-   * `fit` bodies must not be refused for their content, `unfit` ones must be. For `unknown` ones any documented answer
-   * is right.
+   * Expected verdict on the content: the service must accept `fit` bodies and refuse `unfit` ones. For `unknown` ones
+   * any documented answer is right.
    */
   readonly verdict: "fit" | "unfit" | "unknown";
 }

@@ -7,7 +7,7 @@ import { requestsTo, type FuzzRequest } from "./requests.ts";
 import { faultsOf } from "./verdict.ts";
 import { openWire, type Wire } from "./wire.ts";
 
-/** Requests in flight at the same time. */
+/** Number of requests in flight at the same time. */
 const TOGETHER = 64;
 
 const REST_LOOKS = 20;
@@ -30,10 +30,10 @@ export interface FuzzReport {
    */
   readonly operations: number;
   readonly seen: ReadonlySet<string>;
-  /** Largest memory of the service during the requests; `startMiB` is its memory before them. */
+  /** Maximum memory of the service during the requests, in MiB; `startMiB`: its memory before them. */
   readonly peakMiB: number;
   readonly startMiB: number;
-  /** Memory that the service keeps after the requests. */
+  /** Memory of the service some time after the requests, in MiB. */
   readonly restMiB: number;
   /** Statuses of the health endpoints at the end. */
   readonly health: readonly number[];

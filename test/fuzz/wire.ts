@@ -10,7 +10,7 @@ export interface Wire extends Disposable {
   send(request: FuzzRequest): Promise<WireAnswer | undefined>;
 }
 
-/** Number of client addresses that send wrong tokens. Each is blocked for a minute after ten of them. */
+/** Number of client addresses that send wrong tokens. After ten of them, the service blocks an address for a minute. */
 const GUESSERS = 1_000;
 
 export function openWire(url: string): Wire {

@@ -1,6 +1,7 @@
 /** Accessibility checks: can a page be used with poor sight, without a mouse, and on a phone? */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
+import { isWhole } from "./is-whole.ts";
 
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
@@ -8,38 +9,51 @@ declare const axe: {
   run(options: {
     readonly resultTypes: readonly string[];
     readonly runOnly?: readonly string[];
+    readonly rules?: Readonly<Record<string, { readonly enabled: boolean }>>;
   }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
 };
 
-/**
- * Lists the accessibility rules that a page breaks, each with the first offending element. With `rules`, checks only
- * these.
- */
+/** Rules to check. Contrast takes more than half of the time, and depends only on colors. */
+const RULES = {
+  all: {},
+  contrast: { runOnly: ["color-contrast"] },
+  "all but contrast": { rules: { "color-contrast": { enabled: false } } },
+} as const;
+
+/** Lists the accessibility rules that a page breaks, each with the first offending element. */
 export async function violationsOf(
   page: Page,
-  ...rules: readonly string[]
+  rules: keyof typeof RULES = "all",
 ): Promise<readonly (readonly [rule: string, element: string | undefined])[]> {
   // Injected as the browser's own tools are, because the page's policy allows only its own scripts.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
-  return page.evaluate(
-    async (only) => {
-      // Omits passed checks, which would list most of the page several times.
-      const { violations } = await axe.run({ resultTypes: ["violations"], ...only });
-      return violations.map(({ id, nodes }) => [id, nodes[0]?.html] as const);
-    },
-    rules.length === 0 ? {} : { runOnly: rules },
-  );
+  return page.evaluate(async (only) => {
+    // Omits passed checks, which would list most of the page several times.
+    const { violations } = await axe.run({ resultTypes: ["violations"], ...only });
+    return violations.map(({ id, nodes }) => [id, nodes[0]?.html] as const);
+  }, RULES[rules]);
 }
 
-/** Color schemes, each with the accessibility rules to check in it, by default all. The schemes differ in colors only. */
-const SCHEMES = [["dark", "color-contrast"], ["light"]] as const;
+/**
+ * Lists the accessibility rules that a page breaks in a further state or width. A run of all files checks the contrast
+ * of a page only once in each color scheme, and the fault tests check it here too.
+ */
+export function violationsInState(page: Page): ReturnType<typeof violationsOf> {
+  return violationsOf(page, isWhole ? "all" : "all but contrast");
+}
+
+/** Color schemes, each with the accessibility rules to check in it. The schemes differ in colors only. */
+const SCHEMES = [
+  ["dark", "contrast"],
+  ["light", "all"],
+] as const;
 
 /** The rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves it light. */
 export async function violationsInSchemes(page: Page) {
   const found: (readonly [scheme: string, rule: string, element: string | undefined])[] = [];
-  for (const [colorScheme, ...rules] of SCHEMES) {
+  for (const [colorScheme, rules] of SCHEMES) {
     await page.emulateMedia({ colorScheme });
-    for (const [rule, element] of await violationsOf(page, ...rules)) found.push([colorScheme, rule, element]);
+    for (const [rule, element] of await violationsOf(page, rules)) found.push([colorScheme, rule, element]);
   }
   return found;
 }

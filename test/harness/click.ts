@@ -1,4 +1,4 @@
-/** Click of a person, not a bot, as a link shortener posts it; tests send it. Each channel gets it. */
+/** A click of a person, as a link shortener posts it. Each channel gets it. */
 export const CLICK = {
   event: "click",
   domain: "go.example",

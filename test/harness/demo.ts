@@ -15,8 +15,7 @@ export interface Demo extends AsyncDisposable {
   /** Sends the signal to the demo. Resolves with its exit code once it has ended. */
   end(signal: NodeJS.Signals): Promise<number>;
   /**
-   * Runs a shell line as in another terminal, next to the demo. With `until`, interrupts the line once its output
-   * matches.
+   * Runs a shell line next to the demo, as in another terminal. `until`: interrupts the line once its output matches.
    */
   shell(line: string, until?: RegExp): Promise<{ code: number | null; out: string; err: string }>;
 }
@@ -53,7 +52,7 @@ export async function startDemo(
       return child.exited;
     },
     async shell(line, until) {
-      // With `exec`, a signal reaches the command itself.
+      // With `exec`, a signal reaches the command instead of the shell.
       const command = line.replace(/(?:bun )?reachlog /, `exec ${PROGRAM} `);
       const beside = Bun.spawn(["sh", "-c", command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
       const err = new Response(beside.stderr).text();

@@ -1,4 +1,4 @@
-/** The reference for other ways to compute past states: the log, folded from its first event. */
+/** Folds a log from its first event, as the reference with which other ways to compute past states are compared. */
 import type { EventStore } from "eventstore-lite";
 import type { Event } from "../../events/catalog.ts";
 import type { ProjectionName, SomeStates } from "../../projections/all.ts";
@@ -20,7 +20,7 @@ export interface Folded<Name extends ProjectionName> {
   readonly position: number;
   /** Time of the event at `position`; undefined if there is none. */
   readonly time: string | undefined;
-  /** Number of events read; events of types that no folded projection uses may be left out. */
+  /** Number of events read. Events that no folded projection uses may be left out. */
   readonly events: number;
 }
 

@@ -1,7 +1,7 @@
 /** True if long tests try all of their cases, and not only those for which a run of all test files has time. */
 export const isWhole = process.env["FAULTS_WHOLE"] === "1";
 
-/** Share of the random cases that a run of all files tries. */
+/** Share of the random cases that a run of all test files tries. */
 const PART = 1 / 5;
 
 /**

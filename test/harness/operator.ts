@@ -1,7 +1,7 @@
-/** An operator with a browser: by mouse with or without script, or by keyboard alone. */
+/** An operator at a browser, who uses the mouse, with or without script, or only the keyboard. */
 import { expect } from "bun:test";
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
-import { until } from "./process.ts";
+import { TOKEN, until, type Running } from "./process.ts";
 
 export const WAYS = ["by mouse", "by mouse, without script", "by keyboard alone"] as const;
 export type Way = (typeof WAYS)[number];
@@ -12,8 +12,8 @@ const TABS_MAX = 300;
 export interface Operator {
   readonly page: Page;
   /**
-   * Errors of the pages that the operator opened: failed scripts, dialogs, refusals of the policy, requests without an
-   * answer.
+   * Errors of pages that the operator opened: scripts that failed, dialogs, violations of the content policy, requests
+   * without a response.
    */
   readonly wrong: string[];
   /** Opens another tab of the same browser, which is signed in too. */
@@ -38,12 +38,19 @@ export interface Operator {
   sees(what: string | RegExp | Locator): Promise<void>;
 }
 
-/** How long a text may take to appear, in ms. */
-const SEEN_MS_MAX = 30_000;
+/** Maximum time in ms until a text appears. */
+const SEEN_MS_MAX = 300_000;
 
 export async function operatorOf(browser: Browser, way: Way, options: BrowserContextOptions = {}): Promise<Operator> {
   const javaScriptEnabled = way !== "by mouse, without script";
   return tabOf(await browser.newContext({ ...options, javaScriptEnabled }), way, []);
+}
+
+/** Signs the page's browser in without the form, for tests of other pages. */
+export async function signInByRequest(page: Page, service: Running): Promise<void> {
+  const signedIn = await service.get("/session", { method: "POST", body: new URLSearchParams({ token: TOKEN }) });
+  const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
+  await page.context().addCookies([{ name, value, url: service.url, httpOnly: true, sameSite: "Strict" }]);
 }
 
 async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promise<Operator> {
@@ -148,7 +155,7 @@ function keyboardOn(page: Page): Hand {
   };
 }
 
-/** Minimum size of a target, in CSS pixels (WCAG 2.2, 2.5.8); a link within a sentence may be smaller. */
+/** Minimum size of a link or button in CSS pixels (WCAG 2.2, 2.5.8). A link within a sentence may be smaller. */
 const TARGET_PX_MIN = 24;
 
 /** Throws if a link or button is too small for a thumb or partly off the screen. */
@@ -192,7 +199,7 @@ function noteWhatIsWrong(page: Page, wrong: string[]): void {
   });
   page.on("requestfailed", (request) => {
     const why = request.failure()?.errorText ?? "";
-    // Aborted requests belong to a page that was left: its last requests and its stream.
+    // A page that is left aborts its last requests and its stream, which is no error.
     if (why !== "net::ERR_ABORTED") wrong.push(`${request.url()}: ${why}`);
   });
 }

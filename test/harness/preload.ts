@@ -3,10 +3,10 @@ import { setDefaultTimeout } from "bun:test";
 import { useTemporaryFolder } from "./temporary.ts";
 
 /**
- * Time limit of a test, long enough to cut only hanging ones. A busy machine may be slow, and work that continues after
- * a cut disturbs other tests.
+ * Time limit of a test in ms, so long that only tests that hang reach it. On a busy machine tests are slow, and one
+ * that is cut off would disturb the following ones.
  */
-setDefaultTimeout(1_200_000);
+setDefaultTimeout(Number(process.env["TEST_TIMEOUT_MS"] ?? 1_200_000));
 
 useTemporaryFolder();
 
@@ -17,7 +17,7 @@ const realFetch = globalThis.fetch;
 
 function guardedFetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const url = new URL(input instanceof Request ? input.url : input);
-  // Unresolvable names stay allowed, because tests of DNS faults need a failing lookup.
+  // Names that never resolve are allowed, because tests of DNS faults need a lookup that fails.
   if (!LOOPBACK.test(url.hostname) && !url.hostname.endsWith(".invalid")) {
     throw new Error(`a test tried to reach ${url.host}: only loopback is allowed`);
   }

@@ -11,7 +11,9 @@ import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 export const TOKEN = "process-test-token-0123456789";
 export const BEARER = { authorization: `Bearer ${TOKEN}` };
 
-/** A folder and a sandbox for a test, with the service as a real process, any number of times on the same log. */
+/**
+ * A folder and a sandbox for a test, in which the service can run as a real process, again and again on the same log.
+ */
 export interface Installation extends AsyncDisposable {
   readonly directory: string;
   readonly sandbox: Sandbox;
@@ -55,7 +57,7 @@ export async function openInstallation(sandboxOptions: Partial<SandboxOptions> =
   };
   const start: Installation["start"] = (args, more = {}, flags = []) => {
     const child = Bun.spawn(onRuntime(args, { flags }), {
-      // The folder contains no .env, so the machine's own configuration does not leak in.
+      // The process runs in a folder without a .env file, so that the developer's own settings have no effect.
       cwd: directory,
       env: { ...env, ...more },
       stdio: ["ignore", "pipe", "pipe"],
@@ -91,7 +93,7 @@ export async function ended({ stdout, stderr, exited }: Running["process"]): Pro
   return { code, out, err };
 }
 
-/** Stops a service in order. Returns the exit code. */
+/** Stops a service in an orderly way. Returns the exit code. */
 export async function stop({ process }: Pick<Running, "process">): Promise<number> {
   process.kill("SIGTERM");
   return process.exited;
@@ -130,7 +132,7 @@ export async function untilListening(child: Running["process"]): Promise<Running
   };
 }
 
-/** Passes the sandbox's consent page as a browser does; `account` chooses who authorizes. */
+/** Authorizes on the sandbox's consent page as a browser does. `account`: the account that authorizes. */
 export async function authorize(
   service: Pick<Running, "get">,
   sandbox: Sandbox,
@@ -153,20 +155,23 @@ export async function authorize(
 }
 
 /**
- * Maximum number of questions that {@link until} asks. With the pauses this takes minutes, while the expected change
- * takes seconds. A count, not a time, because a busy machine is slow to answer too.
+ * Maximum number of times that {@link until} asks. The expected change takes seconds, so many calls take minutes. It is
+ * a number and not a time, because a busy machine answers slowly.
  */
 const ASKED_MAX = 15_000;
 
-/** Pause between two questions. */
+/** Minimum pause between two calls of `ask`, in ms. */
 const PAUSE_MS_MIN = 20;
 
-/** The pause, in durations of the question before it: an export of the log must not use the processor while it waits. */
+/**
+ * Pause as a multiple of the time that the last call took: while it waits, a test that exports the log each time must
+ * not use up the processor.
+ */
 const PAUSE_SHARE = 2;
 
 /**
- * Repeats the question `ask` until `wanted` accepts the answer, for changes that no event of ours announces. `msMax` is
- * for tests of how long something takes.
+ * Repeats `ask` until `wanted` accepts the answer, for changes that no event of ours announces. `msMax`: maximum time,
+ * only for tests of how long something takes.
  */
 export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean, msMax = Infinity): Promise<T> {
   const startedAt = performance.now();

@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, "../..");
 /** Path of the program's source. */
 export const MAIN = join(ROOT, "src/main.ts");
 
-/** Runtime of the service's processes in tests: `bun` or `deno`, from source, or the path of a binary. */
+/** How the service's processes run in tests: `bun` or `deno` from source, or the path of a binary. */
 export const RUNTIME = process.env["RUNTIME"] ?? "bun";
 
 /**
@@ -25,8 +25,8 @@ const PROGRAMS: Readonly<Record<string, () => readonly string[]>> = {
 const isBinary = RUNTIME.includes("/");
 
 /**
- * Builds a command line of the service, or of `module`. `flags` go to the runtime. With either, a binary is replaced by
- * Bun and the source, since it accepts neither.
+ * Builds the command line of the service, or of `module`. `flags`: for the runtime. A binary accepts neither, so Bun
+ * and the source then take its place.
  */
 export function onRuntime(
   args: readonly string[],
@@ -40,7 +40,7 @@ export function onRuntime(
   return [...program(), ...flags, module ?? MAIN, ...args];
 }
 
-/** Builds the shipped binary, which starts in a third of the time of the source. Returns its path. */
+/** Builds the binary that is shipped, which starts three times as fast as the source. Returns its path. */
 export function buildBinary(folder: string): string {
   const path = join(folder, "reachlog");
   const built = Bun.spawnSync([process.execPath, join(ROOT, "packaging/build.ts"), "--out", path]);
@@ -49,8 +49,8 @@ export function buildBinary(folder: string): string {
 }
 
 /**
- * Returns the path of the Deno that the lock file names. Its package would link it at installation, but packages may
- * run no install scripts here.
+ * Returns the path of the Deno that the lock file names. Its package would link it by an install script, and packages
+ * may run none here.
  */
 export function denoProgram(): string {
   const { platform, arch } = process;

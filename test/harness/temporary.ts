@@ -3,9 +3,12 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } f
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
-/** Folder on a memory disk, used unless TMPDIR is set: fsync costs nothing there, so no test waits for a busy disk. */
+/**
+ * Folder on a memory disk, used unless TMPDIR is set. fsync takes no time there, so that tests never wait for a busy
+ * disk.
+ */
 const MEMORY_DISK = "/dev/shm";
-/** Minimum free space of the memory disk: several times what a whole run of tests uses until it ends. */
+/** Minimum free space on the memory disk, in bytes: several times what a whole run of tests needs. */
 const FREE_BYTES_MIN = 2 ** 31;
 
 const OF_A_RUN = /^reachlog-tests-(\d+)$/;

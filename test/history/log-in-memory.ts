@@ -3,8 +3,8 @@ import type { Event, Folded, Recorded } from "../../events/catalog.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 
 /**
- * Reads a history that was never on disk, because thousands of them are tried. Offers only a store's reads, without
- * snapshots.
+ * Creates a log in memory to read from: tests try thousands of histories, too many for the disk. Offers only a store's
+ * reads, without snapshots.
  */
 export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
   const events = history.map((event) => ({ ...event, stream: streamOf(event) }));
@@ -25,7 +25,7 @@ export function logInMemory(history: readonly Recorded[]): EventStore<Event> {
     },
     async *readFolded(query: Query = {}): AsyncGenerator<readonly Folded[]> {
       const found = select(query);
-      // Batches of two, so that the code between batches is tested too.
+      // The reader gets batches of two events, so that the code between batches is tested too.
       for (let at = 0; at < found.length; at += 2) yield found.slice(at, at + 2);
     },
     snapshots: { list: async () => [] },

@@ -147,6 +147,22 @@ test("a line with a severity or a decision never merges with another", () => {
   expect(lines.map(wordsOf)).toContain("30 people opted out. No run will message them again");
 });
 
+test("the conversions of an hour are one line, and a message that WhatsApp lost is one with a severity", () => {
+  const sale = { name: "Purchase", channels: [] };
+  const lost = { event_id: "e", source: 1, channel: "messaging", detail: "131042" };
+  const lines = linesOf([
+    ...[0, 10, 50].map((minute) => [DAY + minute * MINUTE_MS, "ConversionRecorded", sale] as const),
+    [DAY + 2 * HOUR_MS, "DispatchLost", lost],
+    [DAY + 2 * HOUR_MS + MINUTE_MS, "DispatchLost", lost],
+    [DAY + 4 * HOUR_MS, "ConversionReversed", sale],
+  ]);
+  expect(lines.map((line) => [wordsOf(line), line.severity])).toEqual([
+    ["event 6", undefined],
+    ["2 messages accepted and then lost by WhatsApp", "error"],
+    ["3 conversions recorded", undefined],
+  ]);
+});
+
 test("a channel's failures of one cause are one line from the first to the recovery", () => {
   const at = DAY + 3 * HOUR_MS;
   const lines = linesOf([
@@ -162,7 +178,7 @@ test("a channel's failures of one cause are one line from the first to the recov
   ]);
 });
 
-test("a webhook that was unsubscribed while it paused does not pause for ever, and does not work again", () => {
+test("a webhook that was unsubscribed while it paused is shown neither as paused for ever nor as working again", () => {
   const lines = linesOf([
     [DAY, "CircuitOpened", { channel: "webhook-crm", failures: 5, until: "" }],
     [DAY + HOUR_MS, "WebhookUnsubscribed", { channel: "webhook-crm" }],

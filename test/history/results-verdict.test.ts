@@ -24,7 +24,7 @@ test("a certain difference names the better variant, its lead and how likely luc
   });
 });
 
-test("variants that the list cannot tell apart are left to taste", () => {
+test("if too few recipients are left to tell variants apart, the verdict says to choose by taste", () => {
   expect(judgeVariants(WINTER, { dailyLimit: 100, peopleLeft: 69 })).toMatchObject({
     outcome: "same",
     winner: { clicked: null, replied: null },
@@ -35,7 +35,7 @@ test("variants that the list cannot tell apart are left to taste", () => {
   });
 });
 
-test("without a count of the people left, only the time is weighed", () => {
+test("without the number of recipients left, the verdict depends only on the time that the quota needs", () => {
   const limits = { dailyLimit: 1_000, peopleLeft: undefined };
   expect(judgeVariants(WINTER, limits)).toEqual(judgeVariants(WINTER, { ...FAR, ...limits, peopleLeft: 1_000_000 }));
 });
@@ -68,7 +68,7 @@ test("fewer than 20 messages of a variant are not judged", () => {
   expect(third).toEqual(judgeVariants(AUTUMN, FAR));
 });
 
-test("equal rates are told apart by no number of messages", () => {
+test("no number of messages tells equal rates apart", () => {
   expect(judgeVariants([variant("A", 40, 10), variant("B", 80, 20)], FAR)).toMatchObject({
     outcome: "same",
     more_messages: null,
@@ -76,7 +76,7 @@ test("equal rates are told apart by no number of messages", () => {
   });
 });
 
-test("variants that each win one measure are both named", () => {
+test("if one variant wins by clicks and another by replies, the verdict names both", () => {
   const split = [variant("A", 200, 100, 100, 10), variant("B", 200, 20, 100, 50)];
   expect(judgeVariants(split, FAR)).toMatchObject({
     outcome: "split",

@@ -89,7 +89,7 @@ function toSale(one: typeof sale extends fc.Arbitrary<infer One> ? One : never):
   return { type, data };
 }
 
-test("the rows of every dimension and the rest sum exactly to the total, and the total to the log", async () => {
+test("in every grouping, the rows and the part outside of them sum exactly to the total, which is that of the log", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(message, { maxLength: 8 }),

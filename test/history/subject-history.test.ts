@@ -190,7 +190,7 @@ test("the history of a message event has its message and the bounds of its run",
             (!("recipient" in data) && !COURSE.includes(type)) ||
             position === asked.position ||
             ("attempt_id" in data && data.attempt_id === attempt));
-        // The webhook's delivery belongs to it too.
+        // The history also contains the delivery of this event to the webhook.
         const delivered = familyOf(events, [asked.id]);
         const family = events
           .filter((event) => belongs(event) || delivered.includes(event.position))

@@ -481,6 +481,12 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
       'an operator closed the dispatch in doubt of position 15 (event e1) for chat as left: "too old"',
     ],
   ],
+  DispatchLost: [
+    [
+      { event_id: "e1", source: 15, channel: "messaging", detail: "131042: the account's payment is not in order" },
+      `messaging: the network lost the accepted message of position 15 (event e1): "131042: the account's payment is not in order"`,
+    ],
+  ],
   DispatchClaimed: [
     [{ channel: "chat", lane: "clicks", token: 3, sources: [[15, 17]] }, "chat: about to send positions 15 to 17"],
   ],

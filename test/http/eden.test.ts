@@ -67,6 +67,8 @@ const OPERATIONS: Readonly<Record<Typed, true>> = {
   "/people/import get": true,
   "/social/recipients/preview post": true,
   "/api/messaging post": true,
+  "/api/messaging/whatsapp get": true,
+  "/api/messaging/whatsapp post": true,
   "/api/notify post": true,
   "/api/tracking/event post": true,
   "/api/tracking/forget post": true,

@@ -10,16 +10,16 @@ import type { Rendered } from "../../sandbox/markup.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { settingsOf, type Choice } from "../../sandbox/settings.ts";
 
-/** Network under test, with its properties that the contract depends on. */
+/** Network under test, with those of its properties that matter for the contract of a channel. */
 export interface Subject {
   readonly network: Network;
   readonly channel: ClickChannel;
   readonly choice: Choice;
-  /** True if a message may be sent to the network again under its id. */
+  /** True if the network recognises a message that is sent again under the same id. */
   readonly deduplicates: boolean;
-  /** True if the status of the network's answer alone shows that a dispatch was accepted. */
+  /** True if the status of the network's answer alone proves that it accepted a dispatch. */
   readonly statusSuffices?: true;
-  /** Pause of the channel after a 429 without Retry-After, in ms. */
+  /** Pause of the channel after a 429 without a Retry-After header, in ms. */
   readonly pauseMs?: number;
   readonly permanent: readonly FaultKind[];
   /** Returns settings with a credential that the network does not know. */
@@ -34,9 +34,9 @@ export interface Subject {
   readonly checks: boolean;
 }
 
-/** Time-out for a network that answers, however busy the machine is. */
+/** Timeout in ms for a network that answers, long enough for a busy machine. */
 const TIMEOUT_MS = 60_000;
-/** Time-out for a network that does not answer: long enough for the request to arrive. */
+/** Timeout in ms for a network that does not answer, long enough for the request to arrive. */
 const BRIEF_MS = 1_000;
 
 /** Patterns of the names of each channel's settings. */
@@ -76,7 +76,8 @@ export function describeChannel(subject: Subject): void {
 
 function openAt(sandbox: Sandbox, subject: Subject, change = (settings: Record<string, string>) => settings): Channel {
   const settings = Object.entries(change(settingsOf(sandbox, subject.choice)));
-  // All networks of the sandbox have one origin, so only this channel's settings may allow it.
+  // All networks of the sandbox have the same origin. Only the settings of the channel under test may allow calls to
+  // it.
   const own = settings.filter(([name]) => OWN[subject.channel].test(name));
   const config = loadConfig(Object.fromEntries(own), () => "");
   const channel = connectNetworks(config).channels.find(({ name }) => name === subject.channel);
@@ -96,7 +97,7 @@ function expectSecrecy(sandbox: Sandbox, subject: Subject, said: unknown): void 
   for (const secret of subject.secrets(sandbox)) expect(words).not.toContain(secret);
 }
 
-/** Kinds of dispatches to networks for people, which are all but those to webhooks. */
+/** Kinds of dispatches to networks for people, which are all kinds except those to webhooks. */
 type Kind = Exclude<Dispatch["kind"], "event">;
 
 function dispatches(): Record<Kind, Dispatch> {
@@ -157,7 +158,7 @@ function describeDelivery(subject: Subject): void {
         expect(shown?.marks).toEqual([]);
         expect(shown?.text.isWellFormed()).toBe(true);
         expect(shown?.text).toEndWith("…");
-        // Sections of a message are on separate lines, so line breaks are ignored.
+        // Line breaks are ignored, because networks put the sections of a message on separate lines.
         const flat = (words: string): string => words.replaceAll("\n", "");
         expect(flat(text)).toStartWith(flat(shown?.text.slice(0, -1) ?? "nothing"));
       },
@@ -188,7 +189,7 @@ function describeFaults(subject: Subject): void {
     const dispatch = dispatches().test;
     const result = await send(sandbox, subject, dispatch, timeoutMs);
     expect(sandbox.faults.list()).toEqual([]);
-    // This rule prevents duplicate messages.
+    // A retry is allowed only if the attempt certainly did not arrive; otherwise it could be a duplicate.
     if (result.outcome === "retryable") {
       if (!deduplicates) expect(subject.arrived(sandbox)).toBe(0);
       expect(await send(sandbox, subject, dispatch)).toMatchObject({ outcome: "delivered" });
@@ -235,7 +236,7 @@ function describeFaults(subject: Subject): void {
     await using sandbox = await startSandbox();
     const result = await under(sandbox, { kind }, timeoutMs);
     expect(result.outcome).toBe(outcome);
-    // A repeat that may arrive twice is marked, unlike one whose first attempt certainly did not arrive.
+    // A retry is marked if the first attempt may have arrived, and not marked if it certainly did not.
     if (result.outcome === "retryable") expect(result.mayHaveArrived).toBe(true);
   });
 

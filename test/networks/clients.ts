@@ -33,9 +33,7 @@ export function openBunClient(): Client {
   };
 }
 
-/**
- * Message to the program on Deno that makes the calls: a call, or the abort of one, which replaces the call's signal.
- */
+/** Message to the program on Deno: a call that it makes, or the number of a call that it aborts. */
 export type Asked = { readonly abort: number } | Call;
 
 interface Call extends Omit<SafeRequest, "signal" | "headers"> {

@@ -12,8 +12,8 @@ const TIMEOUT_MS = 500;
 const PATIENT_MS = 60_000;
 
 /**
- * Largest accepted growth of the client's memory. A call that stored everything it received would far exceed it;
- * garbage alone, up to 120 with V8 on a busy machine, does not.
+ * Maximum growth of the client's memory, in MiB. A call that stored all that it received would far exceed it; garbage
+ * alone, up to 120 with V8 on a busy machine, does not.
  */
 const GROWTH_MIB_MAX = { Bun: 100, Deno: 200 };
 

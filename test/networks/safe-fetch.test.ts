@@ -14,7 +14,7 @@ import { deadUrl, serve, serveRaw } from "../harness/memory/servers.ts";
 
 const CANARY = "canary-5f3a9c";
 const bun = openBunClient();
-/** Time-out of calls that are answered; long enough for any busy machine. */
+/** Time limit of calls that the server answers, so long that no machine is too busy to meet it. */
 const TIMEOUT_MS = 60_000;
 
 async function faultOf(client: Client, url: string, request: Partial<SafeRequest> = {}): Promise<NetworkFault> {
@@ -149,7 +149,7 @@ describe.each(CLIENTS)("on %s", (runtime, open) => {
 
   /** Bytes of a body that arrives one byte every 5 ms: the whole body would take hours. */
   const DRIPS = 5_000_000;
-  /** Time-out of a call with such a body, long enough for the status to arrive on a busy machine. */
+  /** Time limit of a call with such a body, long enough for the status to arrive on a busy machine. */
   const DRIP_MS = 1_000;
 
   test("a slow body ends at the deadline and keeps the status", async () => {

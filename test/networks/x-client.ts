@@ -6,7 +6,10 @@ import { safeFetchTo } from "../harness/memory/servers.ts";
 export const NOW = Date.parse("2026-11-20T10:00:00.000Z");
 export const TOKEN = "user-token";
 
-/** Creates a client for X. Its own deadlines are seconds, so tests of an unresponsive server pass a shorter one. */
+/**
+ * Creates a client for X. `timeoutMs`: shorter than the client's usual seconds, for tests of a server that does not
+ * answer.
+ */
 export function xAt(apiUrl: string, timeoutMs?: number) {
   const real = safeFetchTo(apiUrl);
   const safeFetch: SafeFetch = timeoutMs === undefined ? real : (url, request) => real(url, { ...request, timeoutMs });
@@ -22,7 +25,7 @@ export async function thrownBy(work: Promise<unknown>): Promise<SocialError> {
   return thrown;
 }
 
-/** JSON with every non-ASCII character escaped, the longest form that X could send. */
+/** Returns JSON with every non-ASCII character escaped, the longest form in which X may send it. */
 export function escapedJson(value: unknown): string {
   const hex = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return JSON.stringify(value).replace(/[\u0080-\uffff]/g, hex);

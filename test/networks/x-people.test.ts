@@ -7,7 +7,7 @@ const ANN = { id: "11", username: "ann", name: "Ann", receives_your_dm: true, pr
 const BEN = { id: "12", username: "ben", name: "Ben", receives_your_dm: false };
 const SHOWN = { id: "11", username: "ann", name: "Ann", receivesOurDm: true, protected: false };
 
-/** Largest possible user at X: each character of the name is outside of Unicode's first plane. */
+/** User at X that takes as many bytes as possible: each character of the name is outside of Unicode's first plane. */
 const LONGEST = {
   id: "1".repeat(19),
   username: "u".repeat(15),

@@ -36,7 +36,7 @@ test("another time zone does not shorten the 24 hours without messages after a r
   expect(await before.run()).toMatchObject({ sent: 1 });
   await world.list("11");
   await world.append([RESTORED]);
-  // It is already tomorrow in that zone, or will be soon.
+  // In the quota's zone the next day has begun, or will begin soon; yet the run must wait a full day after the restore.
   const { run } = await world.start({ timezone: "Pacific/Kiritimati" });
   world.time.jump(DAY_MS / 2);
   expect(await run()).toMatchObject({ reason: "log_restored", sent: 0 });

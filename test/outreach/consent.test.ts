@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 describe("with REQUIRE_CONSENT=evidence", () => {
   const rules = { ...RULES, requireConsent: "evidence" } as const;
 
-  test("a run records one skip per gap in the evidence, and sends once complete", async () => {
+  test("a run records one skip per gap in the evidence, and sends once the evidence is complete", async () => {
     await using world = await openOutreach("10");
     const { run } = await world.start({ rules });
     const details = async () => (await world.events("DirectMessageSkipped")).map(({ data }) => data.detail);
@@ -133,7 +133,7 @@ describe("a reply that asks to stop tracking", () => {
       replied: true,
       tracking: { status: "denied" },
     });
-    // Their words are nowhere in the log, and the message is read only once.
+    // The log does not contain the recipient's words, and no later run reads the message again.
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("tracking me");
     world.time.jump(MINUTE_MS);
     await instance.run();

@@ -13,10 +13,10 @@ function expectFull({ sandbox }: Day): void {
   expect([sandbox.x.accepted.size, Math.max(...sandbox.x.accepted.values())]).toEqual([100, 1]);
 }
 
-test("a day of 100 messages follows the rate headers, with no 429 but two forced ones", async () => {
+test("a day of 100 messages follows the rate headers, and gets no 429 but the two that the test forces", async () => {
   await using day = await openDay({ dmLimit: 15 });
   const { sandbox, time } = day;
-  // One 429 in the middle of a window without a retry time, and one with it.
+  // X answers with 429 twice in the middle of a rate-limit window: once without a retry time, and once with one.
   const forced = new Map([
     [20, {}],
     [70, { retryAfter: 90 }],
@@ -54,7 +54,7 @@ test.each([
   const [reason, refusals] = retryAfter > 0 ? ["time_limit", 1] : ["daily_limit_reached", 3];
   expect(report).toMatchObject({ reason, in_doubt: 0 });
   expect(sandbox.tally.x.answers[429]).toBe(refusals);
-  // At least a second after each answer.
+  // Each request to send is made at least a second after the answer to the previous one.
   const waits = askedAt.slice(1).map((ms, index) => ms - 2 * WAY_MS - (askedAt[index] ?? 0));
   for (const wait of waits) expect(wait).toBeGreaterThanOrEqual(1_000);
 });

@@ -57,6 +57,7 @@ test("a trigger that waits for the lease is refused if another run uses up the q
   });
   expect(await other.runner.trigger({ dryRun: false, metadata: METADATA })).toEqual({ kind: "daily_limit_reached" });
   expect(await world.events("RunStarted")).toHaveLength(1);
-  // The lease is free again. Tried with a dry run, which takes no place of the quota.
+  // The refused run has given the lease back: another run can start. A dry run shows it, since it needs no place of the
+  // quota.
   expect(await other.runner.trigger({ dryRun: true, metadata: METADATA })).toMatchObject({ kind: "started" });
 });

@@ -176,7 +176,7 @@ test("the two reads of a conversation are a settle time apart, also after a slow
   const { conversation } = world.network;
   const reads: [string, number][] = [];
   world.network.conversation = (token, id, limit) => {
-    // Only the first round is slow.
+    // Only the first two reads, one of each conversation, are slow.
     if (reads.length < 2) world.time.jump(12_000);
     reads.push([id, world.time.now()]);
     return conversation(token, id, limit);
@@ -207,7 +207,7 @@ describe("an unreadable conversation", () => {
     await run();
     expect(projector.state("run").open.size).toBe(0);
     expect(projector.state("stats").sent).toBe(3);
-    // The run settles this one before it sends any message.
+    // The run settles the message in doubt to user 11 before it sends any message.
     const told = await world.events("DirectMessageSent");
     expect(told.map(({ data }) => data.recipient.id)).toEqual(["11", "10", "12"]);
   });

@@ -42,7 +42,7 @@ describe("a recipient who asks to stop", () => {
       hashes: [...RULES.hashes({ id: "11", username: "user_11" })],
       message_id: asked,
     });
-    // Their words are nowhere in the log.
+    // The log does not contain the words of the recipient's message.
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("STOP please");
 
     world.time.jump(40 * 86_400_000);
@@ -303,7 +303,7 @@ test("a network that rejects all its cursors is asked for a bounded number of ol
   for (let round = 0; round < 50; round++) world.network.inboxFaults.push(undefined, refused);
   const { run } = await world.start({ sources: [openSource("inbound")] });
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
-  // The top and an older page, twice: each page costs money.
+  // The run reads the newest page and one older page, both twice. It does not read more, because each page costs money.
   expect(world.network.inboxReads).toHaveLength(4);
   world.network.inboxFaults.length = 0;
   await run();
@@ -332,7 +332,8 @@ test("an inbox page is judged again after a concurrent suppression by an operato
   const { run } = await world.start({ eventLog: raced });
   expect(await run()).toMatchObject({ sent: 0, skipped: 1 });
   await projector.until((await world.store.head()).position);
-  // The suppression is recorded once, though the page contained it too, and the message is recorded as well.
+  // The log has only the suppression by hand, although the inbox contained a stop too. The received message is recorded
+  // nevertheless.
   expect(await world.events("RecipientSuppressed")).toMatchObject([{ data: { reason: "by_hand" } }]);
   expect(await world.events("DirectMessageReceived")).toHaveLength(1);
 });
@@ -369,7 +370,7 @@ test("an inbox that counts as unread is read back to the log's first message", a
   world.time.jump(2 * 60 * MINUTE_MS);
   world.network.receive("10", "please stop");
   for (const id of ["11", "12", "13", "14", "15"]) world.network.receive(id, "hello");
-  // After this the inbox counts as never read.
+  // After the account was unlinked and authorized again, the inbox counts as never read.
   const user = { id: "1", username: "we", name: "We" };
   await world.append([
     { type: "AccountUnlinked", data: { user_id: "1", revoked: true } },

@@ -103,8 +103,8 @@ test("a single failed renewal of the lease does not end the run", async () => {
   let asked = 0;
   const acquire: typeof leases.acquire = (...lease) => {
     asked += 1;
-    // The first call takes the lease, the second precedes the first message. This one fails during the wait for the
-    // second.
+    // The run's first call takes the lease, the second renews it before the first message. The third call, while the
+    // run waits for its second message, fails.
     return asked === 3 ? Promise.reject(new Error("database is locked")) : leases.acquire(...lease);
   };
   Object.assign(world.store, { leases: { ...leases, acquire } });

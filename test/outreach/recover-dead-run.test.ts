@@ -111,8 +111,8 @@ test("a recovery without a dead run or a doubt reads and records nothing", async
 });
 
 /**
- * Lets an hour pass during the first request to send, as if the machine were suspended. Other processes do `meanwhile`
- * at the end of it.
+ * Lets an hour pass during the first request to send, as if the machine were suspended. At the end of the hour,
+ * `meanwhile` plays what other processes do.
  */
 function suspendIn(world: OutreachHarness, meanwhile: () => Promise<void>): void {
   const { sendDm } = world.network;

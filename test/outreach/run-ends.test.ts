@@ -21,7 +21,8 @@ describe("a message that the network refuses", () => {
   });
 
   test.each([
-    // The grant itself still works; only X rejects it, and no other part of the service notices.
+    // The account's grant still works: only X's answer to this message rejects the token, and no other part of the
+    // service notices.
     ["unauthorized", "not_authorized", ["outreach stopped: not_authorized"]],
     ["unreachable", "network_unavailable", []],
   ] as const)("with %s ends the run as %s, and is sent by a later run", async (answer, reason, told) => {
@@ -41,7 +42,7 @@ describe("a message that the network refuses", () => {
       const { run, projector } = await world.start();
       expect(await run()).toMatchObject({ reason: "completed", sent: 2, failed: 1 });
       expect(projector.state("quota").days.get("2026-03-01")).toBe(2);
-      // The log already contains it, so it is neither tried nor recorded again.
+      // The log already contains the failed message, so the run neither tries it nor records it again.
       expect(await run()).toMatchObject({ sent: 0, skipped: 2, failed: 0 });
       expect(world.network.asked).toEqual(["10", "11", "12"]);
     },

@@ -28,7 +28,7 @@ describe.each(LOG_ENGINES)("messages in doubt, %s", (engine) => {
     return { world, run, runner, context, projector, settle, named, showAgain };
   }
 
-  test("one that arrived counts as sent, in the operator's name and with the reason", async () => {
+  test("a message that arrived counts as sent, in the operator's name and with the reason", async () => {
     const { world, run, projector, settle, named } = await openInDoubt();
     await using _ = world;
     expect(await settle({ recipients: named("@user_10"), as: "arrived", why: "she answered" })).toEqual({ done: 1 });
@@ -41,7 +41,7 @@ describe.each(LOG_ENGINES)("messages in doubt, %s", (engine) => {
     expect(world.network.asked).toEqual(["10", "11"]);
   });
 
-  test("one that is left is never looked up or sent again, and keeps its place in the quota", async () => {
+  test("a message left as unknown is never looked up or sent again, and keeps its place in the quota", async () => {
     const { world, run, projector, settle, showAgain } = await openInDoubt();
     await using _ = world;
     expect(await settle({ expected: 2 })).toEqual({ done: 2 });
@@ -61,7 +61,7 @@ describe.each(LOG_ENGINES)("messages in doubt, %s", (engine) => {
     ]);
   });
 
-  test("nothing is decided for a recipient without one, or if the number has changed", async () => {
+  test("nothing is decided for a recipient without a message in doubt, or if the number of these messages has changed", async () => {
     const { world, settle, named } = await openInDoubt();
     await using _ = world;
     expect(await settle({ recipients: named("@user_12") })).toEqual({ missing: { username: "user_12" } });
@@ -71,7 +71,7 @@ describe.each(LOG_ENGINES)("messages in doubt, %s", (engine) => {
     expect(await settle({ recipients: named("@user_10") })).toEqual({ missing: { username: "user_10" } });
   });
 
-  test("a lookup settles those that X shows, in the caller's name", async () => {
+  test("a lookup settles the messages that X shows, in the caller's name", async () => {
     const { world, runner, showAgain } = await openInDoubt();
     await using _ = world;
     showAgain();

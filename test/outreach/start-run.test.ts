@@ -79,7 +79,7 @@ test("the quota day is the calendar day in the quota's time zone", async () => {
   await using world = await openOutreach("10", "11");
   const { run } = await world.start({ rules: { ...RULES, dailyLimit: 1 }, timezone: "Pacific/Kiritimati" });
   await run();
-  // 08:00 UTC is 22:00 there; three hours later it is tomorrow.
+  // In the quota's zone the first run is at 22:00, which is 08:00 UTC; three hours later the next day has begun there.
   world.time.jump(3 * 3_600_000);
   await run();
   const attempts = await world.events("DirectMessageAttempted");

@@ -11,8 +11,8 @@ const MINUTE_MS = 60_000;
 const START = Date.parse("2026-03-01T08:00:00.000Z");
 
 /**
- * Time-out of requests that the server leaves unanswered, in ms. It is shorter than the client's own, to keep the test
- * fast.
+ * Time limit of the client for requests that the server leaves unanswered, in ms. It is shorter than the product's
+ * limit, to keep the test fast.
  */
 const SILENCE_MS = 1_000;
 

@@ -9,7 +9,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Body of the answer: a string is sent unchanged, anything else as JSON. */
   readonly body?: unknown;
-  /** Transport fault instead of a normal answer: none at all, a connection closed before it, or in the middle of it. */
+  /** Fault of the connection instead of a normal answer: no answer, or a connection that closes before or during it. */
   readonly fault?: "silence" | "reset" | "cut";
   /** True if the message is in the conversation, although the answer may say otherwise. */
   readonly delivered?: boolean;

@@ -126,7 +126,7 @@ describe("forget RECIPIENT", () => {
   test("erases events about the recipient that are appended later", async () => {
     await world.run(forget, "1777000000000001001", "--yes");
     await shown();
-    // A run with a message to them in flight would record this.
+    // Appends what a run would record that was sending a message to the recipient during the erasure.
     await world.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell"), ...messaged("a3", ANN, "Hi again Ann")]);
     expect(await shown()).not.toMatch(/ann_builds|1777000000000001001|Ann[ "]/);
   });
@@ -153,7 +153,7 @@ describe("forget RECIPIENT", () => {
     await using projector = await startProjector(world.store, { erase: createEraseHandler(world.store.keyring) });
     expect(projector.state("contacts").people.size).toBe(2);
     await world.run(forget, "ann_builds", "--yes");
-    // Read in the same batch as the erasure.
+    // The projector reads this event in the same batch as the erasure.
     await world.append(STREAMS.outreach, messaged("a4", BEA, "Bea again"));
     await projector.until((await world.store.head()).position);
     const rebuilt = createStates(PROJECTION_NAMES);
@@ -309,7 +309,7 @@ test("an event about the recipient appended during the erasure does not stay in 
   const erase = createEraseHandler(world.store.keyring);
   await using projector = await startProjector(world.store, {
     erase(event) {
-      // Encrypted with the present keys, and read after they are gone.
+      // This event is encrypted with the present keys, and read after the erasure has deleted them.
       meanwhile = eventLog.append(STREAMS.outreach, [imported("ann_builds", "Ann Bell")], {});
       return erase(event);
     },

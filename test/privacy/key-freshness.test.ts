@@ -43,7 +43,7 @@ test("freshness is counted from the request, not from the answer", async () => {
   answer();
   await renewed;
   expect(freshness.revalidate()).toBeUndefined();
-  // Requested ahead of time, so no caller waits for it.
+  // The check has asked the store again before the last answer is out of date, so no caller waits yet.
   expect(asked).toHaveLength(1);
   now += 1;
   expect(await isDone(freshness.revalidate())).toBe(false);
@@ -70,7 +70,7 @@ test("after an invalidation the cache is fresh only after a later request", asyn
   await before;
   expect(freshness.revalidate()).toBeUndefined();
   now += FRESH_MS * 0.75;
-  // Requested ahead of time, and still pending.
+  // The check asks the store before the answer is out of date, so the caller does not wait for the pending request.
   expect(freshness.revalidate()).toBeUndefined();
   world.revision = 2;
   freshness.invalidate();

@@ -77,7 +77,7 @@ test("texts of a recipient forgotten elsewhere are unreadable once the cached ke
           await elsewhere.destroy([elsewhere.refOf(ciphertexts[done.who]!)]);
           closedFrom[done.who] = Math.min(closedFrom[done.who]!, now + FRESH_MS);
         } else {
-          // As the event in the log makes it do.
+          // The reader checks its keys again at once, as a process does when it sees the erasure in the log.
           reader.revalidate();
           for (const [at, from] of closedFrom.entries()) if (from < Infinity) closedFrom[at] = now;
         }
@@ -110,7 +110,7 @@ test.each(ENGINES)("on %s, two processes get the same keys for the same recipien
   const [ofHere, ofThere] = await Promise.all([here.keysFor(people), there.keysFor(people.toReversed())]);
   expect(ofThere).toEqual(ofHere.toReversed());
 
-  // One erases a person while the other writes about them.
+  // One process erases a person while the other one encrypts a text about the person.
   const fresh = { kind: "person", id: "2001", username: "fresh" } as const;
   const [, ciphertext] = await Promise.all([here.destroy(here.refsOf(fresh)), encrypted(there, fresh, "tea")]);
   now += FRESH_MS;

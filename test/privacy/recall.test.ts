@@ -16,7 +16,7 @@ test("a subscriber gets the same events as a read of the log, also those appende
     }
     return events;
   })();
-  // Appended concurrently, so that a transaction holds several appends.
+  // Appends the events concurrently, so that one transaction holds several appends.
   await Promise.all(appends.map((events, index) => store.append(`s${index % 20}`, events)));
   const followed = await live;
   const read = await Array.fromAsync(store.read());

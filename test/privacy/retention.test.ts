@@ -214,7 +214,7 @@ test("a clock that is years ahead deletes nothing at first, and is accepted in t
   await world.start();
   await world.eventLog.append("a", [CLICK], {});
   world.later(3_650 * DAY_MS);
-  // Restarted as well, with data encrypted under the wrong clock.
+  // Two restarts delete nothing either, although data was encrypted under the wrong clock meanwhile.
   for (let starts = 0; starts < 2; starts++) {
     await world.start();
     await world.eventLog.append("a", [CLICK], {});

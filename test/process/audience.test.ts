@@ -61,7 +61,7 @@ const PEOPLE: readonly (readonly [Kind, number])[] = [
   ["person", countCases(3_200)],
 ];
 
-/** Largest accepted error of the visitor estimate in standard errors; one in 15,000 runs exceeds it. */
+/** Maximum error of the visitor estimate, in standard errors; by chance one in 15,000 runs exceeds it. */
 const ERRORS_MAX = 4;
 
 interface Scene extends AsyncDisposable {
@@ -117,7 +117,7 @@ async function runToday(service: Running, { world, readers }: Scene, books: Book
     const reader = readers.find(({ id }) => id === message.recipient_id)!;
     fetches.push(fetchAsX(service, books, reader));
   };
-  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await run.json()).toMatchObject({ sent: 100, failed: 0, in_doubt: 0 });
   await Promise.all(fetches);
 }

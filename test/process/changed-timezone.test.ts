@@ -15,7 +15,7 @@ test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when i
   await world.command("recipients", "import", world.file("people.csv", csv));
   const first = await world.serve();
   await authorize(first, world.sandbox);
-  const sent = await (await first.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  const sent = await (await first.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(sent).toMatchObject({ reason: "daily_limit_reached", sent: 2 });
   await stop(first);
 
@@ -23,7 +23,7 @@ test("a changed QUOTA_TIMEZONE gives no second quota, and all answers say when i
   world.env["QUOTA_TIMEZONE"] = FAR_ZONES.find((zone) => dayIn(zone, now) !== dayIn("UTC", now)) ?? "";
   const service = await world.serve();
   const asked = Date.now();
-  const refused = await service.post("/social/run", undefined, { prefer: "wait=60" });
+  const refused = await service.post("/social/run", undefined, { prefer: "wait=300" });
   expect(refused.status).toBe(429);
 
   // The first quota place is free again 24 hours after its message was confirmed.

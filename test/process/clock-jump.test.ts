@@ -34,7 +34,7 @@ async function serveAhead(world: Installation, movedMs: number) {
     ...service,
     /** Returns the number of messages that a run sends, or the problem type if none starts. */
     async run(): Promise<unknown> {
-      const answer = await service.post("/social/run", undefined, { prefer: "wait=60" });
+      const answer = await service.post("/social/run", undefined, { prefer: "wait=300" });
       const { sent, type } = (await answer.json()) as { sent?: number; type?: string };
       return sent ?? type;
     },

@@ -79,7 +79,7 @@ test("replay finds no difference in any projection, and stats --as-of counts an 
   );
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  await service.post("/social/run", undefined, { prefer: "wait=30" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   await stop(service);
 
   const replayed = await world.command("replay", "--json");

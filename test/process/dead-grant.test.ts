@@ -22,7 +22,7 @@ const told = ({ sandbox }: Installation): string[] => sandbox.slack.messages.kep
 async function revokeInRun(world: Installation, service: Running, sent: number): Promise<unknown> {
   const { x } = world.sandbox;
   const wanted = x.accepted.size + sent;
-  const run = service.post("/social/run", undefined, { prefer: "wait=60" });
+  const run = service.post("/social/run", undefined, { prefer: "wait=300" });
   await until(
     () => Promise.resolve(x.accepted.size),
     (size) => size >= wanted,
@@ -53,7 +53,7 @@ test("each grant revoked during a run ends it, degrades health, and causes one n
   expect(failures.map(({ data }) => data["dead"])).toEqual([true, true]);
   // The remaining recipients are contacted under the next grant, each once.
   await authorize(service, world.sandbox);
-  const rest = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  const rest = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(rest).toMatchObject({ reason: "completed" });
   expect([world.sandbox.x.accepted.size, Math.max(...world.sandbox.x.accepted.values())]).toEqual([PEOPLE, 1]);
 });
@@ -88,7 +88,7 @@ test("the service notifies once if a command detects the dead grant first", asyn
   // Leaves a message in doubt: it arrives without an answer, and the run cannot look it up.
   faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
   faults.add({ network: "x", kind: "500", path: "/dm_conversations/with/" });
-  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   faults.clear();
   revokeAll(x);
   expect((await world.command("outreach", "reconcile")).out).toStartWith("1 in doubt: 0 found sent");

@@ -82,7 +82,7 @@ test("on Deno with its permissions, the service dispatches a click, makes a run 
   const stream = await service.get("/events?from=1", { headers: { authorization: BEARER.authorization } });
   await authorize(service, world.sandbox);
   expect((await service.post("/api/tracking/event", CLICK, BEARER)).status).toBe(202);
-  const ran = await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=60" });
+  const ran = await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" });
   expect([ran.status, [...world.sandbox.x.accepted.values()]]).toEqual([200, [1]]);
   const succeeded = (await until(() => exported(world), isDispatched)).filter(
     ({ type }) => type === "DispatchSucceeded",

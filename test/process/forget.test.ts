@@ -39,7 +39,7 @@ async function openContacted(): Promise<{ world: Installation; service: Running;
   rmSync(join(world.directory, "people.csv"));
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await run.json()).toMatchObject({ status: "finished", sent: 2 });
   expect((await service.post("/api/tracking/event", click(IP))).status).toBe(202);
   expect(
@@ -159,7 +159,7 @@ test("after forget no file, export, page or output contains the recipient, and r
     world.file("p.csv", "username,name,basis,company\nada_builds,Ada,opt_in,A\n"),
   );
   rmSync(join(world.directory, "p.csv"));
-  const run = await again.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = await again.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await run.json()).toMatchObject({ status: "finished", sent: 0 });
   expect(found(traces, { ...(await answersOf(world, again)), ...(await bytesOf(world)) })).toEqual([]);
   await stop(again);
@@ -200,7 +200,7 @@ test.each(["restored", "copied"])(
     await world.command("recipients", "import", world.file("people.csv", rows));
     const service = await world.serve();
     await authorize(service, world.sandbox);
-    expect(await (await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER })).json()).toMatchObject({
+    expect(await (await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER })).json()).toMatchObject({
       sent: 1,
     });
     const code = /\w+$/.exec(world.sandbox.x.messages.kept.at(-1)!.text)![0];

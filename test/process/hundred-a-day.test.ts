@@ -29,7 +29,7 @@ test("a list of 130 rows gets exactly 100 messages, skips with reasons, and then
 
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const run = await (await service.post("/social/run", undefined, { prefer: "wait=120" })).json();
+  const run = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(run).toMatchObject({ reason: "daily_limit_reached", sent: 100, skipped: 13, failed: 0, in_doubt: 0 });
 
   const { accepted } = world.sandbox.x;

@@ -32,7 +32,7 @@ test("a rolling restart rotates the master key without an instance that fails", 
     [202, 200],
     [202, 200],
   ]);
-  // Killed before its planned restart, it starts again with the old key.
+  // An instance that is killed before its planned restart starts again with the old key.
   await kill(one);
   const again = await world.serve();
   expect([await worksAt(again), await worksAt(two)]).toEqual([
@@ -48,7 +48,7 @@ test("a rolling restart rotates the master key without an instance that fails", 
 
   expect(await rotate({}, "--end")).toMatchObject({ code: 78, err: expect.stringContaining("the former key") });
   expect((await rotate({ REACHLOG_KEY: TO }, "--end")).code).toBe(0);
-  // Not restarted yet, it works with the former key until it stops.
+  // The second instance, which was not restarted yet, works with the former key until it stops.
   expect([await worksAt(renewed), await worksAt(two)]).toEqual([
     [202, 200],
     [202, 200],

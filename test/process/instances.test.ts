@@ -160,7 +160,7 @@ test("one idempotency key at two instances starts one run with the same response
     async () => ((await (await two.get("/social/health")).json()) as { authorized: boolean }).authorized,
     (authorized) => authorized,
   );
-  const headers = { "idempotency-key": "2026-03-01", prefer: "wait=60" };
+  const headers = { "idempotency-key": "2026-03-01", prefer: "wait=300" };
   const answers = await Promise.all([one, two, one, two].map(({ post }) => post("/social/run", {}, headers)));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   const bodies = await Promise.all(answers.map((answer) => answer.text()));

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await authorize(service, world.sandbox);
   const click = { event: "click", domain: "go.example", short_code: "spring", original_url: "https://shop.example/" };
   clickId = ((await (await service.post("/api/tracking/event", click)).json()) as { id: string }).id;
-  await service.post("/social/run", {}, { prefer: "wait=60" });
+  await service.post("/social/run", {}, { prefer: "wait=300" });
   const pending = async () => {
     const { channels } = (await (await service.get("/api/health")).json()) as {
       channels: Record<string, { pending: number }>;

@@ -51,7 +51,7 @@ test("outreach watch waits for the next run, shows its events and ends with it",
   const service = await serveWith(world, ["ada_builds", "closed_carl"]);
   const watch = following(world, "outreach", "watch");
   await watch.said("no run is in progress; waiting for the next one\n");
-  const run = (await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json()) as {
+  const run = (await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json()) as {
     run_id: string;
   };
   expect(await watch.ended).toBe(0);
@@ -112,7 +112,7 @@ test("outreach stop ends another process's run during a wait of an hour", async 
     code: 1,
     err: "No run is in progress, or not the one named.\n",
   });
-  // The key of an interrupted run starts another one.
+  // A request with the idempotency key of a run that was stopped starts another run.
   expect(await (await service.post("/social/run", undefined, key)).json()).not.toMatchObject({ run_id });
 });
 
@@ -124,7 +124,7 @@ test("outreach reconcile settles messages in doubt of a running service, and lis
   faults.add({ network: "x", kind: "reset_after_delivery", path: `/${ADA.id}/messages`, count: 1 });
   faults.add({ network: "x", kind: "500", path: `/${GRACE.id}/messages`, count: 1 });
   for (const { id } of [ADA, GRACE]) faults.add({ network: "x", kind: "500", path: `/${id}/dm_events` });
-  const run = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  const run = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(run).toMatchObject({ status: "finished", sent: 0, in_doubt: 2 });
 
   const unreadable = await world.command("outreach", "reconcile");
@@ -149,7 +149,7 @@ test("outreach reconcile settles messages in doubt of a running service, and lis
     closed_run: null,
   });
   expect(world.sandbox.x.accepted).toEqual(new Map([[ADA.id, 1]]));
-  // The service learns of it from the log.
+  // The service reads the command's outcomes from the log.
   await until(
     async () => (await (await service.get("/social/stats")).json()) as { sent: number; failed: number },
     ({ sent, failed }) => sent === 1 && failed === 1,
@@ -185,7 +185,7 @@ test("outreach preview and results show the same template", async () => {
     undecided: 0,
     variants: [{ recipients: 2, text: "Hi [name]: https://go.example/welcome" }],
   });
-  await service.post("/social/run", undefined, { prefer: "wait=60" });
+  await service.post("/social/run", undefined, { prefer: "wait=300" });
   const { rows } = JSON.parse((await world.command("results", "--json")).out) as { rows: object[] };
   expect(rows).toMatchObject([
     { template: preview.template, variant: "A", attempted: 2, sent: 2, reply_rate: { rate: 0 } },

@@ -10,7 +10,7 @@ test("with one message left of the quota, 16 triggers in two waves send one", as
   await addPeople(world, 99);
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const first = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+  const first = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
   expect(first).toMatchObject({ reason: "completed", sent: 99 });
   await addPeople(world, 110);
   const statuses: number[] = [];
@@ -28,15 +28,16 @@ test("a run attempts no message to a recipient after their suppression is record
   await using world = await openInstallation({ x: { dmLimit: 1_000 } });
   const people = 24;
   await addPeople(world, people);
-  // Slow enough for the commands to run between its messages.
+  // The run sends only one message a second, so that the commands run between its messages.
   const service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
-  const run = service.post("/social/run", undefined, { prefer: "wait=60" });
+  const run = service.post("/social/run", undefined, { prefer: "wait=300" });
   await until(
     () => Promise.resolve(world.sandbox.x.accepted.size),
     (size) => size > 0,
   );
-  // From the end of the list towards the run, several at once; some come too late.
+  // Suppresses recipients from the end of the list towards the run, four at once. The last commands come after the run
+  // has contacted their recipients.
   for (let number = people; number > 0; number -= 4) {
     const handles = [0, 1, 2, 3].map((offset) => `@person_${number - offset}`);
     await Promise.all(handles.map((handle) => world.command("recipients", "suppress", handle)));
@@ -51,6 +52,6 @@ test("a run attempts no message to a recipient after their suppression is record
   }
   expect(after).toEqual([]);
   expect(suppressed.size).toBe(people);
-  // The race took place: some recipients got their message before, some never.
+  // Suppressions and run did overlap: some recipients got their message before their suppression, others never.
   expect(world.sandbox.x.accepted.size).toBeWithin(1, people);
 });

@@ -47,7 +47,7 @@ test("a backup made under load restores all earlier clicks, and no second messag
   await world.command("recipients", "import", world.file("p.csv", people));
   const service = await world.serve();
   await authorize(service, world.sandbox);
-  const run = (of: Running) => of.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = (of: Running) => of.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   expect(await (await run(service)).json()).toMatchObject({ sent: 2 });
   expect(await world.command("recipients", "forget", "ada_builds", "--yes")).toMatchObject({ code: 0 });
   const post = async (): Promise<string> => {
@@ -141,7 +141,7 @@ test("an interrupted import from a pipe leaves nothing, and a complete one succe
   );
   cut.kill("SIGTERM");
   void cut.stdin.write(out.slice(out.length / 2));
-  // The command may no longer read the rest of its input.
+  // The end of the input may fail, because the interrupted command may no longer read it.
   await Promise.resolve(cut.stdin.end()).catch(() => {});
   expect(await cut.exited).toBe(1);
   expect(await new Response(cut.stderr).text()).toContain("interrupted; nothing was imported");
@@ -160,7 +160,8 @@ test("an interrupted import from a pipe leaves nothing, and a complete one succe
 test("an export exits with 141 if its reader leaves", async () => {
   await using world = await openInstallation();
   await fill(logOf(world), 2_000);
-  // A separate program reads it, because a reader in this process could take the whole log before it leaves.
+  // A separate program, `head`, reads the export and leaves: a reader in this process could take the whole log before
+  // it leaves.
   const { directory, env } = world;
   const script = '{ "$@"; echo "$?" >&2; } | head -c 1';
   const child = Bun.spawn(["sh", "-c", script, "sh", ...onRuntime(["audit", "export"])], {

@@ -103,7 +103,7 @@ test("a dead grant that many detect at once causes one notification, also after 
   await addPeople(world, 30);
   let service = await world.serve({ SEND_SPACING_SECONDS: "1" });
   await authorize(service, world.sandbox);
-  const run = service.post("/social/run", undefined, { prefer: "wait=60" });
+  const run = service.post("/social/run", undefined, { prefer: "wait=300" });
   await arrived(world, 1);
   const { asked, doctors } = await meet(world, service, held, () => revokeAll(world.sandbox.x));
   expect(asked).toEqual(asked.map(() => 401));

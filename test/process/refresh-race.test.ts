@@ -125,11 +125,12 @@ test("the service and commands with expired tokens use each refresh token once",
     await addPeople(world, round);
     service ??= await world.serve();
     if (round === 1) await authorize(service, world.sandbox);
-    // The message arrives without an answer, and the run cannot look it up.
+    // The message stays in doubt: it arrives, but X's answer is lost, and X refuses to show the conversation to the
+    // run.
     const [person] = [...world.sandbox.x.people.values()].filter(({ username }) => username === `person_${round}`);
     faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
     faults.add({ network: "x", kind: "500", path: `/${person?.id}/dm_events` });
-    const run = await (await service.post("/social/run", undefined, { prefer: "wait=60" })).json();
+    const run = await (await service.post("/social/run", undefined, { prefer: "wait=300" })).json();
     expect(run).toMatchObject({ sent: 0, in_doubt: 1 });
     faults.clear();
     const commands = Promise.all([
@@ -139,8 +140,8 @@ test("the service and commands with expired tokens use each refresh token once",
     const { result, told } = await askingBeside(world, service, commands);
     const [reconciled, doctor] = result;
     expect([...told]).toEqual([200]);
-    // Exit code 75 if another command was settling. 1 if the new token had expired when it was used, which is likelier
-    // on a busy machine.
+    // `doctor` exits with 1 if the new token had expired when it was used, which is likelier on a busy machine.
+    // `outreach reconcile` exits with 75 if another one was settling messages.
     expect(`${doctor.code} ${doctor.out}`).toMatch(
       /^(0 |1 [^]*\nWRONG   outreach \(x\): X no longer accepts the token\n$)/,
     );

@@ -7,7 +7,7 @@ import { authorize, BEARER, exported, openInstallation, stop, type Installation 
 /** Starts a run. Returns how it ended, and the causes of the restores in the log. */
 async function outcomeOf(world: Installation): Promise<unknown> {
   const service = await world.serve();
-  const run = await service.post("/social/run", {}, { prefer: "wait=60", ...BEARER });
+  const run = await service.post("/social/run", {}, { prefer: "wait=300", ...BEARER });
   const { reason, sent } = (await run.json()) as Record<string, unknown>;
   const told = (await exported(world)).filter(({ type }) => type === "LogRestored");
   await stop(service);

@@ -55,7 +55,7 @@ function openReceiver({ world, canaries }: Pick<Callers, "world" | "canaries">):
   return receiver;
 }
 
-/** Least number of bytes that must be searched; with fewer the test looks in the wrong place. */
+/** Minimum number of bytes that the test must have searched for secrets; with fewer it looks in the wrong place. */
 const BYTES_MIN = 300_000;
 
 function expectNothingFound(world: WatchedWorld, canaries: Canaries): void {
@@ -103,7 +103,7 @@ test("no file, output, response or process list of a used and killed service con
   await authorizeInAllWays(callers, first);
   await runInAllWays(callers, first);
   await world.keepFiles("in use");
-  // Last, because a caller with wrong tokens is soon only rate-limited.
+  // These calls come last, because a caller with wrong tokens is soon only rate-limited.
   await askInAllWays(callers, first);
   expectEverythingUsed(world);
   expect(receiver.requests.length).toBeGreaterThan(1);

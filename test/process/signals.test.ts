@@ -30,7 +30,7 @@ async function serveByScript(world: Installation): Promise<Running & Disposable>
       try {
         process.kill(-child.pid, "SIGKILL");
       } catch {
-        // None of its processes is left.
+        // No process of the group is left to kill.
       }
     },
   };
@@ -53,7 +53,8 @@ describe("a signal from the process group that bun run repeats", () => {
       async () => service.log(),
       (log) => log.includes('"message":"stopping"'),
     );
-    // Releases X's answer; the request has used up the refresh token.
+    // This request makes X answer the refresh that it holds back. X has already used up the refresh token, so the
+    // service must store the answer before it exits.
     expect((await fetch(`${held.beside}/2/users/me`)).status).toBe(401);
     expect(await service.process.exited).toBe(0);
     const next = await world.serve();

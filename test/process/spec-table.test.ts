@@ -203,7 +203,7 @@ describe("the specification's table", () => {
       "import",
       world.file("more.csv", "handle,name,basis\ngrace_codes,Grace,dm_first\n"),
     );
-    const answer = await service.post("/social/run", {}, { prefer: "wait=30" });
+    const answer = await service.post("/social/run", {}, { prefer: "wait=300" });
     expect(answer.status).toBe(200);
     const finished = (await answer.json()) as Record<string, unknown>;
     expect(finished).toMatchObject({ dry_run: false, status: "finished", reason: "completed" });

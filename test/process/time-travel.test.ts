@@ -20,7 +20,7 @@ test("commands on the log of a running service show recipients and quota as of a
   const service = await world.serve();
   await authorize(service, world.sandbox);
   const key = { ...BEARER, "idempotency-key": "one" };
-  const run = (await (await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=30" })).json()) as {
+  const run = (await (await service.post("/social/run", undefined, { ...BEARER, prefer: "wait=300" })).json()) as {
     run_id: string;
   };
   const { id } = (await (await service.post("/api/tracking/event", CLICK, key)).json()) as { id: string };
@@ -31,7 +31,7 @@ test("commands on the log of a running service show recipients and quota as of a
   const at = (type: string): number => events.find((event) => event.type === type)?.position ?? 0;
   const head = events.length;
 
-  // A recipient: before the message, with its intent, and now.
+  // Checks the recipient's status before the message, with its intent, and now.
   const attempted = at("DirectMessageAttempted");
   const { out } = await world.command("audit", "show", "@Ada_Builds");
   const [imported, intent, sent, ...rest] = out.split("\n");
@@ -50,7 +50,7 @@ test("commands on the log of a running service show recipients and quota as of a
   expect(await status(attempted)).toBe("attempted");
   expect(await status(attempted + 1)).toBe("sent");
 
-  // The day's quota.
+  // Checks how much of the day's quota was used before the message, with its intent, and now.
   const used = async (...args: string[]): Promise<unknown> =>
     (JSON.parse((await world.command("quota", "--json", ...args)).out) as { used: unknown }).used;
   expect([
@@ -59,7 +59,7 @@ test("commands on the log of a running service show recipients and quota as of a
     await used(),
   ]).toEqual([0, 1, 1]);
 
-  // The click, by its link and by the id in the answer to its sender.
+  // Finds the click by its link, and by the id that its sender got as the answer.
   expect((await world.command("clicks")).out).toMatch(
     /\ngo.example\/welcome {2}1 {7}0 {10}0 .*\ntotal {15}1 {7}0 {10}0\n/,
   );
@@ -78,7 +78,7 @@ test("commands on the log of a running service show recipients and quota as of a
     .map((line) => (JSON.parse(line) as { type: string }).type);
   expect(types.sort()).toEqual([...Array(3).fill("DispatchSucceeded"), "LinkClicked"]);
 
-  // The run, by the id in the answer to its starter.
+  // Finds the run by the id that its starter got as the answer.
   const whole = (await world.command("audit", "show", run.run_id)).out;
   expect(whole).toContain(` run ${run.run_id} skipped @ben_noconsent, no consent on record\n`);
   expect(whole).toContain(

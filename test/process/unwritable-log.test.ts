@@ -75,7 +75,7 @@ test("a service refuses clicks while its log's folder is moved away, and logs th
     async () => service.log(),
     (log) => log.includes("the log is out of reach"),
   );
-  // An empty folder in its place, as if a mount covered it for a while.
+  // Puts an empty folder in the place of the log's folder, as if a mount covered it for a while.
   mkdirSync(folder);
   expect(await answersOn(service)).toEqual(REFUSES);
   rmSync(folder, { recursive: true });

@@ -1,8 +1,8 @@
 import type { Installation } from "../harness/process.ts";
 
 /**
- * Time by which X's clock advances: longer than the two hours that X's access tokens live. The service's own clock does
- * not move, so it believes its tokens valid.
+ * Time by which X's clock advances: longer than the two hours that access tokens of X are valid. The service's own
+ * clock stands still, so the service takes its tokens for valid.
  */
 export const PAST_LIFE_MS = 2 * 3_600_000 + 60_000;
 
@@ -20,12 +20,12 @@ interface Way {
   readonly answered: (path: string, answer: Response) => Promise<void> | void;
 }
 
-/** Puts a proxy between the processes of an installation and X. */
+/** Puts a proxy between X and the processes of an installation. */
 function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
-    // Commands start slowly on a busy machine.
+    // Connections may be idle for long, because commands start slowly on a busy machine.
     idleTimeout: 60,
     async fetch(request) {
       const { pathname, search } = new URL(request.url);
@@ -44,7 +44,10 @@ function wayToX({ env, sandbox }: Installation, { arriving, answered }: Way) {
   return { origin, [Symbol.dispose]: () => void server.stop(true) };
 }
 
-/** Delays the token endpoint's answers: meanwhile X has used up the refresh token, and no process has the new one. */
+/**
+ * Delays the answers of the token endpoint. During the delay X has used up the refresh token, and no process has the
+ * new one yet.
+ */
 export function slowTokens(world: Installation): Disposable {
   return wayToX(world, {
     async answered(path) {
@@ -53,15 +56,18 @@ export function slowTokens(world: Installation): Disposable {
   });
 }
 
-/** A proxy to X that prolongs a refresh of the service until others have met the stale token too. */
+/** A proxy to X that delays the service's refresh until other processes have used the stale token too. */
 export interface HeldTokens extends Disposable {
-  /** Address of X for the other processes. */
+  /** Address at which the other processes reach X through the proxy. */
   readonly beside: string;
-  /** Holds the first requests of `others` other processes back. Resolves once all have arrived at the proxy. */
+  /**
+   * Holds back the first request of each of `others` other processes. Resolves once all of them have arrived at the
+   * proxy.
+   */
   gather(others: number): Promise<void>;
   /**
    * Delays the answer to the next refresh until `others` requests were refused (default: the gathered ones). Resolves
-   * once X has used the refresh token up; the others then continue without the new one.
+   * once X has used up the refresh token; the other processes then continue with the stale token.
    */
   hold(others?: number): Promise<void>;
 }

@@ -18,7 +18,7 @@ test("people and bots are counted separately, in total and per link", () => {
   ]);
 });
 
-test("beyond the limit a tenth of the links, clicked longest ago, moves to the others", () => {
+test("beyond the limit, the tenth of the links that was clicked longest ago is counted as a sum", () => {
   const first = [click("kept"), click("gone"), click("gone", true)];
   const more = Array.from({ length: COUNTED_LINKS_MAX - 2 }, (_, index) => click(`link${index}`));
   const full = [...first, ...more, click("kept")];

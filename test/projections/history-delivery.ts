@@ -98,7 +98,8 @@ export function createDeliveryPart(log: TestLog): {
   const attempt: Step = (dice) => {
     const pending = requested.filter(({ end }) => end === undefined);
     if (pending.length === 0) return click(dice);
-    // Near the front, as within a window. Dispatches that complete together share an event.
+    // One of the first pending dispatches, as within a dispatcher's window. Dispatches that complete together share an
+    // event.
     const first = dice.pick(pending.slice(0, 6));
     const near = pending.filter(({ channel, lane }) => channel === first.channel && lane === first.lane);
     const items = dice.once(3) ? [...new Set([first, ...near.slice(0, 3)])] : [first];
@@ -110,7 +111,7 @@ export function createDeliveryPart(log: TestLog): {
     const ended = requested.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
     const item = dice.pick(ended);
-    // A second process, or a start after a crash, records an outcome that the log already has.
+    // Another process, or a start after a crash, may record an outcome that the log already has.
     const low_watermark = Math.min(item.position, 1);
     record(log, dice, { items: [{ ...item, end: undefined }], low_watermark, letters: [] });
   };
@@ -243,8 +244,8 @@ function record(log: TestLog, dice: Dice, { items, low_watermark, letters }: Com
 }
 
 /**
- * Returns the low watermark for an outcome event of `items`: the position of the lane's first other dispatch that is
- * neither settled nor waiting for a retry; `end` if there is none.
+ * Returns the low watermark for an outcome event of `items`: position of the lane's first other dispatch that is
+ * neither settled nor waits for a retry; `end` if there is none.
  */
 function lowWatermark(requested: readonly Requested[], items: readonly Requested[], end: number): number {
   const [item] = items;

@@ -5,7 +5,7 @@ import { fold } from "../../projections/projection.ts";
 import type { Dice, Step } from "./history.ts";
 import type { TestLog } from "../harness/memory/events.ts";
 
-/** Person of the network in a generated history, with their handles; two people pass one handle on. */
+/** A person on the network in a generated history, and their handles. One handle passes from one person to another. */
 interface Person {
   readonly id: string;
   readonly handles: readonly string[];

@@ -6,11 +6,14 @@ import { testLog, type TestLog } from "../harness/memory/events.ts";
 
 export interface History {
   readonly events: readonly Recorded[];
-  /** Requested dispatches in the order of the log, kept independently of the projections. */
+  /** Requested dispatches in the order of the log, tracked without the projections. */
   readonly requested: readonly Requested[];
 }
 
-/** Random numbers from which a part of the history makes choices; small ones shrink to simple histories. */
+/**
+ * Random choices for a part of a history. Smaller numbers lead to simpler histories, so that fast-check can shrink
+ * them.
+ */
 export interface Dice {
   /** Returns one of `list`, which is not empty. */
   pick<Value>(list: readonly Value[]): Value;

@@ -130,7 +130,7 @@ test("a suppression by hand is no opt-out", async () => {
   expect(await byVariant([attempted("1"), sent("1"), byHand])).toMatchObject([{ opted_out: 0 }]);
 });
 
-test("a listed opt-out counts only if dated after the message, and one by hash never", async () => {
+test("an imported opt-out counts only if it is dated after the message, and an opt-out by hash never", async () => {
   const listed = (suppressed_at: string): NewEvent => ({
     type: "RecipientSuppressed",
     data: { recipient: ANN, reason: "opt_out", suppressed_at },

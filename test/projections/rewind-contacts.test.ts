@@ -64,7 +64,7 @@ test("in any history, rewinding contacts to a position equals a fold up to it", 
     }),
     { numRuns: countCases(200) },
   );
-  // A part of the histories meets some of these seldom.
+  // An ordinary run plays only a part of the histories, which may lack some of these rare situations.
   if (!isWhole) return;
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(5);
 });

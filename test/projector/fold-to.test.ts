@@ -299,7 +299,7 @@ describe("snapshots of the past", () => {
       const { state = "{}" } = (await store.snapshots.load(name)) ?? {};
       expect(encodeState(await unpackState(state))).not.toContain("ann_builds");
     }
-    // Later folds are saved again.
+    // Folds that begin after the erasure save snapshots again.
     await foldTo(store, ["results"], { to, keepSince: (await store.head()).position, pastEvery: PAST_EVERY });
     expect((await listPast(store, "results")).length).toBeGreaterThan(0);
     expect(await isShown()).toBe(false);

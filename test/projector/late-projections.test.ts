@@ -120,7 +120,7 @@ describe.each(ENGINES)("a log without snapshots, %s", (_place, make) => {
     gate.let(1);
     await until(() => (stopped.folding().get("contacts") ?? 0) > 0);
     const stopping = stopped[Symbol.asyncDispose]();
-    // Lets through only the event that it waits for.
+    // Lets the background fold read only the event that it waits for.
     gate.let(1);
     await stopping;
     expect(Object.values(await storedTexts(store)).filter((text) => text !== "")).toEqual([]);
@@ -178,7 +178,7 @@ describe("a changed projection", () => {
     gate.let(1);
     await until(() => (projector.folding().get("visits") ?? 0) > 0);
     await rebuildAll(store, {}, ["visits"]);
-    // Enough for the few events after the rebuild, but not for those that the background fold has yet to read.
+    // Lets enough events through for a fold of those after the rebuild, but not for a fold of the whole log.
     gate.let(200);
     expect(await complete(projector, store)).toEqual(await truth(store));
   });

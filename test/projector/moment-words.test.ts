@@ -31,7 +31,7 @@ test.each([
 });
 
 test.each(["", "soon", "31 Feb", "25:00", "run", "24 Nov and more", "1/2/3/4", "13:77", "x".repeat(10_000), "5"])(
-  "%p is none",
+  "%p is no moment",
   (text) => {
     expect(read(text)).toBeUndefined();
   },

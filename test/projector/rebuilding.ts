@@ -14,7 +14,7 @@ export function open(file: string): Promise<EventStore<Event>> {
   return openSqliteStore({ file, codec });
 }
 
-/** A log with events of nearly all kinds, and snapshots of a service that ran on it. */
+/** Writes a log with events of nearly all types, and the snapshots of a service that ran on it. Returns its file. */
 export async function servedLog(events = 2_000): Promise<string> {
   const file = newLogFile();
   await writeMixedLog(file, events);

@@ -10,7 +10,7 @@ import { writeMixedLog } from "../bench/mixed-log.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, textsOf, truth } from "./rebuilding.ts";
 
-/** Enough that their snapshots are encoded in a dozen pieces. */
+/** Number of recipients, so large that the snapshot of contacts is encoded in a dozen pieces. */
 const PEOPLE = 3_000;
 
 const EVENTS = 12_000;
@@ -60,14 +60,14 @@ test("an interrupted save leaves no snapshot", async () => {
   await using store = await open(newLogFile());
   const reached = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  // All pieces are encoded; the process ends before the store is called.
+  // Interrupts the save of contacts when all pieces are encoded: it never calls the store.
   const save: typeof store.snapshots.save = async (name) => {
     if (name !== "contacts") return;
     reached.resolve();
     await released;
   };
   await using projector = await startProjector({ ...store, snapshots: { ...store.snapshots, save } }, { sliceMs: 0 });
-  // Releases the save before the projector ends, because it waits for it.
+  // Releases the save before the projector is disposed of, because the projector waits for it.
   using _ = { [Symbol.dispose]: release };
   const last = await appendAll(store);
   await reached.promise;

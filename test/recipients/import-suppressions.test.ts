@@ -206,7 +206,7 @@ describe.each(ENGINES)("an import of suppressions into a log %s", (_where, logOf
     await forgetPerson(instance, ({ people }) => people.get(ANN.id), { metadata: METADATA, signal: NEVER });
     expect(await read()).toMatchObject({ reason: "list", suppressed_at: "2026-03-02", hashes: [ID_HASH] });
     expect(await read()).not.toHaveProperty("reason_text");
-    // A list with a forgotten recipient records only their hashes.
+    // For a forgotten recipient, the import of a list records only hashes.
     const naming: SuppressionRow[] = [{ line: 2, suppression: { ...ANN, ...LIST } }];
     for (const added of [1, 0])
       expect(await importSuppressions(instance, naming, METADATA, { chunkRows: 2, signal: NEVER })).toEqual({

@@ -1,5 +1,6 @@
 // On no harness.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { countPixel } from "../../sandbox/meta.ts";
 import { startSandbox, type Sandbox } from "../../sandbox/sandbox.ts";
 import { postJson } from "./client.ts";
 
@@ -40,6 +41,18 @@ describe("the sandbox's Meta", () => {
     sandbox.clock.advance(48 * 3_600_000);
     await send([pageView()]);
     expect(sandbox.meta.events.total).toBe(5);
+  });
+
+  test.each([
+    ["the same name and id, 47 hours later", 47, "PageView", "e1", 1],
+    ["the same name and id, 49 hours later", 49, "PageView", "e1", 2],
+    ["another name", 0, "Purchase", "e1", 2],
+    ["another id", 0, "PageView", "e2", 2],
+  ])("counts a click and the event of its page's pixel: %s", async (_what, hours, ev, eid, counted) => {
+    await send([pageView()]);
+    sandbox.clock.advance(hours * 3_600_000);
+    countPixel(sandbox.meta, new URLSearchParams({ ev, eid }));
+    expect([sandbox.meta.accepted, sandbox.meta.events.total]).toEqual([2, counted]);
   });
 
   test.each([

@@ -64,7 +64,7 @@ test("an override replaces a part wherever the context uses it", async () => {
   ]);
 });
 
-test("a service has its part among the instances before states are folded, and gives it up after them", async () => {
+test("a service joins the instances of its log before it folds states, and leaves them when it folds no more", async () => {
   using folder = temporaryFolder();
   const config = configOf(folder.file("log.sqlite"));
   const happened: string[] = [];

@@ -8,12 +8,15 @@ import { loadOperations } from "../../src/operations.ts";
 const ROOT = join(import.meta.dirname, "../..");
 
 /**
- * Files beside the commands that are none: separate processes, and modules that commands share, such as a terminal, a
- * parser, files that an operator names.
+ * Files next to the commands that are no commands: separate processes, and modules that commands share, such as a
+ * terminal, a parser, files that an operator names.
  */
 const ARE_NO_COMMANDS = /^src\/commands\/(?:shared|development|setup|mcp)\/|^src\/commands\/(?:serve|mcp)\.ts$/;
 
-/** Longest file of a command, which only parses flags, calls one function of a room and words the answer. */
+/**
+ * Maximum number of lines of a command's file: a command only parses flags, calls one function of a room and words the
+ * answer.
+ */
 const LINES_MAX = 250;
 
 /** Imports that a command may have from these modules: it may read what an operator names and parse its notation. */

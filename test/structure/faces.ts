@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** The most names, values and types together, that one entry of a package exports. */
+/** Maximum number of names, values and types together, that one entry of a package may export. */
 export const NAMES_MAX = 30;
 
 /** An entry of a package: the name by which programs import it, and the file behind it. */

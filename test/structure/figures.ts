@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { sourceFiles } from "./imports.ts";
 
-/** Every declaration of a constant, by name. */
+/** All declarations of constants, by name. */
 export type Constants = ReadonlyMap<string, readonly { readonly file: string; readonly value: string }[]>;
 
 export function readConstants(root: string): Constants {
@@ -14,7 +14,9 @@ export function readConstants(root: string): Constants {
   return Map.groupBy(found, ({ name }) => name);
 }
 
-/** Removes comments. A `//` within a string counts as a comment too; no figure follows one. */
+/**
+ * Removes comments. A `//` within a string is removed like a comment, which does no harm: no figure comes after one.
+ */
 export const withoutComments = (code: string): string => code.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, "");
 
 const REFERENCE = /(?:([\w/-]+):)?\b([A-Za-z]\w+)((?:\.[\w-]+)*)/g;
@@ -56,7 +58,7 @@ const UNITS: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 };
 
-/** The sentence with the constants' current values, each in the unit that follows it. */
+/** Fills the constants' current values into a sentence, each in the unit that follows it. */
 export function fillIn(sentence: string, constants: Constants): string {
   return sentence.replace(/\{([^}]+)\}(?= ?([A-Za-z]*))/g, (_, expression: string, word: string) => {
     const base = /_S(?:_|\b)|Seconds\b/.test(expression) ? SECOND : 1;

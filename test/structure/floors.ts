@@ -1,6 +1,8 @@
 import type { Import } from "./imports.ts";
 
-/** The rooms of the house from the ground up. An import leads to a lower floor or stays in its room. */
+/**
+ * The rooms (folders) of the code by floor, from the ground up. An import leads to a lower floor or stays in its room.
+ */
 export const FLOORS: readonly (readonly string[])[] = [
   ["platform", "template", "eventstore-lite"],
   ["events", "sandbox"],
@@ -38,7 +40,7 @@ export function uphill(imports: readonly Import[]): readonly string[] {
   });
 }
 
-/** Groups of files that import each other in a circle, each group once, in the order of discovery. */
+/** Groups of files that import each other in a circle, each group once, in the order in which they are found. */
 export function cycles(imports: readonly Import[]): readonly (readonly string[])[] {
   const targets = new Map<string, string[]>();
   for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);

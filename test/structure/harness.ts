@@ -1,13 +1,16 @@
 import { importsOf } from "./imports.ts";
 
-/** Harnesses from the most to the least realistic; a test's harness is the first one that it reaches. */
+/**
+ * Harnesses from the most realistic to the least. The harness of a test is the first of them that it imports, directly
+ * or not.
+ */
 const HARNESSES = [
   ["the browser harness", /^test\/harness\/browser\.ts$/],
   ["the process harness", /^test\/harness\/(?:process|demo)\.ts$/],
   ["the memory harness", /^test\/harness\/memory\//],
 ] as const;
 
-/** Tests on these harnesses start processes whose modules they do not import. */
+/** Harnesses that start processes: their tests run modules that they do not import. */
 export const STARTING_PROCESSES: ReadonlySet<string> = new Set(["the process harness", "the browser harness"]);
 
 export function testFiles(root: string): readonly string[] {

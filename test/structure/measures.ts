@@ -10,8 +10,8 @@ export interface Measures {
   readonly filesInAFolder: number;
   readonly linesInAFile: number;
   /**
-   * Files of at most {@link SMALL_LINES} lines that only one file of their own room imports. A command's file does not
-   * count: the list of commands imports it, and it is small because it holds no engine.
+   * Files of at most {@link SMALL_LINES} lines that only one file of their own room imports. Files of commands do not
+   * count: only the list of commands imports them, and they are small on purpose.
    */
   readonly smallFilesWithOneImporter: readonly string[];
   /** Functions whose name ends in `Of`. */
@@ -19,12 +19,13 @@ export interface Measures {
   /** Names that several files of `src` export. */
   readonly namesExportedTwice: readonly string[];
   /**
-   * Files of `src` with a picked type (`Pick<…>`), once for each: a function takes a whole context by its name, or the
+   * Files of `src` with a `Pick<…>` type, once for each use. Instead, a function should take a named context, or the
    * value that it needs.
    */
   readonly picks: readonly string[];
   /**
-   * Files of `src` that start the projections of a log. Only one should, which opens a log with all that belongs to it.
+   * Files of `src` that start the projections of a log. Only one should: the one that opens a log with everything that
+   * belongs to it.
    */
   readonly filesOpeningALog: readonly string[];
   /**
@@ -32,15 +33,15 @@ export interface Measures {
    * network.
    */
   readonly pronouns: number;
-  /** Number of such pronouns in the documents of operators and developers. */
+  /** Number of pronouns for an actor in the documents for operators and developers. */
   readonly pronounsInDocuments: number;
-  /** Number of such pronouns in tests, except names of the networks such as `@everyone`. */
+  /** Number of pronouns for an actor in tests, except where they are part of a network's names. */
   readonly pronounsInTests: number;
   /** Comments that begin with a relative pronoun or "Of", have over 240 characters, or more than three sentences. */
   readonly riddles: readonly string[];
-  /** Files of product, documents and tests with the old word for "again". */
+  /** Files that use the old-fashioned word for "again". */
   readonly filesSayingAnew: readonly string[];
-  /** Tests with a time limit of their own. Only the run has one: a slow machine is no failure. */
+  /** Tests with their own time limit. Only the whole run has one, because a slow machine is no failure. */
   readonly testsWithALimit: readonly string[];
 }
 
@@ -55,7 +56,7 @@ const OWN_LIMIT = /^\s*\},? \d[\d_]*\);$/gm;
 const STARTS_PROJECTIONS = /(?<!function )\bstartProjector\(/;
 const PRONOUNS = /\b(?:somebody|someone|nobody|anybody|anyone|everybody|everyone|whoever|whom|whomever)\b/gi;
 
-/** All other files that people write, and those generated from them. */
+/** Patterns of all files that people write, except documents, and of files generated from these. */
 const WRITTEN = [
   "{clients,deploy,events,packaging,projections,sandbox,src,test}/**/*.{ts,tsx,js,css,sql,yml,yaml}",
   "*.json",

@@ -4,8 +4,8 @@ import { harnessesOf, STARTING_PROCESSES, testFiles } from "./harness.ts";
 import { importsOf, sourceFiles } from "./imports.ts";
 
 /**
- * Maps files and folders of `src` without tests at their own path to their tests. The longest matching entry counts; a
- * folder's entry only covers files that no test of their room imports.
+ * Tests of files and folders of `src` that have none at their own path. The longest matching entry counts; the entry of
+ * a folder is only for files that no test of their room imports.
  */
 export const TESTED_AT: Readonly<Record<string, string>> = {
   "account/refresh.ts": "account/token-lease",
@@ -119,6 +119,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "http/server/form-routes.ts": "console/forms",
   "http/server/node-server.ts": "http/access/admission",
   "links/attribution.ts": "http/features/conversions",
+  "networks/messaging/whatsapp-statuses.ts": "http/features/whatsapp",
   "links/own-links.ts": "http/features/redirect",
   "links/visitor-ids.ts": "http/features/clicks",
   "networks/ads/": "networks/ads/bodies",
@@ -179,13 +180,13 @@ export interface Tested {
   readonly file: string;
   /** Paths of the file's tests from the project's root. */
   readonly tests: readonly string[];
-  /** The entry of {@link TESTED_AT} that the tests come from. */
+  /** The entry of {@link TESTED_AT} that names the tests; absent if they were found otherwise. */
   readonly entry?: string;
 }
 
 /**
- * Each file of `src` with its tests: at its own path, at its declared place, in its room by import, or anywhere by
- * import.
+ * Finds the tests of each file of `src`: at the same path, at the declared place, by imports in tests of its room, or
+ * by imports in any test.
  */
 export function testsOf(root: string): readonly Tested[] {
   // A declaration file contains no code to run.

@@ -12,13 +12,13 @@ export const ALLOWED: ReadonlySet<string> = new Set([
   "0BSD",
   "Unlicense",
   "(MIT OR CC0-1.0)",
-  // Binds only projects that change the package's files, which this one does not.
+  // This licence only concerns projects that change the package's files, which ours does not.
   "MPL-2.0",
 ]);
 
 /**
- * The licence that each package declares. A build for one kind of machine gets the licence of its package, so that the
- * result is the same on every machine. Packages that only such builds need are missing.
+ * Returns the licence that each package declares. A build for one kind of machine gets that of its package, so that the
+ * result is the same everywhere. Packages that only such builds need are left out.
  */
 export function licencesOf(root: string, { packages, direct }: Lockfile): ReadonlyMap<string, string> {
   const everywhere = closure({ packages }, direct, { builds: false });

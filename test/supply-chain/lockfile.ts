@@ -4,8 +4,8 @@ import { join } from "node:path";
 /** A package as pinned by the lockfile. */
 export interface Locked {
   /**
-   * Key of the package in the lockfile: the name, preceded by that of the only package that needs this version, if
-   * there is one.
+   * Key of the package in the lockfile: its name. If only one other package needs this version, that one's name comes
+   * first.
    */
   readonly key: string;
   readonly name: string;
@@ -97,8 +97,8 @@ function versionIn(folder: string): string {
 }
 
 /**
- * Returns the lockfile's key for the version of `name` that the package `of` gets: its own, or the common one.
- * Undefined for a peer that is not installed.
+ * Returns the lockfile's key for the version of `name` that the package `of` gets: one for it alone, or the common one.
+ * Undefined for a peer dependency that is not installed.
  */
 function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | undefined {
   return [`${of}/${name}`, name].find((key) => keys.has(key));

@@ -153,7 +153,7 @@ test("a change on a silently lost connection fails, and the next change succeeds
   await using proxy = await startProxy(url);
   await using store = await openSecretStore({ place: placesIn(proxy.url).keys, master: KEY });
   await store.put("before", "value", 0);
-  // Loses the answer to the transaction's first query, and everything after it.
+  // The proxy loses the server's answer to the transaction's first query, and everything after it.
   let answers = 0;
   proxy.decide(({ from, type }) => {
     if (from === "server" && type === "Z") answers += 1;

@@ -22,14 +22,14 @@ test.each(WAYS)(
     await using to = await target();
     {
       await using store = await openSecretStore({ ...from, master: KEY });
-      // More than one write inserts.
+      // Adds more secrets than one write inserts.
       await store.addAll(Array.from({ length: 1_500 }, (_, at) => [`name ${at}`, `value ${at}`] as const));
       await store.put("name 7", "later", 1);
       await store.bury("name 8");
       await store.claim("state", 10, 0);
     }
     await copy(from.place, to.place);
-    // A later copy, as after an interruption.
+    // Copies a second time, as an operator does after an interruption.
     await copy(from.place, to.place);
     await using store = await openSecretStore({ ...to, master: KEY });
     expect(await store.names("")).toHaveLength(1_500);

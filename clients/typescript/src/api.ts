@@ -376,6 +376,18 @@ export interface paths {
      */
     post: operations["testChannels"];
   };
+  "/api/messaging/whatsapp": {
+    /**
+     * Answers Meta's challenge when the webhook of WhatsApp's statuses is set up.
+     * @description Only if WHATSAPP_APP_SECRET and WHATSAPP_VERIFY_TOKEN are set.
+     */
+    get: operations["verifyWhatsapp"];
+    /**
+     * Records the messages that WhatsApp lost after it had accepted them.
+     * @description Meta signs the body with the app's secret (X-Hub-Signature-256). A repeat changes nothing. Other statuses, and those of messages that reachlog did not send, are only counted.
+     */
+    post: operations["recordWhatsappStatuses"];
+  };
   "/api/tracking/event": {
     /**
      * Records a click, which is dispatched to three channels.
@@ -1414,6 +1426,8 @@ export interface components {
       | "urn:reachlog:problem:log-in-doubt",
       503
     >;
+    /** @description Wrong signature */
+    "wrong-signature": Problem<"urn:reachlog:problem:wrong-signature", 403>;
     /** @description Missing scope / Foreign site / Other domain */
     "missing-scope-or-foreign-site-or-other-domain": Problem<
       "urn:reachlog:problem:missing-scope" | "urn:reachlog:problem:foreign-site" | "urn:reachlog:problem:other-domain",
@@ -2738,7 +2752,7 @@ export interface operations {
              * @example webhook-crm
              */
             channel: string;
-            status: "waiting" | "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left";
+            status: "waiting" | "delivered" | "skipped" | "in_doubt" | "dead" | "discarded" | "left" | "lost";
             attempts: number | null;
             retry_at: string | null;
             /** @description True if the channel has credentials here. */
@@ -3975,6 +3989,70 @@ export interface operations {
         403: components["responses"]["missing-scope-or-foreign-site"];
         422: components["responses"]["invalid-request-or-idempotency-key-reused-or-idempotency-key-expired"];
         503: components["responses"]["overloaded-or-log-unavailable-or-projection-folding-or-log-in-doubt"];
+      };
+  };
+  verifyWhatsapp: {
+    parameters: {
+      query?: {
+        /** @description subscribe */
+        "hub.mode"?: string;
+        /** @description WHATSAPP_VERIFY_TOKEN. */
+        "hub.verify_token"?: string;
+        /** @description Any text. */
+        "hub.challenge"?: string;
+      };
+    };
+    responses: Refusals & {
+      /** @description The challenge. */
+      200: {
+        content: {
+          "text/plain": string;
+        };
+      };
+      403: components["responses"]["wrong-signature"];
+      503: components["responses"]["overloaded-or-log-unavailable-or-projection-folding"];
+    };
+  };
+  recordWhatsappStatuses: {
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "object": "whatsapp_business_account",
+         *       "entry": []
+         *     }
+         */
+        "application/json": {
+          object: "whatsapp_business_account";
+          entry: {
+            changes: {
+              value: {
+                statuses?: {
+                  id: string;
+                  status: string;
+                  biz_opaque_callback_data?: string;
+                  errors?: {
+                    title?: string;
+                    code: number;
+                  }[];
+                }[];
+              };
+            }[];
+          }[];
+        };
+      };
+    };
+    responses: Refusals &
+      BodyRefusals & {
+        /** @description What is new is on disk. */
+        200: Json<{
+          lost: number;
+          passed: number;
+          unknown: number;
+        }>;
+        403: components["responses"]["wrong-signature"];
+        422: components["responses"]["invalid-request"];
+        503: components["responses"]["overloaded-or-log-unavailable-or-projection-folding"];
       };
   };
   recordEvent: {

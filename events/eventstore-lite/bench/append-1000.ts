@@ -53,7 +53,7 @@ export const append1000: Bench = async (options) => {
 export function createCaller(store: EventStore, stream: string, batchEvents: number) {
   let version = 0;
   return {
-    /** Makes the events of the caller's batches before the clock starts, and returns the function that appends them. */
+    /** Makes the events of the caller's batches before time is measured, and returns the function that appends them. */
     prepare(batches: number): () => Promise<void> {
       const made = Array.from({ length: batches }, () => makeEvents(batchEvents));
       return async () => {

@@ -26,7 +26,7 @@ export async function runBenches(benches: Benches, peers: Benches, args: readonl
     process.exitCode = help === true ? 0 : 2;
     return;
   }
-  // Peers are other people's software that has to be installed, so they run only on request.
+  // Peers are other event stores, which have to be installed, so they run only on request.
   const isWanted = (name: string): boolean =>
     names.includes(name) || (Object.hasOwn(peers, name) ? withPeers === true : names.length === 0);
   const wanted = Object.entries(known).filter(([name]) => isWanted(name));
@@ -71,7 +71,7 @@ async function runAll(benches: readonly (readonly [string, Bench])[], options: O
     try {
       rows.push(...(await bench({ ...options, note })));
     } catch (error) {
-      // The other benchmarks took minutes, so their rows are printed all the same.
+      // The other benchmarks took minutes, so their rows are printed although this one failed.
       note(`FAILED: ${error instanceof Error ? error.message : String(error)}`);
       process.exitCode = 1;
     }
@@ -82,7 +82,7 @@ async function runAll(benches: readonly (readonly [string, Bench])[], options: O
 async function inTemporaryFolder<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
   const directory = mkdtempSync(join(tmpdir(), "bench-"));
   const remove = (): void => rmSync(directory, { recursive: true, force: true });
-  // The folder may hold gigabytes by then.
+  // The folder may hold gigabytes when a signal ends the run, so it is removed before the process ends.
   const onSignal = (): void => {
     remove();
     process.exit(130);

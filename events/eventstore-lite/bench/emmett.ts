@@ -15,7 +15,8 @@ export type Job =
   | { readonly kind: "fill"; readonly events: number }
   | { readonly kind: "fold"; readonly events: number };
 
-// The used part of their interfaces; the packages are installed only where they are compared.
+// The parts of emmett's stores that the benchmarks use. They are declared here, because emmett's packages are installed
+// only where the stores are compared.
 interface Store {
   readonly schema: { migrate(): Promise<unknown> };
   appendToStream(
@@ -72,7 +73,7 @@ async function openOnSqlite(): Promise<Opened> {
   const isLong = job.kind === "fill" || job.kind === "fold";
   const fileName = join(home, isLong ? "long.sqlite" : `${randomUUID()}.sqlite`);
   const connection = emmett.sqliteConnection({ fileName });
-  // It requests WAL by itself, but does not wait for it.
+  // emmett requests WAL by itself, but does not wait until it is set.
   await connection.command("PRAGMA journal_mode = WAL");
   await connection.command("PRAGMA synchronous = FULL");
   const pragma = async (name: string): Promise<unknown> =>

@@ -1,15 +1,22 @@
-/** Shared by all benchmarks: contenders take turns, and the ratio of their results in each round counts. */
+/**
+ * Measures and reports for all benchmarks. Two contenders, ours and the one compared with it, take turns, and the ratio
+ * of their results in each round counts.
+ */
 
-/** One line of the table: ours against a limit (or a peer) measured in the same run. */
+/**
+ * One line of the table of results: our figure, and that of a limit or another event store (a peer) measured in the
+ * same run.
+ */
 export interface Row {
   readonly what: string;
   readonly unit: string;
-  /** Median of this package's results, one per round; `limit` is the median of the results of the limit. */
+  /** Median of this package's results, one per round. */
   readonly ours: number;
+  /** Median of the results of the limit, one per round. */
   readonly limit: number;
   /**
-   * Median of the ratios of `ours` to `limit` in each round, because a drift of the machine moves both sides of a
-   * round.
+   * Median of the ratios of `ours` to `limit` in each round, because a change of the machine's speed affects both
+   * figures of a round.
    */
   readonly ratio: number;
   /** Lowest and highest ratio of the rounds, which show how noisy the machine was. */
@@ -39,7 +46,7 @@ export interface BenchOptions {
 
 export type Bench = (options: BenchOptions) => Promise<readonly Row[]>;
 
-/** Rounds of a benchmark; a median of fewer rounds says little. */
+/** Number of rounds of a benchmark; a median of fewer rounds says little. */
 const ROUNDS = 5;
 const ROUNDS_QUICK = 3;
 
@@ -59,7 +66,7 @@ export async function interleave<Name extends string, Result>(
   const results = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Result[]>;
   for (let round = 0; round <= rounds; round++) {
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
-      // No contender pays for the garbage of another.
+      // Collects garbage before each contender, so that none pays for that of another.
       Bun.gc(true);
       const result = await contenders[name]();
       if (round > 0) results[name].push(result);

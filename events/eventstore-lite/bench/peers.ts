@@ -24,7 +24,10 @@ const BATCH_EVENTS = 100;
 const BATCHES = 100;
 const STREAM_EVENTS = 100_000;
 
-/** Pinned, with all that emmett leaves to its user, because a figure of "the newest" would be worthless tomorrow. */
+/**
+ * Packages of emmett, and all that it leaves to its user to install. Versions are pinned, because a figure of "the
+ * newest" would be worthless tomorrow.
+ */
 const EMMETT = { "@event-driven-io/emmett": "0.42.0", uuid: "10.0.0", "async-retry": "1.3.3", commander: "12.1.0" };
 const EMMETT_SQLITE = { ...EMMETT, "@event-driven-io/emmett-sqlite": "0.42.4", sqlite3: "5.1.7" };
 const EMMETT_POSTGRES = {
@@ -129,10 +132,12 @@ async function fold(store: EventStore, events: number): Promise<void> {
 async function install(options: BenchOptions, name: string, dependencies: object): Promise<string | undefined> {
   const home = join(options.directory, name);
   mkdirSync(home);
-  // The native module is downloaded by its install script, or built if that fails, which takes minutes.
+  // The install script of sqlite3, a module of the peer in native code, has to run: it downloads the module or, if that
+  // fails, builds it, which takes minutes.
   const manifest = { private: true, dependencies, trustedDependencies: ["sqlite3"] };
   writeFileSync(join(home, "package.json"), JSON.stringify(manifest));
-  // npm passes its settings to the build (say, the location of Node's headers); without npm, Bun does as well.
+  // Installs with npm, which passes its settings to the build, such as the location of Node's headers; where npm is
+  // missing, with Bun.
   const npm = ["npm", "install", "--legacy-peer-deps", "--no-audit", "--no-fund"];
   try {
     await outputOf(Bun.which("npm") === null ? [process.execPath, "install"] : npm, { cwd: home });

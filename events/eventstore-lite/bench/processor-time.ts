@@ -26,7 +26,7 @@ export function timeOfThreads(pid: number, name: string): number {
       const folder = `/proc/${pid}/task/${thread}`;
       return readFileSync(`${folder}/comm`, "utf8").trim() === name ? timeIn(`${folder}/stat`) : 0;
     } catch {
-      // The thread has ended meanwhile.
+      // The thread has ended since it was listed.
       return 0;
     }
   });
@@ -48,7 +48,7 @@ function threadsIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder).map((thread) => `${folder}/${thread}`);
   } catch {
-    // The process ended meanwhile.
+    // The process has ended since it was listed.
     return [];
   }
 }
@@ -57,7 +57,7 @@ function nanosecondsIn(file: string): number {
   try {
     return Number(readFileSync(file, "latin1").split(" ")[0]);
   } catch {
-    // The thread ended meanwhile.
+    // The thread has ended since it was listed.
     return 0;
   }
 }

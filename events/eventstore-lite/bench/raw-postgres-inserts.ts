@@ -1,13 +1,13 @@
 /**
- * Measures what a PostgreSQL server can do: one insert a batch, prepared once, over one connection that does nothing
- * else.
+ * Measures how many events a PostgreSQL server can insert at most: one prepared insert a batch, over one connection
+ * that does nothing else.
  */
 import { randomBytes } from "node:crypto";
 import postgres from "postgres";
 import type { NewEvent } from "../src/index.ts";
 
 export interface RawConnection extends AsyncDisposable {
-  /** Makes the columns of each batch before the clock starts, and returns the function that inserts them durably. */
+  /** Makes the columns of each batch before time is measured, and returns the function that inserts them durably. */
   prepare(events: readonly NewEvent[], streams: number, rowsPerTransaction: number): () => Promise<void>;
 }
 

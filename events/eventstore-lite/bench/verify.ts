@@ -6,7 +6,7 @@ import { atLeast, compare, interleave, perSecond, roundsOf, type Bench } from ".
 
 const HASH_BYTES = 32;
 
-/** Bytes that are passed to a hash at once: so many that the calls cost nothing compared with the hashing. */
+/** Number of bytes that are passed to a hash at once: so many that the calls cost nothing compared with the hashing. */
 const PIECE_BYTES = 16 * 1024 * 1024;
 
 /** Query for the canonical text of each event, as the README documents it. */

@@ -16,8 +16,8 @@ const newLogPath = temporaryLogs();
 const KILLS = isWhole ? 200 : 40;
 const FLIPS = isWhole ? 500 : 100;
 /**
- * Longest time that the archiving program runs before it is killed; the time is random, and starts with the first
- * segment. Archiving takes some milliseconds.
+ * Maximum time in ms from a program's first archived segment until this test kills it. The actual time is random, so
+ * that the program dies at any step of archiving, which takes some milliseconds.
  */
 const LIFE_MS_MAX = 40;
 
@@ -57,7 +57,8 @@ test.each([
     const files = readdirSync(folder).filter((name) => name.endsWith(".zst"));
     expect(recorded.filter((name) => !files.includes(name))).toEqual([]);
     for (const name of files) if (!recorded.includes(name)) unrecorded.add(name);
-    // A segment that was killed before its record is used as it is, and the rest follows.
+    // A segment whose file was written before the kill, but not recorded, is used as it is, and the remaining events
+    // follow in new ones.
     expect((await take(store.archive({ to: position }))).at(-1)?.last).toBe(position - 1);
     const named = (await store.archived()).map(({ name }) => name);
     expect(readdirSync(folder).filter((name) => name.endsWith(".zst") && !named.includes(name))).toEqual([]);

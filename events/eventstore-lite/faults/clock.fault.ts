@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000;
 
 /** Settings of the wall clock, one after the other, relative to the true time. */
 const CLOCKS = ["+0", "+1d", "+0", "-1d", "+2d", "+0"];
-/** Appends of each lease holder under each setting of the clock. */
+/** Number of appends of each lease holder under each setting of the clock. */
 const APPENDS = 200;
 
 test.skipIf(lacks("faketime"))(
@@ -58,7 +58,7 @@ test.skipIf(lacks("faketime"))(
         `${backwards.length}, by an outdated holder ${outdated.length}, leases held twice ${shared.length}`,
     );
     expect({ backwards, outdated, shared }).toEqual({ backwards: [], outdated: [], shared: [] });
-    // The jumps have reached the store.
+    // The events' times show that the store dated them by a clock that jumped by two days.
     expect(times.at(-1)! - times[0]!).toBeGreaterThan(2 * DAY_MS - 60_000);
   },
 );
@@ -66,6 +66,7 @@ test.skipIf(lacks("faketime"))(
 /** Starts a program whose wall clock follows a file, and whose timers do not, as when a clock is set. */
 function clockFrom(file: string): readonly string[] {
   const settings = [`FAKETIME_TIMESTAMP_FILE=${file}`, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"];
-  // The command requires an offset, which would take precedence over the file, so it is unset again.
+  // The command `faketime` requires an offset and puts it into FAKETIME, which would take precedence over the file, so
+  // that variable is unset again.
   return ["faketime", "-m", "-f", "+0", "env", "-u", "FAKETIME", ...settings];
 }

@@ -11,16 +11,14 @@ const newLogPath = temporaryLogs();
 
 const KILLS = 50;
 /**
- * A kill comes at a random time, up to this long after the start of the process; it creates the log after some 40 to
- * 100 ms.
+ * Maximum time in ms from the start of a process until it is killed; the actual time is random. The process creates the
+ * log after some 40 to 100 ms.
  */
 const CREATION_MS_MAX = 120;
 
-/**
- * Number of write calls in the creation of a log (`SYNCS`: of fsyncs), counted with strace. A process is killed at each
- * of them in turn.
- */
+/** Number of write calls in the creation of a log, counted with strace. A process is killed at each of them in turn. */
 const WRITES = 43;
+/** Number of fsync calls in the creation of a log, counted with strace. A process is killed at each of them in turn. */
 const SYNCS = 7;
 
 test(`the next start succeeds after each of ${KILLS} times kill -9 during a log's creation`, async () => {
@@ -51,7 +49,7 @@ test.skipIf(lacks("strace"))(
       await restart(file);
     }
     console.log(`kill -9 at each call of creation ${injections.length}: bad starts 0`);
-    // All calls came before the first append, or with it.
+    // Each call came before the first append or with it; otherwise more appends would have begun than there were calls.
     expect(appended).toBeLessThan(injections.length);
   },
 );

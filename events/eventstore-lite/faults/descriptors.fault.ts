@@ -7,7 +7,7 @@ import { startProgram } from "./program.ts";
 const newLogPath = temporaryLogs();
 
 const DESCRIPTORS_MAX = 64;
-/** Largest number of free file descriptors that the test leaves to a starting process; an open store needs fewer. */
+/** Maximum number of free file descriptors that the test leaves to a starting process; an open store needs fewer. */
 const LEFT_MAX = 20;
 
 test("an open store appends and reads without any free file descriptor", async () => {
@@ -26,7 +26,7 @@ test("a start with few free file descriptors succeeds or fails without harming t
   for (let left = 0; left <= LEFT_MAX; left += 1) {
     const file = newLogPath();
     const { ledger, words, code } = await appendWithout(file, left, "before");
-    // Bun ends the process if it finds no descriptor for a module: a failed start, not a hang.
+    // Bun ends the process if it finds no descriptor for a module. That counts as a failed start, and not as a hang.
     if (code !== 0) outcomes.ended += 1;
     else if (words[0]?.startsWith("refused")) outcomes.refused += 1;
     else outcomes.opened += 1;

@@ -12,7 +12,7 @@ export interface Disk extends Disposable {
 
 const mounted = new Set<Disk>();
 
-// A test that times out never leaves its block.
+// Also unmounts if a test times out, because such a test never leaves its `using` block.
 process.once("exit", () => {
   for (const disk of mounted) disk[Symbol.dispose]();
 });
@@ -52,7 +52,7 @@ function createDisk(
       mounted.delete(disk);
     },
     [Symbol.dispose]() {
-      // Lazily, because a process that a failed test left behind may have a file open there.
+      // Unmounts lazily, because a process that a failed test left behind may have a file open there.
       if (mounted.delete(disk)) run("umount", "--lazy", path);
       rmSync(directory, { recursive: true, force: true });
     },

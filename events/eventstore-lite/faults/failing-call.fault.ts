@@ -9,7 +9,7 @@ const newLogPath = temporaryLogs();
 /** Bound of the loop that fails one system call after the other; no tested program makes as many calls. */
 const CALLS_MAX = 1_000;
 
-// node:sqlite syncs with fsync. fdatasync is named too, so that an SQLite that uses it does not escape.
+// System calls that fail: node:sqlite syncs with fsync, and an SQLite that used fdatasync would be found too.
 const SYNCS = "fsync,fdatasync";
 
 interface Tally {

@@ -27,7 +27,6 @@ export interface Finding {
 
 /** Expected content of a log, with which its damaged copies are compared. */
 export interface History {
-  /** Id of the log. */
   readonly id: string;
   /** Events of the log as comparable texts, in order of position. */
   readonly events: readonly string[];
@@ -38,8 +37,8 @@ export async function historyOf(store: EventStore): Promise<History> {
 }
 
 /**
- * Opens, verifies and reads a log in every way. `history` is its own; `others` are those of logs that were mixed up
- * with it.
+ * Opens, verifies and reads a damaged log in every way, and compares it with `history`, its expected content. `others`:
+ * contents of the logs whose files were mixed up with its files.
  */
 export async function fateOf(file: string, history: History, others: readonly History[] = []): Promise<Finding> {
   try {
@@ -48,7 +47,7 @@ export async function fateOf(file: string, history: History, others: readonly Hi
     if (!verification.ok) return { fate: "found", reason: verification.fault?.reason ?? "" };
     const events = await take(store.read());
     const truth = [history, ...others].find(({ id }) => id === store.id);
-    // Not even the id is left: SQLite found an empty file, and the store made a new log of it.
+    // The damaged log has lost even its id: SQLite found an empty file, and the store made a new log of it.
     if (!truth && events.length === 0) return { fate: "prefix", reason: "a new log" };
     const reason = truth ? await differenceFrom(truth, store, events) : "read by its id";
     if (reason !== undefined) return { fate: "altered", reason };

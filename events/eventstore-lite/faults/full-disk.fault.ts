@@ -46,7 +46,7 @@ for (const [name, createDisk] of Object.entries(disks)) {
         await using store = await openSqliteStore({ file, owner: true });
         await appendUntilFull(store, acknowledged);
         for (const ballast of ballasts) {
-          // Reading continues, and finds what was acknowledged and nothing that was refused.
+          // Reads succeed on the full disk, and return all acknowledged events and none that was refused.
           expect((await take(store.read())).map(({ id }) => id).sort()).toEqual(acknowledged.toSorted());
           rmSync(ballast);
           const freedAt = performance.now();

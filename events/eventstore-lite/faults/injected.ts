@@ -22,7 +22,8 @@ export async function appendRoundsUnder(injection: string, file: string): Promis
   const directory = mkdtempSync(join(tmpdir(), "eventstore-lite-trace-"));
   const trace = join(directory, "trace");
   const calls = injection.slice(0, injection.indexOf(":"));
-  // Stops at the traced calls only, which is twice as fast; but then strace 6.1 injects no signals.
+  // With --seccomp-bpf, strace stops the program at the traced calls only, which is twice as fast; but strace 6.1 then
+  // injects no signals.
   const speed = injection.includes("signal=") ? [] : ["--seccomp-bpf"];
   const ledger = createLedger();
   const words: string[] = [];

@@ -10,8 +10,8 @@ const newLogPath = temporaryLogs();
 
 const KILLS = isWhole ? 200 : 40;
 /**
- * Longest time from a program's first printed root to its kill; the time is random, and allows for some appends and
- * their tiles.
+ * Maximum time in ms from a program's first printed root until it is killed; the actual time is random. It allows for
+ * some appends and their tiles.
  */
 const LIFE_MS_MAX = 60;
 

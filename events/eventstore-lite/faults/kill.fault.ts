@@ -12,7 +12,7 @@ const LOADS = [
   { load: "many callers", program: "append-keyed", chars: "100" },
   { load: "one caller with appends in pieces", program: "append-keyed-alone", chars: "70000" },
 ] as const;
-/** Longest time from a program's first acknowledged append to its kill; the time is random. */
+/** Maximum time in ms from a program's first acknowledged append until it is killed; the actual time is random. */
 const LIFE_MS_MAX = 120;
 
 test.each(LOADS)(
@@ -42,7 +42,7 @@ test.each(LOADS)(
     expect(found).toMatchObject(FAULTLESS);
     expect([...ledger.refusals]).toEqual([]);
     expect(found.acknowledged).toBeGreaterThan(KILLS);
-    // Otherwise no kill came while appends were under way.
+    // In most rounds the kill came while an append was under way; otherwise the test would show nothing.
     expect(unanswered).toBeGreaterThan(KILLS / 2);
   },
 );

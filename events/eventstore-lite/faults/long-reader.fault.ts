@@ -13,7 +13,7 @@ const MIB = 1024 * KIB;
 /** Size to which the write-ahead log is cut (src/sqlite/settings.ts). */
 const WAL_BYTES_KEPT = 64 * MIB;
 /**
- * Largest size of the write-ahead log while no reader blocks checkpoints. SQLite checkpoints at 8 MB, but writes the
+ * Maximum size of the write-ahead log while no reader blocks checkpoints. SQLite checkpoints at 8 MB, but writes the
  * batch that crosses this size whole.
  */
 const WAL_BYTES_IN_PASSING = 24 * MIB;
@@ -39,7 +39,8 @@ test.skipIf(lacks("sqlite3"))(
     await reader.stdin.write("COMMIT; SELECT 'done';\n");
     await reader.stdin.end();
     expect(await reader.exited).toBe(0);
-    // The first append checkpoints; the next one starts again at the head of the file, and truncates it.
+    // The first append makes a checkpoint; the next one starts again at the head of the write-ahead log, and truncates
+    // that file.
     for (let count = 0; count < 2; count += 1) await store.append("a", newEvents(1));
     const bounded = walBytes(file);
     console.log(
@@ -69,7 +70,7 @@ test("a paused reader and subscriber of the store do not let the write-ahead log
     expect(await events.next()).toMatchObject({ value: { position: 2 } });
     await events.return?.();
   }
-  // A read returns what the log held when it began; a slow one is no longer.
+  // The slow read ends here. A read returns what the log held when the read began, so it has no more events.
   expect(await take(store.read({ stream: "a" }))).toHaveLength(2_000);
 });
 

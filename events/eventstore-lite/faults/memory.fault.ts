@@ -10,7 +10,7 @@ import { lacks, memoryGroupPath } from "./tools.ts";
 const newLogPath = temporaryLogs();
 
 const KILLS = 10;
-/** Memory of the group in which the tested program runs; the program alone takes 60 to 80 MiB. */
+/** Memory limit of the group in which the tested program runs; the program alone takes 60 to 80 MiB. */
 const MEMORY_BYTES_MAX = 200 * 1024 * 1024;
 
 test.skipIf(lacks("memory cgroup"))(

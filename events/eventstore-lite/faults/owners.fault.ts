@@ -37,7 +37,7 @@ test("an owner without a reference to its store stays the owner over garbage col
   await owner.said((line) => line === "collected");
   expect(await rivalVerdict(file)).toBe("StoreOwned");
   await owner.kill();
-  // Only this process has kept the rivals out.
+  // Now that the owner is dead, another process becomes the owner, so only the owner's process kept the others out.
   expect(await rivalVerdict(file)).toBe("won");
 });
 

@@ -14,13 +14,15 @@ const MIB = 1024 * 1024;
 const DISK_BYTES = 512 * MIB;
 
 const CUTS = isWhole ? 100 : 20;
-/** A log goes through this many cuts, so that recovered logs are cut again; then a new one begins. */
+/** Number of power cuts that one log goes through, so that a recovered log is cut again; then a new log begins. */
 const CUTS_PER_LOG = 10;
 /**
  * Characters of each event: enough for a checkpoint every 100 ms or so, so that some cuts come in the middle of one.
  */
 const CHARS = "12000";
-/** A cut comes at a random time, up to this long after the first acknowledgement of each program. */
+/**
+ * Maximum time in ms from the first acknowledgement of each program until the power is cut; the actual time is random.
+ */
 const LOAD_MS_MAX = 250;
 
 test.skipIf(lacks("root", "mount", "xfs_io"))(

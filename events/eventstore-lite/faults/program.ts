@@ -29,7 +29,7 @@ export interface ProgramOptions {
   readonly onLine?: (line: string) => void;
 }
 
-/** A program without output for this long hangs; the slowest start takes a second on a busy machine. */
+/** Time without output after which a program counts as hanging; the slowest start takes a second on a busy machine. */
 const SILENCE_MS_MAX = 30_000;
 
 /**
@@ -43,8 +43,8 @@ export function startProgram(name: string, { arguments: args, wrapper = [], onLi
     detached: true,
   });
   const signal = (name: NodeJS.Signals) => {
-    // Also works if the leader has ended and another member of its group has not. If none is left, nothing needs to be
-    // done.
+    // Sends the signal to the process group, even if the program itself has ended and another member has not. Has no
+    // effect if no process is left.
     try {
       process.kill(-child.pid, name);
     } catch {}

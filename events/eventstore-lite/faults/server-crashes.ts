@@ -24,7 +24,7 @@ export const UNHARMED = { lost: [], zombies: [], doubled: [], torn: [], gaps: 0 
 const WRITERS = 3;
 /** Number of append numbers reserved for each process: so many that no two processes use the same name. */
 const NUMBERS_EACH = 1_000_000;
-/** A crash comes at a random time, up to this long after an acknowledgement to every writer. */
+/** Maximum time in ms from an acknowledgement to every writer until the next crash; the actual time is random. */
 const LIFE_MS_MAX = 150;
 
 type Crash = "writer" | "immediate" | "kill";

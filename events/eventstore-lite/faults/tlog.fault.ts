@@ -94,7 +94,7 @@ async function writeTiles(size: number, index: number): Promise<Question> {
   const into = mkdtempSync(join(folder, "tiles-"));
   const read = async (level: number, at: number, width: number): Promise<Uint8Array> => {
     const bytes = await readTile(level, at, width);
-    // Go puts the height before the level, which tlog-tiles leaves out.
+    // Go's tile library puts the height of tiles before the level in a path; tlog-tiles leaves the height out.
     const file = join(into, tilePath(level, at, width).replace("tile/", "tile/8/"));
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, bytes);

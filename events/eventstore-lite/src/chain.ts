@@ -5,7 +5,7 @@ export const HASH_BYTES = 32;
 /** The previous hash of the first event. */
 export const GENESIS_HASH: Uint8Array = new Uint8Array(HASH_BYTES);
 
-/** UTF-16 units become at most three UTF-8 bytes each. */
+/** Maximum number of UTF-8 bytes that one UTF-16 unit of a text becomes. */
 const UTF8_BYTES_PER_CHAR_MAX = 3;
 const SCRATCH_BYTES_START = 64 * 1024;
 
@@ -56,8 +56,8 @@ const LINE_FEED = 10;
 export type Link = (previous: Uint8Array, ...lines: readonly string[]) => Buffer;
 
 /**
- * Creates the function that links one event to the chain. It reuses one buffer (measured: 1.25 M/s, against 0.95 M/s
- * with a hash object), and writes lines there one by one, because joining long ones takes as long as all the rest.
+ * Creates the function that links one event to the chain. Its links reuse one buffer (measured: 1.25 M/s, against 0.95
+ * M/s with a hash object). They write the lines one by one: joining long lines first would double the time.
  */
 export function createLink(): Link {
   let scratch = Buffer.alloc(SCRATCH_BYTES_START);

@@ -62,11 +62,12 @@ export interface StoredEvent {
   readonly version: number;
   readonly type: string;
   readonly id: string;
-  /** Milliseconds since 1970, UTC. */
+  /** Time at which the event was recorded, in ms since 1970. */
   readonly timeMs: number;
   readonly hash: string;
-  /** Data of the event as JSON text, like `meta`. */
+  /** Data of the event as JSON text. */
   readonly data: string;
+  /** Metadata of the event as JSON text. */
   readonly meta: string;
 }
 
@@ -76,10 +77,11 @@ export interface FoldedRow<Type = number> {
   readonly version: number;
   /** Row number of the event's type in the table of types, or the type's name. */
   readonly type: Type;
-  /** Milliseconds since 1970, UTC. */
+  /** Time at which the event was recorded, in ms since 1970. */
   readonly time: number;
-  /** Data of the event as JSON text, like `meta`. */
+  /** Data of the event as JSON text. */
   readonly data: string;
+  /** Metadata of the event as JSON text. */
   readonly meta: string;
 }
 

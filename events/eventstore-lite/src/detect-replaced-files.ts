@@ -25,8 +25,9 @@ export function rememberFiles(paths: readonly string[]): () => void {
 export const FILES_EVERY_MS = 20;
 
 /**
- * Like {@link rememberFiles}, for each transaction: checks the database each time, the files next to it at most every
- * {@link FILES_EVERY_MS}. An acknowledged event is in the database, or gets there when its open log closes.
+ * Remembers a database's files as {@link rememberFiles} does, but checks those next to the database at most every
+ * {@link FILES_EVERY_MS}. Until such a check, acknowledged events stay safe: closing the log copies them into the
+ * database.
  */
 export function rememberDatabase(
   [database, ...others]: readonly [string, ...string[]],

@@ -30,7 +30,8 @@ export function createCheckImported(eventBytesMax: number): CheckImported {
     const wanted = versionOf(stream) + 1;
     if (version !== wanted) refuse(`its version is ${version}, the next one of its stream is ${wanted}`);
     const hash = link(head.hash, canonicalHead(position, stream, version, id, type, timeMs), data, meta);
-    // Checked last, because it holds only for the writer's text, byte by byte.
+    // The hash is checked last, because it is wrong after any other fault too. It fits only the JSON text that the
+    // writer of the event stored, byte by byte.
     if (hash.toString("hex") !== event.hash) refuse("the hash does not follow from the event and its predecessor");
     Object.assign(head, { position, timeMs, hash });
     return { timeMs, data, meta, hash };
@@ -45,8 +46,9 @@ function misplaced(found: unknown, wanted: number): string {
 
 interface CheckedFields {
   readonly timeMs: number;
-  /** Data of the event as JSON text, like `meta`. */
+  /** Data of the event as JSON text. */
   readonly data: string;
+  /** Metadata of the event as JSON text. */
   readonly meta: string;
 }
 

@@ -1,4 +1,4 @@
-/** The contract, its errors, and the store on SQLite. */
+/** The interface of an event store, its errors, and the store on SQLite. */
 export { andThen, type Awaitable } from "./awaitable.ts";
 export type { Codec, Encoded, WriterTransform } from "./codec.ts";
 export { isStoreError, LeaseLost, StoreClosed, StoreError, VersionConflict } from "./errors.ts";

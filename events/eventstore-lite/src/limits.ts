@@ -1,6 +1,6 @@
 /** Bounds of one store. Each can be set smaller or larger in {@link SqliteStoreOptions}. */
 export interface Limits {
-  /** Largest size of one event's data and meta together, in UTF-8 bytes. */
+  /** Maximum size of one event's data and meta together, in UTF-8 bytes. */
   readonly eventBytes: number;
   /** Maximum number of events in one append; they are one transaction, so they cannot be split. */
   readonly appendEvents: number;
@@ -29,7 +29,8 @@ export const DEFAULT_LIMITS: Limits = {
   queuedChars: 64 * MIB,
   // Larger batches are slower (measured): they fall out of the processor's caches, and the first caller waits longer.
   batchEvents: 1_024,
-  // A server holds every batch in memory several times over, and its client waits for all of it.
+  // A database server holds every batch in memory several times over, and its client waits until it has received all of
+  // it.
   batchChars: 4 * MIB,
   // Beyond any single machine's log; SQLite's own limit with 4 KiB pages is 16 TiB.
   databaseBytes: 8 * TIB,

@@ -10,7 +10,8 @@ export {
 } from "./postgres/log-location.ts";
 export { restorePostgresLog } from "./postgres/restore.ts";
 
-// For an application's tables next to a log on PostgreSQL: the same connections, migrations and errors.
+// For an application that keeps tables next to a log on PostgreSQL: connections, migrations and errors as the log uses
+// them.
 export { urlsOf } from "./postgres/address.ts";
 export { ANSWER_MS_MAX, openDatabase, type Database, type TransactionSql } from "./postgres/database.ts";
 export { isLost, isRefused, isUnanswered, sqlState } from "./postgres/errors.ts";

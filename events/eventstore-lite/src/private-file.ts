@@ -5,7 +5,7 @@ import { dirname } from "node:path";
 /** Mode of every file of a log, which only its owner may read, because it holds personal data or a key. */
 export const OWNER_ONLY = 0o600;
 
-/** Suffix of a file that is being written; a crash may leave one. */
+/** Suffix of a file that is still being written; a crash may leave such a file. */
 export const PARTIAL_SUFFIX = ".partial";
 
 /**
@@ -29,7 +29,7 @@ export function makePrivateFile(file: string, content: string | Uint8Array): voi
     linkSync(draft, file);
   } catch (error) {
     const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
-    // Some file systems have no links.
+    // Some file systems know no hard links, so the draft is renamed instead.
     if (!isThere) renameSync(draft, file);
   } finally {
     rmSync(draft, { force: true });

@@ -1,7 +1,7 @@
 import type { StoredEvent } from "./codec.ts";
 import type { NewEvent, Query, Recorded } from "./store.ts";
 
-/** {@link Query} in which each member may also be given as undefined. */
+/** A {@link Query} whose members may also be given as undefined. */
 export type OpenQuery = { readonly [Member in keyof Query]: Query[Member] | undefined };
 
 /**

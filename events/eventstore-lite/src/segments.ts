@@ -5,7 +5,7 @@ export { createSegmentFolder, type SegmentStorage } from "./segments/storage.ts"
 export { copyFromSegments } from "./sqlite/import/from-segments.ts";
 export type { ArchivedSegment } from "./store.ts";
 
-// For an application's files next to a log: durable, readable by their owner alone, and locked.
+// For an application that keeps files next to a log: durable, readable by their owner alone, and locked.
 export { createPrivateFile, makePrivateFile, replacePrivateFile, writePrivateFile } from "./private-file.ts";
 export { rememberFiles } from "./detect-replaced-files.ts";
 export { takeOwnership } from "./sqlite/ownership.ts";

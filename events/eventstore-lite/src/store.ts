@@ -14,14 +14,14 @@ export interface NewEvent {
 
 /** The place and time at which an event was recorded. */
 export interface Place {
-  /** 1-based, gap-free over the whole log. */
+  /** Position of the event in the log: counted from 1, without gaps. */
   readonly position: number;
   readonly stream: string;
-  /** 1-based, gap-free within the stream. */
+  /** Version of the event in its stream: counted from 1, without gaps. */
   readonly version: number;
-  /** ISO 8601 UTC with milliseconds; never runs backwards along the log. */
+  /** Time at which the event was recorded, ISO 8601 UTC with milliseconds. It never runs backwards along the log. */
   readonly time: string;
-  /** SHA-256 (64 hex digits) over the previous event's hash and this event's canonical bytes. */
+  /** Hash of the event: SHA-256 (64 hex digits) over the previous event's hash and this event's canonical bytes. */
   readonly hash: string;
 }
 
@@ -140,8 +140,9 @@ export interface Epoch {
 
 /** An idempotency key and the append that used it. */
 export interface StoredKey extends IdempotencyKey {
-  /** Position of the first event of the append that used the key; `last` is that of its last event. */
+  /** Position of the first event of the append that used the key. */
   readonly first: number;
+  /** Position of the last event of the append that used the key. */
   readonly last: number;
   /** Version of the stream after the append that used the key. */
   readonly version: number;
@@ -151,10 +152,11 @@ export interface StoredKey extends IdempotencyKey {
 export interface ArchivedSegment {
   /** Name of the segment's file. */
   readonly name: string;
-  /** Size of the segment's file. */
+  /** Size of the segment's file, in bytes. */
   readonly bytes: number;
-  /** Position of the segment's first event; `last` is that of its last event. */
+  /** Position of the segment's first event. */
   readonly first: number;
+  /** Position of the segment's last event. */
   readonly last: number;
 }
 
@@ -241,7 +243,10 @@ export interface Snapshots {
 export interface Lease {
   readonly name: string;
   readonly holder: string;
-  /** Grows by one with each acquisition that is not a renewal, also by the same holder; use it as a {@link Fence}. */
+  /**
+   * Fencing token of the lease, for a {@link Fence}. It grows by one with each acquisition that is not a renewal, even
+   * by the same holder.
+   */
   readonly token: number;
   readonly expiresAt: Date;
 }
@@ -282,7 +287,7 @@ export interface LogHistory {
 /** Reads what a log holds. */
 export interface LogReading<E extends NewEvent = NewEvent> {
   read(query?: Query): AsyncIterable<Recorded<E>>;
-  /** Like `read`, in batches, with only the fields that a fold needs. */
+  /** Yields the events that `read` yields, in batches, with only the fields that a fold needs. */
   readFolded(query?: Query): AsyncIterable<readonly Folded<E>[]>;
   /** Reads events as they were stored, neither upcast nor checked. The hashes cover this form. */
   readStored(query?: Query): AsyncIterable<Recorded<NewEvent>>;
@@ -322,7 +327,7 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
    * `signal` aborts.
    */
   subscribe(query: SubscribeQuery): AsyncIterable<Recorded<E>>;
-  /** Like `subscribe`, with all available events at a time; never an empty batch. */
+  /** Yields the events that `subscribe` yields, but all that are available at a time; never an empty batch. */
   subscribeBatches(query: SubscribeQuery): AsyncIterable<readonly Recorded<E>[]>;
   /**
    * The clock that dates events and expires leases, in ms since 1970: the server's, or this machine's for a log in a
@@ -330,8 +335,8 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
    */
   now(): Promise<number>;
   /**
-   * Checks if this is still the log that was opened, and holds that event. If so, and its server has changed (a
-   * failover), the log notes its new place, so that no later opening takes it for a copy.
+   * Checks if this is still the log that was opened, and still holds the event of `head`. If so, and a failover has
+   * changed its server, the log records its new place, so that no later opening takes the log for a copy.
    */
   confirm(head: ChainPoint): Promise<Presence>;
   /**
@@ -343,7 +348,9 @@ export interface EventStore<E extends NewEvent = NewEvent> extends LogHistory, L
     to?: number;
     /** Maximum number of threads that verify; default: one for each core. */
     threads?: number;
-    /** Called with the number of events found good so far; they are checked in no particular order. */
+    /**
+     * The verification calls this with the number of events found good so far; it checks them in no particular order.
+     */
     onProgress?: (checked: number) => void;
   }): Promise<Verification>;
   /**

@@ -77,7 +77,7 @@ test("a backup killed during the copy leaves no file under its name", async () =
   const file = newLogPath();
   {
     await using store = await openSqliteStore({ file });
-    // Large enough that the child is killed while it copies.
+    // The log is so large that the child process is killed while it copies.
     for (let batch = 0; batch < 20; batch += 1) await store.append("a", newEvents(10_000));
   }
   const directory = dirname(file);

@@ -31,7 +31,7 @@ export function archiving(open: OpenEngine): OpenEngine {
       ...store,
       async append(...append) {
         const appended = await store.append(...append);
-        // Appends that wait share the next archiving.
+        // Appends that wait at the same time share the next archiving.
         await (next ??= work = work.then(archive).catch(passClosed));
         return appended;
       },

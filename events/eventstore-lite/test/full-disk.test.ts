@@ -25,7 +25,7 @@ test("a full disk refuses appends, loses none, and accepts them again once there
   }
   expect(refused).toBeInstanceOf(StoreFull);
   expect(await take(store.read())).toHaveLength(acknowledged);
-  // Larger than the free space: a whole append is refused, not only its end.
+  // The append is larger than the free space, so the whole append is refused, and not only its end.
   expect(await refusalOf(store.append("a", newEvents(5_000)))).toBeInstanceOf(StoreFull);
   // A small append still fits, and builds on the log's content, not on what was rolled back.
   expect(await store.append("a", [newEvent()])).toMatchObject({ first: acknowledged + 1, version: acknowledged + 1 });

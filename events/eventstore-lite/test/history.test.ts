@@ -124,6 +124,6 @@ async function expectFaultInNewChain(sql: string, { position, reason }: { positi
   rebuildChain(file);
   const fault = { position, reason: expect.stringContaining(reason) };
   expect(await store.verify()).toMatchObject({ ok: false, checked: position - 1, fault });
-  // The check also finds it if it begins there.
+  // A verification that begins at this position also finds the fault.
   expect(await store.verify({ from: position })).toMatchObject({ ok: false, checked: 0, fault });
 }

@@ -6,8 +6,8 @@ import { temporaryLogs } from "./temporary-logs.ts";
 const newLogPath = temporaryLogs();
 
 /**
- * Largest file that the tested process may write, for `ulimit -f`, in blocks of 512 or 1,024 bytes, depending on the
- * shell.
+ * Maximum size of a file that the tested process may write, for `ulimit -f`, in blocks of 512 or 1,024 bytes, depending
+ * on the shell.
  */
 const FILE_BLOCKS_MAX = 4_096;
 

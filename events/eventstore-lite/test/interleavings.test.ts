@@ -25,7 +25,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       count: fc.integer({ min: 1, max: 3 }),
       isLarge: fc.nat({ max: LARGE_ONE_IN - 1 }).map((number) => number === 0),
       key: fc.option(fc.constantFrom("k1", "k2", "k3"), { nil: undefined, freq: 3 }),
-      // A token of any past or future term.
+      // Fencing token of any past or future holder of the lease.
       token: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined, freq: 2 }),
     }),
   },
@@ -45,7 +45,7 @@ test.each(engines())(
     let cases = 0;
     await fc.assert(
       fc.asyncProperty(plan, async (steps) => {
-        // All cases share one log, and each uses different names.
+        // All generated cases share one log, and each uses different names in it.
         const scope = `${(cases += 1)}`;
         const { position } = await store.head();
         const model = createModel(position, TTL_MS);

@@ -7,7 +7,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-// Two stores on one file, like a command and the service that runs at the same time.
+// Two stores open one file, as a command and the service that runs at the same time do.
 
 test("two writers on one file keep one order and one chain", async () => {
   const file = newLogPath();
@@ -55,7 +55,7 @@ test("a subscriber receives another writer's events once and in order", async ()
   const service200 = appendEach(service, 200);
   const command200 = appendEach(command, 200);
   await Promise.all([service200, command200]);
-  // From here on, only the other writer wakes the subscriber.
+  // The subscriber's own store appends no more, so only the appends of the other writer wake the subscriber.
   await command.append("a", newEvents(200));
   expect((await seen).map((event) => event.position)).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
   expect(await take(service.read())).toStrictEqual(await seen);

@@ -95,7 +95,7 @@ test.each([1, 3])("an append leaves nothing if its event %i cannot be finished",
   const reply = { verdicts: [4, 0, 0, 0], refusals: ["an event could not be finished: it does not fit"] };
   expect(answers(piecesOf(broken, { key: "k" })).at(-1)).toMatchObject(reply);
   expect(events()).toBe(0);
-  // Its key and its positions are not used up either.
+  // A refused append uses up neither its key nor its positions.
   expect(answers(piecesOf(largeEvents(4), { key: "k" })).at(-1)).toMatchObject({ verdicts: [0, 1, 4, 4] });
 });
 

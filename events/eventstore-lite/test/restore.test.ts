@@ -48,7 +48,7 @@ test("a copy over a log is refused while the log's former write-ahead log exists
     expect(refused).toBeInstanceOf(StoreUnusable);
     expect((refused as Error).message).toContain(`${file}-wal is of the log that was there before`);
   }
-  // Nothing was touched, because the log's last events may still be wanted.
+  // The refusal changed no file, because the log's last events may still be wanted.
   expect(readFileSync(file).equals(readFileSync(copy))).toBe(true);
   expect(existsSync(`${file}-wal`)).toBe(true);
 

@@ -6,7 +6,7 @@ import { temporaryLogs } from "./temporary-logs.ts";
 
 const newLogPath = temporaryLogs();
 
-/** Test codec of a program that does not know the log's event types. */
+/** Test codec that refuses the log's event types, as that of a program which does not know them. */
 const strict: Codec<NewEvent> = {
   ...identityCodec<NewEvent>(),
   decode() {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
 import { addAllTo, addTo, byPlace, byType, newSums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "../src/sqlite/verify/sums.ts";
 
-/** Largest number that the runtime can read from SQLite: far more than any log has. */
+/** Maximum number that the runtime can read from SQLite: far more than any log has positions. */
 const LARGEST = Number.MAX_SAFE_INTEGER;
 
 /** Rows of a test log: position, type, stream and version of each event. */

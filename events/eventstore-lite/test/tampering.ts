@@ -30,8 +30,8 @@ export function rebuildChain(file: string): void {
 }
 
 /**
- * Makes an index name another value of `column` at `position` than the event has: changes both, then restores the event
- * while SQLite does not know the index.
+ * Damages an index, so that it names another value of `column` than the event at `position` has. Changes both values,
+ * then removes the index from SQLite's schema, restores the event, and puts the index back.
  */
 export function misindex(file: string, index: string, column: "type" | "version", position: number): void {
   const unique = ",\n    UNIQUE (stream, version)";

@@ -12,8 +12,8 @@ const newLogPath = temporaryLogs();
 const EVENTS = 3 * RANGE_EVENTS + 10;
 const APPEND_EVENTS = 10_000;
 /**
- * Number of streams in the large log. It divides none of the other numbers, so that streams cross the borders of the
- * ranges in all ways.
+ * Number of streams in the large log. It divides neither the number of events nor that of a range, so that streams
+ * cross the borders of the ranges in all ways.
  */
 const STREAMS = 7;
 
@@ -124,7 +124,8 @@ describe("the check of a log in several threads", () => {
 
   test("names the first of several faults", async () => {
     await using store = await openAfter((file) =>
-      // The later faults are at the start of their ranges, so that they are found sooner.
+      // Two of the faults are at the start of their ranges, so that they are found before the first one, which is at
+      // the end of its range.
       tamper(
         file,
         `UPDATE events SET data = '0' WHERE position IN (${2 * RANGE_EVENTS - 1}, ${2 * RANGE_EVENTS + 1}, ${3 * RANGE_EVENTS + 1})`,
@@ -209,7 +210,7 @@ test("a damaged index is found even if no event was altered", async () => {
   expect(places[0]).not.toBe(places[1]);
   for (const place of places) {
     const bytes = Buffer.from(whole);
-    // Changes the second letter, so that the order of the index stays the same.
+    // Changes the second letter of the entry, so that the order of the index stays the same.
     bytes[place + 2]! ^= 1;
     writeFileSync(file, bytes);
     await using store = await openSqliteStore({ file });
@@ -225,7 +226,7 @@ test.each([
   await using store = await openAfter((file) => misindex(file, index, column, EVENTS - 20));
   const { ok, fault } = await store.verify();
   expect([ok, fault]).toEqual([false, { position: EVENTS - 20, reason }]);
-  // The rest of the log is whole.
+  // The rest of the log, without the last event, verifies as whole.
   expect((await store.verify({ to: EVENTS - 1 })).ok).toBe(true);
 });
 

@@ -10,8 +10,8 @@ import { readServedConfig } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";
 
 /**
- * Opens the configured log for a program that writes a history to it: events are appended at the times of `clock`, and
- * their content is made by the parts of the product that make it in a service.
+ * Opens the configured log for a program that writes a history to it. Events are appended as of the times of `clock`,
+ * and the code that makes them in a service makes them here too.
  */
 export async function openLogForHistory(terminal: Terminal, clock: Clock) {
   const config = await readServedConfig(terminal);

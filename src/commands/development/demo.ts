@@ -50,7 +50,7 @@ end, unless kept.`,
       return await runDemo(product, { ...options, busy, directory: folder?.path ?? resolve(keep ?? "") }, terminal);
     });
 
-/** Most service instances that a demo starts: each needs its own port, and memory. */
+/** Maximum number of service instances in a demo: each needs a port, and memory. */
 const INSTANCES_MAX = 9;
 
 const parseCount = createNumberParser(`--instances is a number from 1 to ${INSTANCES_MAX}`, 1, INSTANCES_MAX);
@@ -65,7 +65,7 @@ async function start(terminal: Terminal, clock?: Clock) {
 
 const LOOPBACK = "127.0.0.1";
 
-/** Returns the requested port of the demo, or a free one if it is in use, and says so on the terminal. */
+/** Returns the requested port of the demo; if it is in use, a free one, which the terminal shows. */
 async function choosePort(port: number, what: string, terminal: Terminal): Promise<number> {
   if (port !== 0 && (await isPortFree(LOOPBACK, port))) return port;
   const free = await findFreePort(LOOPBACK);

@@ -1,8 +1,8 @@
 import { usageError } from "../../platform/service-error.ts";
 
 /**
- * Loads the sandbox of local stand-ins for the networks. This is its only import, made on demand, so that a production
- * install needs none of its libraries.
+ * Loads the sandbox, which has local stand-ins for the networks. It is imported only here and on demand, so that a
+ * production installation does not need its libraries.
  */
 export async function loadSandbox() {
   const [{ startSandbox }, { runDemo }, { settingsAt, settingsOf }] = await inDevelopment(
@@ -26,8 +26,8 @@ export function startDatabaseServer() {
 }
 
 /**
- * Runs an import of a development module. Throws a ServiceError (usage) with the message `missing` if the module is not
- * installed.
+ * Imports a development module by calling `load`. Throws a ServiceError (usage) with the message `missing` if the
+ * module is not installed.
  */
 async function inDevelopment<Result>(load: () => Promise<Result>, missing: string): Promise<Result> {
   try {

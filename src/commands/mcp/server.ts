@@ -14,8 +14,8 @@ const INSTRUCTIONS =
 const READS_ONLY = { readOnlyHint: true, openWorldHint: false };
 
 /**
- * Creates a server of the Model Context Protocol, for assistants, on the configured log. It offers only the operations
- * that read.
+ * Creates a server of the Model Context Protocol, by which assistants read the configured log. It offers only the
+ * operations that read.
  */
 export function createMcpServer(terminal: Terminal, operations: readonly AnyOperation[]): McpServer {
   const server = new McpServer({ name: "reachlog", version: VERSION }, { instructions: INSTRUCTIONS });

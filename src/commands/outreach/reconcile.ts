@@ -56,12 +56,12 @@ function openView(terminal: Terminal, context: Reachlog): ReconcileView {
     const passed = Math.floor((performance.now() - startedAt) / 1000);
     return `${size} in doubt; conversations are read twice, ${seconds} s apart: ${passed} s so far`;
   });
-  // The reason why a message stays in doubt is a warning, shown at every LOG_LEVEL.
+  // Why a message stays in doubt is logged as a warning, so this logger shows warnings at every LOG_LEVEL.
   const logger = createLogger("warn", (line) => status.above(() => terminal.err(line)), systemClock);
   return { logger, [Symbol.dispose]: status[Symbol.dispose] };
 }
 
-/** A message that stays in doubt, as the command's JSON shows it: without its text. */
+/** A message that is still in doubt, as in the command's JSON: without its text. */
 interface StillInDoubt {
   readonly recipient: KnownRecipient;
   readonly attempted_at: string;

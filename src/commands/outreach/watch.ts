@@ -45,13 +45,13 @@ run. If interrupted, it exits 130 and the run continues.`,
         status.above(() => terminal.out(json === true ? `${JSON.stringify(toEventJson(event))}\n` : text));
         if (end !== undefined) return undefined;
       }
-      // The signal's reason is the exit code that a shell expects for it.
+      // The signal aborts with the exit code that a shell expects.
       return Number(signal.reason);
     });
 
 /**
- * Event types that the command shows while it watches a run. Imported recipients are left out: an import at the same
- * time is not part of the run, and may add thousands.
+ * Event types that the command shows while it watches a run. Those of an import are left out: it is not part of the
+ * run, and may add thousands.
  */
 const WATCHED = runProjection.types.filter((type) => type !== "RecipientAdded");
 

@@ -64,8 +64,8 @@ public_key checks the proofs by reachlog audit check. The file is personal data.
     });
 
 /**
- * Returns the positions of events about a recipient's clicks: each click, which is right before its
- * PersonalLinkClicked, and the erasures of some clicks.
+ * Returns the positions of events about a recipient's clicks: erasures of clicks, each PersonalLinkClicked, and the
+ * click that it is about, which is the event right before it.
  */
 async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHistory): Promise<readonly number[]> {
   const found: number[] = [];
@@ -99,7 +99,7 @@ function summarize(event: Recorded) {
   return { position, time, words: describeEvent(event) };
 }
 
-/** Describes a message in the evidence, with its outcome, which is null if the log has none yet. */
+/** Describes a message in the evidence. Its outcome is null if the log has none yet. */
 function describeMessage(message: Recorded<"DirectMessageAttempted">, events: readonly Recorded[]) {
   const { attempt_id, text, variant, basis, source } = hideCodes(message).data;
   const outcome = events.findLast(

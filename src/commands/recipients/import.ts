@@ -24,7 +24,7 @@ import { withProgress } from "../shared/progress.ts";
 import { withPath } from "../../platform/system-fault.ts";
 
 /**
- * Rows that an import appends at once. The appends of a running service wait meanwhile, so more rows would delay it.
+ * Number of rows in one append of an import. A running service cannot append meanwhile, so more rows would delay it.
  */
 export const CHUNK_ROWS = 5_000;
 
@@ -72,7 +72,7 @@ export async function importFile(
   return reportRefused(terminal, json, refused);
 }
 
-/** Says what the import would do, and writes nothing. Returns the exit code. */
+/** Shows what the import would do, and writes nothing. Returns the exit code. */
 async function previewFile(
   terminal: Terminal,
   { rows, refused, preview }: ReturnType<typeof previewRecipients>,
@@ -100,7 +100,7 @@ export const datesOption = () =>
 
 type Notes = ReturnType<typeof parseRecipients>["notes"];
 
-/** Converts notes about cells that were read otherwise than they are written to members of the JSON answer. */
+/** Converts notes about cells, whose value was changed when they were read, to members of the JSON answer. */
 export function toNotes({ count, first }: Notes) {
   return { noted_cells: count, notes: first };
 }
@@ -117,7 +117,10 @@ export function toRefusedJson(refused: readonly RefusedRow[]) {
   return { refused: refused.length, refused_rows: refused };
 }
 
-/** Lists the rows that an import refused; with `--json`, the answer holds them already. Returns the exit code. */
+/**
+ * Lists the rows that an import refused, unless the answer holds them already because of `--json`. Returns the exit
+ * code.
+ */
 export function reportRefused({ err }: Terminal, json: true | undefined, refused: readonly RefusedRow[]): number {
   if (json !== true) for (const { line, reason } of refused) err(`line ${line}: ${printable(reason)}\n`);
   return refused.length === 0 ? EXIT.ok : EXIT.fault;
@@ -135,7 +138,7 @@ export function reportInterruption(
   return Number(signal.reason);
 }
 
-/** Most column names that an import lists: each object of a JSON file may have different ones. */
+/** Maximum number of column names that an import lists: in a JSON file, each object may have other ones. */
 const NAMED_MAX = 50;
 
 /**
@@ -170,8 +173,8 @@ function fieldsLine(names: readonly string[]): string {
 const STDIN = "-";
 
 /**
- * Returns the requested format of an import file, else that of the file's ending; CSV for stdin. Throws a ServiceError
- * (usage) if there is no usable ending.
+ * Returns the requested format of an import file; by default that of the file name's ending, or CSV for stdin. Throws a
+ * ServiceError (usage) for another ending.
  */
 export function chooseFormat(path: string, given: RecipientsFormat | undefined): RecipientsFormat {
   if (given !== undefined) return given;

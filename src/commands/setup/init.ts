@@ -15,7 +15,8 @@ import { createToken } from "../../config/tokens-file.ts";
 const FILE = ".env";
 
 /**
- * The settings that a new `.env` begins with, in the order of the file. Those with a question are asked on a terminal.
+ * The settings at the beginning of a new `.env`, in this order. On a terminal, the operator is asked for those with a
+ * question.
  */
 const FIRST: readonly { readonly name: string; readonly question?: string }[] = [
   { name: "PUBLIC_URL", question: "Address under which people and X reach the service (empty: this machine only)" },
@@ -32,7 +33,7 @@ const FIRST: readonly { readonly name: string; readonly question?: string }[] = 
 
 const SANDBOX_URL = "http://127.0.0.1:4010";
 
-/** Message template of a trial. It names no person and no offer, so that it is right for a trial only. */
+/** Message template of a trial. It names no person and no offer, so it must be replaced before a real run. */
 const TRIAL_MESSAGE = "Hi {{name|there}}, this is a trial message. Reply STOP to get no more.";
 
 type Values = Record<string, string>;
@@ -55,7 +56,8 @@ it writes, and replaces no file. reachlog settings prints every other setting.`,
       const given: Values = { ...(sandbox === undefined ? {} : await trialSettings(sandbox)), ...set };
       const { token, entry } = createToken("operator", { scope: SCOPE_NAMES.join("+") });
       if (given["API_TOKENS"] === undefined) given["API_TOKENS"] = entry;
-      // Commands of a trial then need no further step; a real token stays out of the file.
+      // In a trial, the token is written to `.env` so that commands need no further step. A real token is never written
+      // there.
       if (sandbox !== undefined) given["REACHLOG_TOKEN"] ??= token;
       const values = protect(sandbox === undefined ? await askForRest(terminal, given) : given);
       if (terminal.signal.aborted) return Number(terminal.signal.reason);
@@ -67,14 +69,14 @@ it writes, and replaces no file. reachlog settings prints every other setting.`,
       return answer(terminal, json, made, nextSteps(made, config.http.publicUrl, sandbox));
     });
 
-/** Collects the settings that the command line gives. Throws a ServiceError (usage) for a name that is no setting. */
+/** Adds a setting that the command line gives as `NAME=value`. Throws a ServiceError (usage) for an unknown name. */
 function collectSettings(text: string, earlier: Values = {}): Values {
   const [, name = "", value = ""] = /^([A-Z][A-Z0-9_]*)=(.*)$/s.exec(text) ?? [];
   if (!settingNames.has(name)) throw usageError(`--set needs NAME=value, with a name that reachlog settings prints`);
   return { ...earlier, [name]: value };
 }
 
-/** Settings of a trial. Its separate log keeps trial messages out of the real one. */
+/** Returns the settings of a trial. It has a separate log, so that trial messages do not get into the real one. */
 async function trialSettings(sandbox: string | true): Promise<Values> {
   const { settingsAt } = await loadSandbox();
   const url = sandbox === true ? SANDBOX_URL : sandbox.replace(/\/+$/, "");
@@ -86,7 +88,7 @@ async function trialSettings(sandbox: string | true): Promise<Values> {
 }
 
 /**
- * Asks the operator for each setting that the command line did not give, until the answer is accepted. Without a
+ * Asks the operator for each setting that the command line did not give, again until its value is valid. Without a
  * terminal nothing is asked.
  */
 async function askForRest(terminal: Terminal, given: Values): Promise<Values> {
@@ -112,8 +114,8 @@ async function askForRest(terminal: Terminal, given: Values): Promise<Values> {
 }
 
 /**
- * Returns the fault of the setting `name`, undefined if it has none. Faults of other settings do not count, because
- * later answers may mend them.
+ * Returns the fault of the setting `name`; undefined if it has none. Faults of other settings do not count, because the
+ * operator may correct them in later answers.
  */
 function findFault(values: Values, name: string): string | undefined {
   try {
@@ -126,8 +128,8 @@ function findFault(values: Values, name: string): string | undefined {
 }
 
 /**
- * Adds the strict access policy if PUBLIC_URL shows that others can reach the service. Behind a local proxy all callers
- * seem to come from this machine, which the default policy trusts.
+ * Adds the strict access policy if PUBLIC_URL shows that other machines can reach the service. Behind a local proxy,
+ * all callers seem to be on this machine, which the default policy trusts.
  */
 function protect(values: Values): Values {
   const host = parseHttpUrl(values["PUBLIC_URL"] ?? "")?.hostname;
@@ -153,7 +155,7 @@ function formatFile(values: Values): string {
 }
 
 /**
- * Finds in `.env.example` the comment above a setting, and the setting's line, which is commented out and shows the
+ * Finds in `.env.example` the comment above a setting, and the setting's own line, which is commented out and has the
  * default.
  */
 function findInExample(example: string, name: string) {

@@ -14,7 +14,7 @@ import { locateLog } from "../../privacy/log-place.ts";
 import { readConfig } from "./command.ts";
 import { type Terminal, printable } from "./terminal.ts";
 
-/** The option `--url` of commands whose work only the running service can do. */
+/** The option `--url`, for commands whose work only a running service can do. */
 export const URL_OPTION = [
   "--url <url>",
   "the service's URL, even if it serves another log; default: the address in this configuration",
@@ -22,12 +22,12 @@ export const URL_OPTION = [
 
 export const TOKEN_HELP = "If the service needs a token, set REACHLOG_TOKEN to it.";
 
-/** Time to wait for the running service's answer: longer than a dry run that reads many pages of a network. */
+/** Maximum time in ms to wait for the service's answer: longer than a dry run that reads many pages of a network. */
 const ASK_MS_MAX = 900_000;
 
 /**
- * Posts `body` to the running service, and returns its parsed answer. Throws a ServiceError: unavailable if no service
- * answers, rejected with the service's own words if it refuses.
+ * Posts `body` to the running service, and returns its parsed answer. Throws a ServiceError: `unavailable` if no
+ * service answers; `rejected`, with the service's own words, if it refuses.
  */
 export async function askService(terminal: Terminal, url: string | undefined, path: string, body: object) {
   const config = readConfig(terminal);
@@ -52,7 +52,7 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, boolean>>;
 }
 
-/** Time to wait for the running service's readiness: a health check must be fast. */
+/** Maximum time in ms to wait for the service's readiness, because a health check must be fast. */
 const READY_MS_MAX = 4_000;
 
 /** Asks the running service whether it is ready. Throws a ServiceError (unavailable) if no service answers. */
@@ -71,8 +71,8 @@ async function readReadiness({ signal }: Terminal, url: string): Promise<Readine
 }
 
 /**
- * Throws a ServiceError (configuration) unless the running service serves the configured log. Another installation may
- * listen at this address, and a run that was meant for this one would write to its recipients.
+ * Throws a ServiceError (configuration) unless the running service serves the configured log. A service of another
+ * installation may have this address, and a run would write to that one's recipients.
  */
 async function requireOwnLog(config: Config, { log }: Readiness): Promise<void> {
   const own = await locateLog(config).store.identify();
@@ -94,7 +94,7 @@ async function ask(base: string, path: string, request: SafeRequest): Promise<Ne
   });
 }
 
-/** Returns the detail of the service's problem, or a sentence saying that the answer is not from reachlog. */
+/** Returns the detail of the problem that the service answered, or a sentence that the answer is not from reachlog. */
 function describeRefusal(status: number, text: string): string {
   if (status === 401 && text.includes("urn:reachlog:problem:unauthorized"))
     return "the service needs a token: set REACHLOG_TOKEN to one of its API tokens";

@@ -29,7 +29,7 @@ declare module "@commander-js/extra-typings" {
 }
 
 /**
- * The argument parser, with types that know what each option gives. The types come from a package that is used for
+ * The argument parser, with types that know the values of each option. The types come from a package that is used for
  * nothing else.
  */
 export const { Argument, Command, InvalidArgumentError, Option } = {
@@ -49,7 +49,7 @@ export function group(name: string, summary: string, commands: readonly MakeComm
   };
 }
 
-/** True if a command does something itself; a group only holds others. */
+/** True if a command does something itself, and is no group of subcommands. */
 export function isRunnable({ commands, registeredArguments }: typed.CommandUnknownOpts): boolean {
   return commands.length === 0 || registeredArguments.length > 0;
 }
@@ -62,10 +62,10 @@ export function absolutePath(text: string): string {
   return resolve(text);
 }
 
-/** The width of the help, which every terminal has. */
+/** Width of the help in columns, which fits every terminal. */
 const HELP_COLUMNS = 80;
 
-/** Runs one typed command line. Returns the exit code; throws a ServiceError (usage) for arguments that do not fit. */
+/** Runs one command line. Returns the exit code. Throws a ServiceError (usage) for arguments that do not fit. */
 export async function runCommand(make: MakeCommand, args: readonly string[], terminal: Terminal): Promise<number> {
   let code: number = EXIT.ok;
   const command = make(terminal).hook("postAction", (_program, ran) => {
@@ -77,14 +77,17 @@ export async function runCommand(make: MakeCommand, args: readonly string[], ter
   } catch (fault) {
     if (!(fault instanceof commander.CommanderError)) throw fault;
     if (fault.exitCode === 0) return EXIT.ok;
-    // A group was given without a subcommand, so its help was shown.
+    // The operator typed a group without a subcommand, so its help was shown.
     if (fault.code === "commander.help") return EXIT.usage;
     throw usageError(printable(fault.message.replace(/^error: /, "").replaceAll("\n", " ")));
   }
   return code;
 }
 
-/** Applies the parser's settings to all subcommands: the parser passes them on only to commands it created itself. */
+/**
+ * Applies the parser's settings to all subcommands, because it passes them on only to subcommands that it creates
+ * itself.
+ */
 function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
   command
     .exitOverride()
@@ -95,7 +98,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     .configureOutput({
       writeOut: (text) => writeHelp(text, terminal.out),
       writeErr: (text) => writeHelp(text, terminal.err),
-      // The caller catches the error and prints it.
+      // Nothing is written here: the caller catches the error and prints it.
       outputError() {},
       getOutHelpWidth: () => HELP_COLUMNS,
       getErrHelpWidth: () => HELP_COLUMNS,
@@ -106,7 +109,7 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
     const { parseArg } = option;
     if (!option.required) continue;
     option.argParser((value: string, previous) => {
-      // If an option counted as the value, it would name a file and have no effect.
+      // An option after another option is refused as its value: it would name a file, and have no effect itself.
       if (/^-./.test(value)) throw new commander.InvalidArgumentError("Expected a value, not an option.");
       return parseArg === undefined ? value : parseArg(value, previous);
     });
@@ -115,21 +118,21 @@ function prepare(command: typed.CommandUnknownOpts, terminal: Terminal): void {
 }
 
 /**
- * Writes a command's help with bold headings. The parser's own styles are control sequences, which written text may not
- * hold.
+ * Writes a command's help with bold headings. The parser's own styles are control sequences, which `write` must not
+ * get.
  */
 function writeHelp(text: string, write: Terminal["out"]): void {
   for (const line of text.split(/(?<=\n)/))
     write(line, /^(?:[A-Z]\w+:|[A-Z][\w, ]+:$)/m.test(line) ? "bold" : undefined);
 }
 
-/** Joins lines of a help text that are broken only in the source; empty and indented lines stay. */
+/** Joins lines of a help text that are separate only in the source. Empty lines and indented lines stay. */
 function inParagraphs(text: string): string {
   return text.replace(/(?<!\n)\n(?=\S)/g, " ");
 }
 
 /**
- * Reads the configuration from the environment. Does not compare `OPEN_ROUTES` with the endpoints. Throws a
+ * Reads the configuration from the environment, without the check of `OPEN_ROUTES` against the endpoints. Throws a
  * ServiceError (configuration).
  */
 export function readConfig({ env }: CommandEnvironment): Config {
@@ -137,8 +140,8 @@ export function readConfig({ env }: CommandEnvironment): Config {
 }
 
 /**
- * Like {@link readConfig}, but compares `OPEN_ROUTES` with the endpoints, for commands that serve or check. Loading the
- * endpoints loads the HTTP framework: all other commands would take twice as long to start.
+ * Reads the configuration and also checks `OPEN_ROUTES` against the endpoints. Only for commands that serve or check,
+ * because loading the endpoints doubles the time until a command starts.
  */
 export async function readServedConfig({ env }: Terminal): Promise<Config> {
   const { describePaths } = await import("../../http/endpoints.ts");
@@ -146,7 +149,7 @@ export async function readServedConfig({ env }: Terminal): Promise<Config> {
   return { ...config, warnings: [...config.warnings, ...warnOfOtherEnvFiles()] };
 }
 
-/** Creates a parser of whole numbers. It throws a ServiceError (usage) that says what is `wanted`. */
+/** Creates a parser of whole numbers. For other texts it throws a ServiceError (usage) that says what is `wanted`. */
 export function createNumberParser(wanted: string, min = 0, max = Infinity): (text: string) => number {
   return (text) => {
     const number = Number(text);

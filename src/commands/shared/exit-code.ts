@@ -3,9 +3,7 @@ import type { ErrorKind } from "../../platform/service-error.ts";
 import { systemCode } from "../../platform/system-fault.ts";
 import { EXIT } from "./terminal.ts";
 
-/**
- * Exit code of each kind of failure. Undefined for a bug or a failing machine, which are shown with stack and cause.
- */
+/** Exit code of each kind of failure. Undefined for a bug or a failing machine, whose stack and cause are shown. */
 const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
   usage: EXIT.usage,
   configuration: EXIT.config,
@@ -32,6 +30,6 @@ export function toExitCode(fault: unknown): number | undefined {
   const code = systemCode(fault);
   // On a read-only file system the service cannot keep any file.
   if (code === "EROFS") return EXIT.config;
-  // Such as a missing file or a port in use.
+  // The code of a system error, such as a missing file or a port in use, means that the operator can correct it.
   return code === undefined ? undefined : EXIT.fault;
 }

@@ -12,26 +12,26 @@ import type { Terminal, CommandEnvironment } from "./terminal.ts";
 
 export const COMMAND_METADATA: EventMetadata = { caller: "command-line" };
 
-/** Opens the configured log, which must exist; a service may run meanwhile. */
+/** Opens the configured log, which must exist. A service may use it at the same time. */
 export async function openExistingLog(terminal: CommandEnvironment): Promise<OpenedLog> {
   return openLog(await requireLog(terminal));
 }
 
-/** Opens the existing log as {@link openStoredLog} does, while a service may run. */
+/** Opens the existing log as {@link openStoredLog} does. A service may use it at the same time. */
 export async function openExistingStoredLog(terminal: Terminal): Promise<StoredLog> {
   return openStoredLog(await requireLog(terminal));
 }
 
 /**
- * Records in the log which personal data a command is about to show, if AUDIT_READS is on. Throws what the store
- * throws; the command must then show nothing.
+ * Records which personal data a command is about to show, if AUDIT_READS is on. Throws what the store throws; the
+ * command must then show nothing.
  */
 export async function recordRead(terminal: Terminal, store: LogStore, read: PersonalRead): Promise<void> {
   if (!readConfig(terminal).auditReads) return;
   await appendRead(createEventLog(store, makeId).append, read, readCaller(terminal));
 }
 
-/** Returns the caller that this command's events record. */
+/** Returns the caller's name for the events of this command. */
 export function readCaller({ caller }: Terminal): EventMetadata {
   return caller === undefined ? COMMAND_METADATA : { caller };
 }
@@ -43,7 +43,10 @@ export async function requireLog(terminal: CommandEnvironment): Promise<Config> 
   return config;
 }
 
-/** Opens the existing log with all that belongs to it; a service may run meanwhile. Disposing it closes the log. */
+/**
+ * Opens the existing log with vault, keys and projections. A service may use it at the same time. Disposing it closes
+ * the log.
+ */
 export async function openExistingReachlog(terminal: Terminal): Promise<Reachlog & AsyncDisposable> {
   return openReachlog(await requireLog(terminal), { write: terminal.err });
 }

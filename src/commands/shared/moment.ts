@@ -14,7 +14,9 @@ export const AS_OF_OPTION = [
     "without Z or offset, is in QUOTA_TIMEZONE. A future time means now",
 ] as const;
 
-/** Folds projection states up to an earlier moment. Shows progress, and saves snapshots for the next time. */
+/**
+ * Folds projections up to an earlier moment. Shows the progress, and saves snapshots so that the next time is faster.
+ */
 export async function foldToMoment<Name extends ProjectionName>(
   terminal: Terminal,
   store: LogStore & { readonly erasedTo: number },
@@ -28,7 +30,7 @@ export async function foldToMoment<Name extends ProjectionName>(
   );
 }
 
-/** Returns the recipients as they are now, folded from the newest snapshot: a fold of the whole log takes seconds. */
+/** Returns the contacts as of now, folded from the newest snapshot, because folding the whole log takes seconds. */
 export async function contactsNow(store: LogStore): Promise<FoldedTo<"contacts">> {
   const { states, position, time } = await restoreStates(store, { names: ["contacts"] });
   return { states: states.all(), position, time };

@@ -15,8 +15,8 @@ import { runOperation } from "./run-operation.ts";
 import { EXIT, type Terminal } from "./terminal.ts";
 
 /**
- * Pause between two runs of a command with `--watch`: short enough to see a backlog move, though each run opens the
- * log.
+ * Pause in ms between two runs of a command with `--watch`: short enough to see a backlog shrink, although each run
+ * opens the log.
  */
 const WATCH_MS = 2_000;
 
@@ -63,7 +63,7 @@ export function toCommand(described: AnyOperation): MakeCommand {
         yes?: true;
         watch?: true;
       };
-      // A list argument that was left out is an empty list.
+      // If the argument for a list is left out, the list is empty.
       const named = positional.flatMap((member, at) =>
         [given[at]].flat().length === 0 ? [] : [[member, given[at]] as const],
       );
@@ -78,20 +78,19 @@ export function toCommand(described: AnyOperation): MakeCommand {
   };
 }
 
-/** Runs a command again and again until it fails or a signal comes. Returns that exit code. */
+/** Repeats a command until it fails or a signal comes. Returns the exit code of that. */
 async function repeatUntilStopped({ signal }: Terminal, run: () => Promise<number>): Promise<number> {
   for (;;) {
     const code = await run();
     if (code !== EXIT.ok) return code;
     await sleep(WATCH_MS, signal);
-    // The signal's reason is the exit code that a shell expects for it.
+    // The signal aborts with the exit code that a shell expects.
     if (signal.aborted) return Number(signal.reason);
   }
 }
 
 /**
- * Returns a maker of a command that also has the operations whose names begin with its name, such as `links list` below
- * `links`.
+ * Returns a function that makes a command together with the operations below it, such as `links list` below `links`.
  */
 export function withOperations(make: MakeCommand, operations: readonly AnyOperation[]): MakeCommand {
   return (terminal) => {
@@ -132,7 +131,7 @@ function toOption(member: string, schema: TProperties[string]): typed.Option {
 }
 
 /**
- * Sets the choices of an argument or option. If other values are allowed too, the choices only serve completion and
+ * Sets the choices of an argument or option. If other values are valid too, the choices are only for completion and
  * help.
  */
 function takeChoices<Taker extends typed.Argument | typed.Option>(
@@ -142,7 +141,7 @@ function takeChoices<Taker extends typed.Argument | typed.Option>(
   return isOpen ? Object.assign(taker, { argChoices: choices }) : (taker.choices(choices) as Taker);
 }
 
-/** Returns the values given so far to an option that may be repeated; empty before the first one. */
+/** Returns the values that an option, which may be repeated, has got so far; empty before the first one. */
 function toList(others: unknown): readonly unknown[] {
   return Array.isArray(others) ? others : [];
 }

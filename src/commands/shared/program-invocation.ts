@@ -1,7 +1,7 @@
-/** The command that started this program, set while the bundle is built; undefined if the program runs from source. */
+/** The command that starts this program, set when the bundle is built. Undefined if the program runs from source. */
 declare const STARTED_AS: string | undefined;
 
-/** The words by which a shell starts this program again. */
+/** The words with which an operator can start this program again from a shell. */
 export const PROGRAM = typeof STARTED_AS === "undefined" ? "npx -y bun@1.4.5 reachlog" : quote(STARTED_AS);
 
 function quote(path: string): string {

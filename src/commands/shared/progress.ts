@@ -7,12 +7,12 @@ export type Progress = ReturnType<typeof startProgress>;
 
 const WIDTH = 30;
 
-/** Shortest time between two drawings of a progress line: more would cost time and show nothing more. */
+/** Minimum time in ms between two drawings of a progress line: more drawings take time and show nothing more. */
 const REDRAW_MS = 100;
 
 /**
- * Starts a progress line on stderr, only on a terminal, so that a script's output stays clean. `from` is the amount of
- * work that was done before this start.
+ * Starts a progress line on stderr, but only on a terminal, so that a script's output has none. `from`: the amount of
+ * work done before this start.
  */
 export function startProgress({ interactive, err, draw = err }: Terminal, what: string, total: number, from = 0) {
   if (!interactive) return { update(_done: number) {}, end() {} };
@@ -46,7 +46,7 @@ export async function withProgress<Result>(
   }
 }
 
-/** Creates the monitor that shows long work of the service's rooms on a terminal. */
+/** Creates the monitor by which other parts of the program show long work on this terminal. */
 export function monitorOn(terminal: Terminal): WorkMonitor {
   return {
     showProgress: (what, total, work) => withProgress(terminal, what, total, work),
@@ -70,15 +70,14 @@ const STATUS_REDRAW_MS = 1_000;
 const CLEAR = "\r\x1b[K";
 
 /**
- * Control sequence by which the terminal cuts off a line that is too long instead of wrapping it: a wrapped line could
- * not be cleared again.
+ * Control sequence that makes the terminal cut off a line that is too long. A wrapped line could not be cleared again.
  */
 const WRAP_OFF = "\x1b[?7l";
 const WRAP_ON = "\x1b[?7h";
 
 /**
- * Keeps a line at the bottom of the terminal up to date, below everything that `above` prints. Draws on stderr, and
- * only on a terminal. `line` returns the current text, safe to print.
+ * Keeps a line at the bottom of the terminal up to date, below what `above` prints. It is drawn on stderr, and only on
+ * a terminal. `line`: returns the current text, which must be safe to print.
  */
 export function startStatusLine({ interactive, err, draw = err }: Terminal, line: () => string) {
   if (!interactive) return { above: (write: () => void): void => write(), [Symbol.dispose]() {} };

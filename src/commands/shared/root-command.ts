@@ -32,10 +32,7 @@ import { isOperationWord, loadOperations } from "../../operations.ts";
 import type { AnyOperation } from "../../platform/operation.ts";
 import { toCommand, withOperations } from "./operation-command.ts";
 
-/**
- * All commands by topic, in the order of the help: first steps, daily work, rare work. A string is the name of an
- * operation.
- */
+/** All commands by topic, in the order of the help: first steps, daily work, rare work. A string names an operation. */
 const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
   "Set up and run": [init, serveCommand, demo, sandbox, doctor, ready, settings],
   "Recipients and messages": [recipients, suppressions, campaigns, outreach],
@@ -48,7 +45,7 @@ const TOPICS: Readonly<Record<string, readonly (MakeCommand | string)[]>> = {
 
 const COMMANDS = Object.entries(TOPICS).flatMap(([topic, all]) => all.map((one) => ({ topic, one })));
 
-/** Creates the program with all commands, which help, suggestions and the tests of the documents need. */
+/** Creates the program with all commands and operations, for help, suggestions and tests of the documents. */
 export async function loadReachlog(): Promise<MakeCommand> {
   return createReachlog(await loadOperations());
 }
@@ -76,8 +73,8 @@ const createReachlog =
   };
 
 /**
- * Runs one command line. A failure that the operator can do something about is written as one sentence; any other is
- * thrown, and shown with its stack. Returns the exit code.
+ * Runs one command line. A failure that the operator can correct is written as one sentence; any other is thrown, and
+ * shown with its stack. Returns the exit code.
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const reachlog = createReachlog(await loadNeeded(args));
@@ -93,8 +90,8 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
 }
 
 /**
- * Loads the operations that the first typed word needs: those it begins, none for another command, all for help, a
- * completion or a misspelt word.
+ * Loads the operations that the first typed word needs: those that begin with it; none for another command; all for
+ * help, completion or a misspelt word.
  */
 async function loadNeeded(args: readonly string[]): Promise<readonly AnyOperation[]> {
   const [word] = args;

@@ -24,13 +24,13 @@ import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";
 import { answer, EXIT, fail, printable, table, type Terminal } from "./terminal.ts";
 
-/** Options that every operation's command has in addition to the operation's input. */
+/** Options of every operation's command, besides the members of the operation's input. */
 interface RunOptions {
   readonly json?: true | undefined;
   readonly csv?: true | undefined;
-  /** True if the command must not ask for confirmation. */
+  /** True if the command must not ask the operator to confirm. */
   readonly yes?: true | undefined;
-  /** Path of the file about the act that the operation writes. */
+  /** Path of the file that the operation writes about its act. */
   readonly file?: string | undefined;
 }
 
@@ -81,8 +81,8 @@ function checkInput({ input, positional = [] }: AnyOperation, given: object): vo
 }
 
 /**
- * Limits an act to the number of effects that the operator confirms: makes a dry run if the operation can count its
- * effects, and returns the input with that number.
+ * Limits an act to the number of effects that the operator confirms. Counts them by a dry run, if the operation has
+ * one, and returns the input with that number.
  */
 async function holdToNumber(terminal: Terminal, described: AnyOperation, context: Context, input: object) {
   if (described.holdTo === undefined) return input;
@@ -95,7 +95,7 @@ function isYes(typed: string): boolean {
 
 type Context = Awaited<ReturnType<typeof openContext>>;
 
-/** Opens the context that an operation runs in. A service may run meanwhile. */
+/** Opens the context in which an operation runs. A service may use the log at the same time. */
 export async function openContext(terminal: Terminal, described: AnyOperation) {
   if (!isReading(described)) return openWriter(terminal);
   return openReader(terminal).catch((fault: unknown) => {
@@ -105,8 +105,8 @@ export async function openContext(terminal: Terminal, described: AnyOperation) {
 }
 
 /**
- * Opens a log to read. Later reads of the same moment get the states of the first read, so that all pages of a list
- * show one moment.
+ * Opens a log to read. Later reads of the same moment use the states of the first one, so that all pages of a list show
+ * the same moment.
  */
 async function openReader(terminal: Terminal) {
   const config = readConfig(terminal);
@@ -136,18 +136,15 @@ async function openReader(terminal: Terminal) {
 }
 
 /**
- * Returns the context of an operation that can do without a log. Reading a state rejects with the fault that opening
- * the log had.
+ * Returns the context of an operation that needs no log. A read of a state rejects with the fault that opening the log
+ * had.
  */
 function readNoLog(terminal: Terminal, fault: unknown): Awaited<ReturnType<typeof openReader>> {
   const at = () => Promise.reject(fault);
   return { tokens: () => listConfigured(terminal), at, async [Symbol.asyncDispose]() {} } as never;
 }
 
-/**
- * Returns the configured API tokens. Reads no other setting, so that a fault elsewhere in the configuration hides no
- * token.
- */
+/** Returns the configured API tokens. Reads no other setting, so that a fault in another one does not prevent it. */
 function listConfigured({ env }: Terminal): readonly SourcedToken[] {
   const { fixed, filed } = readAllTokens(env);
   const all = [...fixed, ...filed];
@@ -165,7 +162,7 @@ async function foldAt(
   return { ...folded, moment };
 }
 
-/** Opens a log to change, with its deliveries and, if X is configured, the X account. */
+/** Opens a log to write, with its deliveries and, if X is configured, the X account. */
 async function openWriter(terminal: Terminal) {
   await using opening = new AsyncDisposableStack();
   const context = opening.use(await openExistingReachlog(terminal));
@@ -177,15 +174,15 @@ async function openWriter(terminal: Terminal) {
     store: context.encryptedLog as LogStore,
     account,
     delivery: createDelivery(context, channels),
-    // An interrupted command ends at once: the next process that opens the log finishes what it began.
+    // An interrupted command ends at once. The next process that opens the log finishes what was begun.
     stopping: new AbortController().signal,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
 /**
- * Runs an operation, and records in the log that it read personal data before it returns the answer. Throws a
- * ServiceError with the sentence of a refusal.
+ * Runs an operation. If it read personal data, that is recorded in the log before the answer is returned. A refusal is
+ * thrown as a ServiceError with its sentence.
  */
 export async function runOnce(
   terminal: Terminal,
@@ -208,7 +205,9 @@ export async function runOnce(
   return found as never;
 }
 
-/** Writes the rows of all pages, one JSON object a line; with a limit, the rows of one page. Returns the exit code. */
+/**
+ * Writes the rows of all pages, or with a limit of one page, as one JSON object on each line. Returns the exit code.
+ */
 async function writeRows(
   terminal: Terminal,
   described: AnyOperation,
@@ -225,7 +224,7 @@ async function writeRows(
   }
 }
 
-/** Writes the file about an act that is done. The act stays done if writing fails. Returns the exit code. */
+/** Writes the file about an act that was performed. If writing fails, the act still stands. Returns the exit code. */
 async function writeFile(
   terminal: Terminal,
   { file: described }: AnyOperation,

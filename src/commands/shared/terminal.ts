@@ -1,48 +1,48 @@
 import { eastAsianWidth } from "get-east-asian-width";
 
-/** Exit codes of commands, as in sysexits(3) where it has one. */
+/** Exit codes of commands. Those that sysexits(3) defines have its values. */
 export const EXIT = {
   ok: 0,
-  /** Exit code for a check that found a fault, or an act that was done in part only. */
+  /** Exit code for a check that found a fault, or for an act that was performed only in part. */
   fault: 1,
   usage: 2,
   /** Exit code after the log has failed: a supervisor must restart the process. */
   software: 70,
-  /** Exit code for a failure that may pass, such as when another service owns the log now. */
+  /** Exit code for a failure that may pass by itself, for example because another service owns the log now. */
   temporary: 75,
   config: 78,
 } as const;
 
-/** Emphasis of text on terminals with colours. No information is in the colour alone. */
+/** Emphasis of text on terminals with colours. The text says the same without colour. */
 export type Style = "bold" | "green" | "red";
 
-/** The environment that a command reads its settings from. */
+/** The environment from which a command reads its settings. */
 export interface CommandEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** The process that a command runs in, as the command sees it: its output, its operator and its signals. */
+/** The process in which a command runs: its output, its operator and its signals. */
 export interface Terminal extends CommandEnvironment {
   out(text: string, style?: Style): void;
   err(text: string, style?: Style): void;
   /** Writes the program's own control sequences to stderr, never text from outside. If absent, `err` writes them. */
   draw?(text: string): void;
-  /** The caller that the command's events record; default: `command-line`. */
+  /** Name of the caller in the command's events. Default: `command-line`. */
   readonly caller?: string;
   /** True if stderr is a terminal. Otherwise no progress is drawn. */
   readonly interactive: boolean;
-  /** Asks the operator, and resolves with the typed line. Absent if stdin or stderr is not a terminal. */
+  /** Asks the operator, and resolves with the line that they type. Absent if stdin or stderr is not a terminal. */
   ask?(question: string): Promise<string>;
   /** Signal that aborts on SIGINT and SIGTERM, to end the command. */
   readonly signal: AbortSignal;
 }
 
-/** Writes a command's answer: with `--json` one JSON object, else text for people. */
+/** Writes a command's answer: one JSON object with `--json`, else text for people. */
 export function answer({ out }: Terminal, json: boolean | undefined, object: object, text: string): void {
   out(json === true ? `${JSON.stringify(object)}\n` : text);
 }
 
-/** Writes a command's answer that is a list: with `--json` one object a line. */
+/** Writes a command's answer that is a list: with `--json`, one object on each line. */
 export function answerEach({ out }: Terminal, json: boolean | undefined, objects: readonly object[], text: string) {
   out(json === true ? objects.map((one) => `${JSON.stringify(one)}\n`).join("") : text);
 }
@@ -53,7 +53,10 @@ export function fail({ err }: Terminal, why: string): number {
   return EXIT.fault;
 }
 
-/** Formats rows as aligned columns, safe for a terminal. Widths count the terminal's columns: 漢 takes two. */
+/**
+ * Formats rows as aligned columns, without characters that steer a terminal. A wide character such as 漢 takes two
+ * columns.
+ */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows].map((row) => row.map((cell) => printable(String(cell))));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => countColumns(row[column] ?? ""))));
@@ -64,7 +67,7 @@ export function table(head: readonly string[], rows: readonly (readonly (string 
 const CHARACTERS = new Intl.Segmenter("en", { granularity: "grapheme" });
 const EMOJI = /^\p{RGI_Emoji}$/v;
 
-/** Counts the columns that a text takes on a terminal: one or two for each character that people see. */
+/** Counts the columns that a text takes on a terminal: one or two for each visible character. */
 function countColumns(text: string): number {
   let columns = 0;
   for (const { segment } of CHARACTERS.segment(text)) {
@@ -77,7 +80,7 @@ function countColumns(text: string): number {
 // oxlint-disable-next-line no-control-regex
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** Replaces characters that steer a terminal: text from outside may hold control sequences. */
+/** Replaces characters that steer a terminal, because text from outside may contain control sequences. */
 export function printable(text: string): string {
   return text.replace(STEERING, "\ufffd");
 }

@@ -14,7 +14,7 @@ import { consolePage, type DisclosingPage, readChoice, readNumber, readText, typ
 import { Proof } from "../parts/proof.tsx";
 import { A, PageForm, Tabs } from "../parts/link.tsx";
 
-/** Event types that each view of the page Activity shows. Undefined if the view shows all types, or the news. */
+/** Event types that each view of the page Activity shows. Undefined for the views of all events and of the news. */
 const VIEWS = {
   news: undefined,
   everything: undefined,
@@ -85,8 +85,8 @@ type LogPage = Awaited<ReturnType<typeof readLogPage>>;
 type Filter = Parameters<typeof readLogPage>[1]["filter"];
 
 /**
- * Reads from the page's address which events are selected. `type` wins over `show`, and `not` excludes types. Without a
- * filter the page shows the news, which leave out routine events; with one, everything that it selects.
+ * Reads from the page's address which events are shown. `type` takes precedence over `show`, and `not` excludes types.
+ * Without a filter the page shows the news, which leave out routine events; with one, all events that match.
  */
 function readFilter(view: View) {
   const [types = [], excluded = []] = ["type", "not"].map((name) =>
@@ -101,7 +101,7 @@ function readFilter(view: View) {
   const shown =
     types.length > 0 ? undefined : (readChoice(view, "show", SHOWN) ?? (isNarrowed ? "everything" : "news"));
   const shownTypes = types.length > 0 ? types : shown && VIEWS[shown];
-  // The news are made of the whole log, or of what happened since a position; other filters list single events.
+  // The view of the news shows lines made of several events. All other views list single events.
   const isNews = shown === "news" && excluded.length === 0 && Object.keys(texts).every((name) => name === "from");
   const listed = shownTypes ?? (shown === "news" ? NEWS_TYPES : undefined);
   const filter: Filter = listed === undefined ? texts : { ...texts, types: listed };
@@ -157,7 +157,7 @@ function Exports({ query, types, last }: ExportsProps): VNode {
   );
 }
 
-/** Events one by one, under the days of their times. */
+/** Lists single events under the day on which they were recorded. */
 function Days({ view, events }: { readonly view: View<"runs">; readonly events: readonly Recorded[] }): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   const times = readTimes(view);
@@ -201,10 +201,7 @@ interface FilterFormProps {
   readonly chosen: readonly Chosen[];
 }
 
-/**
- * An event type that the page's address names, and whether only events of this type are shown (`type`) or all others
- * (`not`).
- */
+/** An event type in the page's address: only events of this type are shown (`type`), or all others (`not`). */
 type Chosen = readonly [name: "type" | "not", type: string];
 
 function readChosen(query: URLSearchParams): readonly Chosen[] {
@@ -213,10 +210,7 @@ function readChosen(query: URLSearchParams): readonly Chosen[] {
   );
 }
 
-/**
- * Form to filter events. Its result is never the news (the view without routine events), because a filter shows
- * everything that it selects.
- */
+/** Form that filters events. Its result is never the news, because a filter shows all events that match. */
 function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   const isNarrowed = TEXT_FIELDS.some(({ name }) => filter[name] !== undefined);
   return (
@@ -238,7 +232,7 @@ function FilterForm({ filter, shown, chosen }: FilterFormProps): VNode {
   );
 }
 
-/** Event types that the page's address names, each with a link that inverts it and a link that removes it. */
+/** Shows the event types in the page's address, each with a link that inverts the choice and a link that removes it. */
 function TypeChips({ query, chosen }: { query: URLSearchParams; chosen: readonly Chosen[] }): VNode | null {
   if (chosen.length === 0) return null;
   return (
@@ -279,7 +273,7 @@ type TextName = (typeof TEXT_FIELDS)[number]["name"];
 
 type Changes = Parameters<typeof addressWith>[2];
 
-/** Returns the address of the page Activity with the same filter and these changes, from the newest event on. */
+/** Returns the address of the page Activity with the same filter and these changes, beginning at the newest event. */
 function activityHref(query: URLSearchParams, changes: Changes): string {
   return addressWith("/activity", query, { before: undefined, day: undefined, ...changes });
 }

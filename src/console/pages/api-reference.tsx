@@ -85,7 +85,7 @@ export function apiReference({ info, tags, ...document }: ApiDocument): VNode {
   );
 }
 
-/** Replaces each reference to a named schema by the schema itself, because people read it where it is used. */
+/** Replaces each reference to a named schema by the schema itself, so that people can read it where it is used. */
 function putSchemasInPlace<Part>(part: Part, schemas: Readonly<Record<string, unknown>>): Part {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map((one: unknown) => putSchemasInPlace(one, schemas)) as Part;

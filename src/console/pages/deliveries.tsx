@@ -22,13 +22,13 @@ import { A, PageForm } from "../parts/link.tsx";
 
 type DeliveriesView = View<"account" | "deliveries" | "runs">;
 
-/** The progress of each channel, and the dispatches that were given up or are in doubt. */
+/** Page Deliveries: the progress of each channel, and the dispatches that were given up or are in doubt. */
 export const deliveriesPage = consolePage({
   reads: ["account", "deliveries", "runs"],
   render: renderDeliveries,
 });
 
-/** Parameter of the address that names the dispatch after which a list continues. */
+/** Query parameters that name the dispatch after which a list continues. */
 const CURSORS = { dead: "letters_after", in_doubt: "in_doubt_after" } as const;
 
 async function renderDeliveries(view: DeliveriesView): Promise<VNode> {
@@ -116,7 +116,9 @@ const CAUSES: Readonly<Record<string, string>> = {
   no_request: "No request was possible",
 };
 
-/** The dead letters of one cause: what happened, each with a box, and a bar for many of them. */
+/**
+ * Shows the dead letters of one cause: what happened, a box to choose each, and a bar of actions on the chosen ones.
+ */
 function Cause({ view, group }: GroupProps): VNode {
   const { backlog, error, count, doubles, from, to, detail } = group;
   const { name, title, suspended, whySuspended } = backlog;
@@ -179,7 +181,7 @@ function Cause({ view, group }: GroupProps): VNode {
   );
 }
 
-/** The dispatches of one channel that are in doubt, with three answers each and one reason for all. */
+/** Shows the dispatches of one channel that are in doubt, with three answers for each and one reason for all. */
 function Doubts({ view, group }: GroupProps): VNode {
   const { name, title, suspended, whyDouble } = group.backlog;
   const answers = [
@@ -231,7 +233,7 @@ function Doubts({ view, group }: GroupProps): VNode {
   );
 }
 
-/** A dispatch in a list: the event to deliver, when it ended, and why it was not delivered. */
+/** A dispatch in a list: the event that it delivers, when it ended, and why it failed. */
 function Dispatch({ view, one, children }: { view: View<"runs">; one: UndeliveredDispatch; children: VNode | null }) {
   const { channel, source, outcome } = one;
   const [request] = outcome.data.requests;
@@ -265,7 +267,7 @@ function Click({ data: { bot, domain, short_code } }: { readonly data: DataOf<"L
   );
 }
 
-/** Links to the rest of a group: all of it, its next page, or its first. */
+/** Links to all dispatches of a group, to its next page, or back to its first page. */
 function More({ view, group, status }: GroupProps & { readonly status: keyof typeof CURSORS }): VNode | null {
   const { backlog, error, dispatches, count, next } = group;
   const cursor = CURSORS[status];
@@ -283,7 +285,7 @@ function More({ view, group, status }: GroupProps & { readonly status: keyof typ
   );
 }
 
-/** Asks once before many dead letters are retried or discarded, and names their number. */
+/** Page that asks the operator once more before many dead letters are retried or discarded, and states their number. */
 export const decideLettersPage = consolePage({
   reads: ["account", "deliveries"],
   async render(view) {

@@ -15,10 +15,10 @@ import { breakable, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
 
-/** Maximum number of characters of a message in the table: a message may be 10,000 long. */
+/** Maximum number of characters of a message in the table, because a message may have 10,000. */
 const CHARACTERS_SHOWN = 500;
 
-/** Page of a dry run: the recipients that a run would write to or skip, and what it costs. It is recorded. */
+/** Page of a dry run in the log: the recipients that a run would write to or skip, and what the run would cost. */
 export const dryRunPage = consolePage({
   reads: ["account", "contacts", "quota", "runs"],
   render: renderDryRun,
@@ -150,7 +150,7 @@ function Costs({ run }: RunProps): VNode {
   );
 }
 
-/** Says that the page costs nothing, and what has changed since the dry run. */
+/** Says when the dry run was made and what has changed since, and that to read this page costs nothing. */
 function Age({ run: { at, isTemplateChanged, ranSince } }: RunProps): VNode {
   const changes = [
     isTemplateChanged && "The message has changed since, so its texts are not shown.",
@@ -169,7 +169,7 @@ function Age({ run: { at, isTemplateChanged, ranSince } }: RunProps): VNode {
 
 type SkipReason = ShownDryRun["skips"][number]["reason"];
 
-/** Why a recipient is skipped, and what to do about it. */
+/** Words for why a recipient is skipped, and what the operator can do about it. */
 const SKIPS: Readonly<Record<SkipReason, readonly [title: string, advice: string]>> = {
   no_consent: ["No consent on record", "Import when and where they agreed, and the next run includes them."],
   cannot_receive_dm: [

@@ -36,7 +36,7 @@ export function errorPage({ title, words, nextStep, requestId }: ErrorView): VNo
   );
 }
 
-/** Page shown while the log is read up to a moment that is requested for the first time. */
+/** Page shown while the log is read up to a moment for which no states are stored yet. */
 export function notReadyPage(query: URLSearchParams): VNode {
   return (
     <ConsoleDocument title="Not ready yet">

@@ -14,8 +14,8 @@ import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 
 /**
- * Page of one event with all of its data, the outcomes of its dispatches, and the hash of the previous event (for
- * position 1: 64 zeros).
+ * Page of one event with all its data, the outcomes of its dispatches, and the hash of the event before it (64 zeros
+ * for position 1).
  */
 export const eventPage = consolePage({
   async reads({ parameters, ...moment }) {
@@ -80,8 +80,8 @@ async function renderEvent(view: View<"account" | "contacts" | "runs">): Promise
 }
 
 /**
- * Trace of an event, from its `traceparent` (W3C: version, id, span, flags), with a link to the collected trace if
- * traces have an address.
+ * Shows the trace of an event, from its `traceparent` (W3C: version, id, span, flags), with a link to the collected
+ * trace if TRACE_URL is set.
  */
 function Trace({ traceparent, url }: { readonly traceparent: string | undefined; url: string | undefined }): VNode {
   const [, id] = /^[\da-f]{2}-([\da-f]{32})-/.exec(traceparent ?? "") ?? [];
@@ -96,7 +96,7 @@ interface CitedProps {
   readonly events: readonly Recorded[];
 }
 
-/** Section with related events under a title. Renders nothing if there are none. */
+/** Section that lists related events under a title. Renders nothing if there are none. */
 function Cited({ view, id, title, events }: CitedProps): VNode | null {
   if (events.length === 0) return null;
   return (
@@ -111,7 +111,9 @@ interface OutcomesProps {
   readonly outcomes: NonNullable<Awaited<ReturnType<typeof readEventPage>>>["outcomes"];
 }
 
-/** The outcomes of an event's dispatches, channel by channel; renders nothing for an event that requested none. */
+/**
+ * Shows the outcomes of an event's dispatches, channel by channel. Renders nothing for an event that requested none.
+ */
 function Outcomes({ view, outcomes }: OutcomesProps): VNode | null {
   if (outcomes.length === 0) return null;
   return (

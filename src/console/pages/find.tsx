@@ -12,16 +12,16 @@ import { consolePage, type DisclosingPage, type OtherPage, readText, type View }
 import { A } from "../parts/link.tsx";
 import { Time } from "../parts/time.tsx";
 
-/** Most results of a kind: on the page, and among the suggestions while an operator types. */
+/** Maximum number of results of one kind, on the page and among the suggestions while an operator types. */
 const SHOWN_MAX = 20;
 const SUGGESTED_MAX = 4;
 
-/** Most suggestions of all kinds, so that the list needs no scrolling. */
+/** Maximum number of suggestions of all kinds together, so that the list needs no scrolling. */
 const SUGGESTED_IN_ALL_MAX = 9;
 
 /**
- * Page that searches: redirects to the recipient, link, run or event that the text names; a handle may be part of a
- * question. Otherwise lists all that has the text in its name, by kind.
+ * Page that searches. It redirects to the recipient, link, run or event that the text names, even if a handle is part
+ * of a question; otherwise it lists everything with the text in its name, by kind.
  */
 export const findPage = consolePage({
   reads: ["account", "campaigns", "clicks", "contacts", "referrers", "results", "runs"],
@@ -128,7 +128,7 @@ function Details({ result }: { readonly result: SearchResult }): VNode | null {
   );
 }
 
-/** A name with the part of it that was searched for marked. */
+/** Shows a name, in which the searched part is marked. */
 function Marked({ text, part }: { readonly text: string; readonly part: string }): VNode {
   const at = part === "" ? -1 : text.toLowerCase().indexOf(part);
   if (at === -1) return <bdi>{text}</bdi>;

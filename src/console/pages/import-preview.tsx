@@ -7,7 +7,7 @@ import { Badge, Icon } from "../parts/icon.tsx";
 import { A } from "../parts/link.tsx";
 import type { Notice, View } from "../page-context.ts";
 
-/** Refused lines that the page lists; a link downloads the others. */
+/** Maximum number of refused lines that the page lists. A link downloads the others. */
 const LINES_SHOWN = 20;
 
 interface Column {
@@ -56,15 +56,15 @@ export interface Preview {
   readonly refused: number;
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
   readonly notes: readonly string[];
-  /** Names of all columns with a fixed meaning. */
+  /** Names of our columns, to which a column of the file can be assigned. */
   readonly known: readonly string[];
   /** Template fields that the message uses. */
   readonly fields: readonly string[];
-  /** Hidden fields by which the page keeps the file. `kept` is absent if the file is too large for that. */
+  /** Hidden fields with which the page keeps the file for the next form. `kept` is absent if the file is too large. */
   readonly kept: { readonly kept_name: string; readonly kept?: string; readonly kept_sha256: string };
   /** True if the operator has chosen the order of the dates. */
   readonly isDated: boolean;
-  /** Refused lines as CSV: the first ones, if all are too many for a page. */
+  /** Refused lines as CSV, as many as fit in a page. */
   readonly refusedCsv: { readonly text: string; readonly lines: number };
 }
 
@@ -76,7 +76,9 @@ interface ImportFormProps {
   readonly notice?: Notice | undefined;
 }
 
-/** The form of an import: a file to choose, or its preview, whose last button imports. It is a page and a dialog. */
+/**
+ * The form of an import, as a page or a dialog: first a file to choose, then its preview, whose last button imports it.
+ */
 export function ImportForm({ view, preview, notice }: ImportFormProps): VNode | null {
   if (view.formToken === undefined) return null;
   const hidden = { form_token: view.formToken, back: "/people", ...preview?.kept };
@@ -212,7 +214,7 @@ interface MappedColumnProps extends PreviewProps {
   readonly index: number;
 }
 
-/** A column of the file, what it becomes, and the question about it. Only what is not clear is amber. */
+/** Shows a column of the file, what it becomes, and a question if that is unclear. Only unclear columns are amber. */
 function MappedColumn({ column: of, index, preview }: MappedColumnProps): VNode {
   const { name, example, column, why } = of;
   const { known, fields, dates, isDated } = preview;
@@ -284,7 +286,7 @@ function DateOrder({ dates }: { readonly dates: Dates }): VNode {
   );
 }
 
-/** Writes a day with the name of its month, so that it can be read in one way only. */
+/** Writes a day with the name of its month, so that day and month cannot be confused. */
 function inWords(day: string): string {
   const date = new Date(`${day.slice(0, 10)}T00:00:00Z`);
   return date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
@@ -367,7 +369,9 @@ function RefusedLines({ preview: { refused, refused_rows: rows, refusedCsv } }: 
   );
 }
 
-/** Everything else that is done otherwise than the file says. */
+/**
+ * Shows all other differences between the file and what is imported: repeated rows, revocations, and notes on cells.
+ */
 function Remarks({ preview: { duplicates, revoked, notes } }: PreviewProps): VNode | null {
   const remarks = [
     ...(duplicates === 0

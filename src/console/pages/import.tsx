@@ -8,16 +8,16 @@ import { ImportForm, type Preview } from "./import-preview.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
 
-/** Maximum number of rows listed for each kind of fault; the first ones show what is wrong with the file. */
+/** Maximum number of rows listed for each kind of fault. The first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
 
-/** Rows of an imported file that could not be used. Their values are other people's texts. */
+/** Rows of an imported file that could not be used. Their values are texts from outside. */
 interface RefusedRows {
   readonly refused: number;
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
 }
 
-/** Cells of an imported file that were read otherwise than they are written. */
+/** Cells of an imported file whose value was changed when they were read. */
 interface NotedCells {
   readonly noted_cells: number;
   /** Sentences about the cells, one for each kind. */
@@ -49,7 +49,7 @@ interface ImportPageContent {
   readonly notice?: Notice;
 }
 
-/** Page on which an operator chooses a file of recipients, looks at what it would do, and imports it. */
+/** Page on which an operator chooses a file of recipients, sees what its import would do, and imports it. */
 export function importPage(content: ImportPageContent = {}): ConsolePage {
   return consolePage({
     reads: ["account"],
@@ -68,8 +68,8 @@ export function importPage(content: ImportPageContent = {}): ConsolePage {
 }
 
 /**
- * Page with the result of importing recipients. The result is recorded nowhere, so it replaces the page and is never
- * refreshed.
+ * Page with the result of importing recipients. The result is recorded nowhere, so the page is the response to the form
+ * and never refreshed.
  */
 export function importReportPage(report: ImportReport): ConsolePage {
   const { added, updated, without_consent, without_evidence, revoked, template_fields: fields } = report;

@@ -1,6 +1,12 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { LINK_LIST_COLUMNS, readLinkList, readLinkPage, readSentTo } from "../../history/link-clicks.ts";
+import {
+  LINK_LIST_COLUMNS,
+  readConversions,
+  readLinkList,
+  readLinkPage,
+  readSentTo,
+} from "../../history/link-clicks.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
@@ -9,27 +15,29 @@ import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
 import { readListPage, readSort } from "../sorted-page.ts";
 import { consolePage, type View } from "../page-context.ts";
-import { breakable, createSortedHeads, ListPages, Table } from "../parts/table.tsx";
+import { breakable, createSortedHeads, ListPages, numbers, Table } from "../parts/table.tsx";
 import { A } from "../parts/link.tsx";
 
 /** Number of rows on one page of a list. */
 const LINKS_SHOWN = 100;
 
-/** Page of every link that was clicked, and who clicked it: people, suspected fetchers of X, bots. */
+/** Page that lists all clicked links, with clicks by people, suspected clicks of X itself, and clicks by bots. */
 export const linksPage = consolePage({
-  reads: ["account", "clicks", "suspected"],
+  reads: ["account", "clicks", "conversions", "suspected"],
   render: renderLinks,
 });
 
-function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
+function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspected">): VNode {
   const sort = readSort(view, LINK_LIST_COLUMNS, { by: "last", order: "descending" });
   const { links, next, all, others, countedMax, quarters } = readLinkList(view, readListPage(view, sort, LINKS_SHOWN));
+  const conversions = readConversions(view);
   const head = createSortedHeads(view, "/links", sort);
   const columns = [
     head("link", "link", "ascending", "breakable"),
     head("people", "people", "descending", "number"),
     head("suspected", "suspected", "descending", "number"),
     head("bots", "bots", "descending", "number"),
+    ...(conversions.size === 0 ? [] : [...numbers("conversions"), "value"]),
     head("last click", "last", "descending"),
   ];
   return (
@@ -54,6 +62,7 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
             people,
             suspected,
             bots,
+            ...(conversions.size === 0 ? [] : [conversions.get(link)?.total ?? 0, conversions.get(link)?.value]),
             <Time at={last} />,
           ])}
           isTall
@@ -71,17 +80,18 @@ function renderLinks(view: View<"account" | "clicks" | "suspected">): VNode {
   );
 }
 
-/** Page of one link: its clicks over time, its visitors, and the recipients of its messages. */
+/** Page of one link: its clicks over time, its visitors, and the recipients of messages with it. */
 export const linkPage = consolePage({
-  reads: ["account", "clicks", "contacts", "referrers", "results", "runs", "suspected"],
+  reads: ["account", "clicks", "contacts", "conversions", "referrers", "results", "runs", "suspected"],
   render: renderLink,
 });
 
 async function renderLink(
-  view: View<"account" | "clicks" | "contacts" | "referrers" | "results" | "runs" | "suspected">,
+  view: View<"account" | "clicks" | "contacts" | "conversions" | "referrers" | "results" | "runs" | "suspected">,
 ): Promise<VNode> {
   const { domain = "", short_code = "" } = view.parameters;
   const { link, streams, counts, newest, readMax, visitors, quarters } = await readLinkPage(view, domain, short_code);
+  const converted = readConversions(view).get(link);
   return (
     <ConsoleDocument title={link} path="/links" view={view}>
       <h1 class="breakable">
@@ -95,6 +105,12 @@ async function renderLink(
           {grouped(counts.bots)} by bots; first <Time at={counts.first} />, last <Time at={counts.last} />.
         </p>
       )}
+      {converted === undefined ? null : (
+        <p>
+          {countInWords(converted.total, "conversion")}, {grouped(converted.reversed)} reversed; value {converted.value}
+          .
+        </p>
+      )}
       {newest.length === 0 ? null : (
         <>
           <p>
@@ -106,7 +122,7 @@ async function renderLink(
       )}
       {await renderSentTo(view, link)}
       {newest.length === 0 ? null : (
-        <Section id="newest" title="Newest clicks">
+        <Section id="newest" title={converted === undefined ? "Newest clicks" : "Newest clicks and conversions"}>
           <EventList view={view} events={newest} />
           <p>
             {streams.map((stream, at) => (
@@ -124,7 +140,7 @@ async function renderLink(
   );
 }
 
-/** Renders the recipients and messages with which a link was sent: its clicks may come from them. */
+/** Shows which messages contained a link, and who received them: the link's clicks may come from these recipients. */
 async function renderSentTo(view: View<"contacts" | "referrers" | "results" | "runs">, link: string): Promise<VNode> {
   const found = await readSentTo(view, link);
   return (
@@ -162,7 +178,7 @@ function Recipients({ found }: { readonly found: NonNullable<Awaited<ReturnType<
   );
 }
 
-/** Form that erases the clicks of one IP address, for a visitor who asks for that and gives their address. */
+/** Form that erases the clicks from one IP address, when a visitor asks for it and states the address. */
 function ForgetClicks({ view }: { readonly view: View }): VNode | null {
   return (
     <ConfirmedAction

@@ -23,10 +23,10 @@ import { A, ImportLink } from "../parts/link.tsx";
 
 const NEWEST_LINES = 12;
 
-/** Most items that need attention on the overview; their page has all. */
+/** Maximum number of items needing attention on the overview. The page Attention has all of them. */
 const ATTENTION_SHOWN = 3;
 
-/** The run of today, what needs attention, and the newest events. */
+/** Page Overview: today's run, what needs attention, and the newest events. */
 export const overviewPage = consolePage({
   reads: ["account", "deliveries", "news", "quota", "results", "run", "runs", "stats", "suspected", "timeline"],
   render: renderOverview,
@@ -95,7 +95,7 @@ function AttentionTitle({ count }: { readonly count: number }): VNode {
   );
 }
 
-/** All that waits for an operator, and what one decided in the last minutes. */
+/** Page Attention: all items that wait for an operator, and the decisions of the last 15 minutes. */
 export const attentionPage = consolePage({
   reads: ["account", "deliveries", "run", "runs"],
   async render(view) {
@@ -156,7 +156,7 @@ function ChangesSince({ view }: { readonly view: View<"deliveries" | "stats" | "
   );
 }
 
-/** Names the setup steps that are left; renders nothing once a run can start. */
+/** Names the setup steps that are not done yet. Renders nothing once a run can start. */
 function SetupLeft({ view }: Viewed): VNode | null {
   const left = missingForRun(view).map(({ title }) => title);
   if (left.length === 0) return null;
@@ -169,8 +169,7 @@ function SetupLeft({ view }: Viewed): VNode | null {
 }
 
 /**
- * Links to the events since the last visit of this browser. Renders nothing if it was not here before, or nothing
- * happened since.
+ * Links to the events since this browser's last visit. Renders nothing without an earlier visit, or if there are none.
  */
 function SinceLastVisit({ view: { lastVisit, position } }: Viewed): VNode | null {
   if (lastVisit === undefined || lastVisit.position >= position) return null;
@@ -205,7 +204,10 @@ interface TotalsProps {
   readonly totals: Awaited<ReturnType<typeof readTotals>>;
 }
 
-/** The counts of messages by outcome, each with a link to its recipients or events, and the rates of the last days. */
+/**
+ * Shows the counts of messages by outcome, each with a link to their recipients or events, and the rates of the last 30
+ * days.
+ */
 function Totals({ totals: { sent, skipped, failed, inDoubt, recent } }: TotalsProps): VNode {
   const { figures, previous } = recent;
   const { replied, tracked, reply_rate, click_rate } = figures;
@@ -226,7 +228,7 @@ function Totals({ totals: { sent, skipped, failed, inDoubt, recent } }: TotalsPr
   );
 }
 
-/** A rate, and its change against the days before. */
+/** Writes a rate, and how it differs from that of the 30 days before. */
 function rateInWords(rate: BoundedRate | null, before: BoundedRate | null | undefined) {
   const value = rate === null ? "–" : formatPercent(rate.rate);
   if (rate === null || before == null) return { value };
@@ -268,7 +270,7 @@ async function renderChannels(view: View<"deliveries">): Promise<VNode> {
   );
 }
 
-/** The instances that serve the log, with their roles. Renders nothing if there is only one. */
+/** Shows the instances that serve the log, with their roles. Renders nothing if there is only one. */
 async function instances({ live }: View): Promise<VNode | null> {
   const all = live?.instances() ?? [];
   if (live === undefined || all.length < 2) return null;

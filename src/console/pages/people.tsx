@@ -61,7 +61,7 @@ export const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
 };
 
 export const peoplePage = consolePage({
-  // A list of now that can be put back to the moment spares a copy of all recipients.
+  // If today's list can be rewound to the page's moment, no copy of all recipients is folded for it.
   reads: ({ hasNow }) => (hasNow("contacts") ? ["account"] : ["account", "contacts"]),
   render: renderPeople,
 });
@@ -180,7 +180,7 @@ interface CountsProps {
   readonly known: number;
 }
 
-/** The number of found contacts by status, each with a link to only these. */
+/** Shows the number of found contacts in each status, with a link that shows only these. */
 function Counts({ view, status, counts, known }: CountsProps): VNode {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0);
   return (
@@ -204,7 +204,7 @@ interface NamedContact extends RecipientNames {
   readonly name?: string | undefined;
 }
 
-/** The handle or id of a contact, with the name if it is known. */
+/** Returns the handle or id of a contact, with the name if it is known. */
 export function formatContactName({ id, username, name }: NamedContact): string {
   const handle = username === undefined ? (id ?? "unnamed") : `@${username}`;
   return name === undefined ? handle : `${handle} (${name})`;

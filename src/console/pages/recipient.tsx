@@ -78,7 +78,7 @@ interface FoundProps {
   readonly found: RecipientPage;
 }
 
-/** Newest reads of the recipient's data by callers. Renders nothing if no read is recorded. */
+/** Shows the newest reads of the recipient's data, and who read. Renders nothing if no read is recorded. */
 function Reads({ view, found: { reads, readCount } }: FoundProps): VNode | null {
   if (reads.length === 0) return null;
   return (
@@ -120,7 +120,10 @@ function unnamedPage(view: View<"account">, asked: string, isMissing: boolean): 
   return { page, isMissing };
 }
 
-/** Answers why a recipient got their newest message, or why they got none: each step with the event that proves it. */
+/**
+ * Answers why a recipient got their newest message, or why they got none. Each step of the answer has the event that
+ * proves it.
+ */
 function Case({ view, found }: FoundProps): VNode {
   const { contact, events, messages, trackedClicks } = found;
   const [newest] = messages;
@@ -170,7 +173,10 @@ function Case({ view, found }: FoundProps): VNode {
   );
 }
 
-/** A step of the answer that is one event, as a sentence. Renders nothing if there is no such event. */
+/**
+ * One step of the page's answer to "why was this recipient (not) contacted?": an event, as a sentence. Renders nothing
+ * if there is no such event.
+ */
 function EventReason({
   view,
   title,
@@ -265,7 +271,7 @@ interface EarlierMessagesProps {
   readonly messages: readonly Message[];
 }
 
-/** The earlier messages to the recipient, with their exact texts. The texts of replies are not kept. */
+/** Shows the earlier messages to the recipient, with their exact texts. Texts of replies are not stored. */
 function EarlierMessages({ view, messages }: EarlierMessagesProps): VNode | null {
   if (messages.length === 0) return null;
   return (
@@ -305,7 +311,10 @@ interface TheirLinksProps {
   readonly links: RecipientPage["links"];
 }
 
-/** The links of the messages to a recipient, with the clicks of all who got them. Renders nothing if there are none. */
+/**
+ * Shows the links of the messages to a recipient, with the clicks of all recipients of each link. Renders nothing if
+ * there are none.
+ */
 function TheirLinks({ links }: TheirLinksProps): VNode | null {
   if (links.length === 0) return null;
   return (

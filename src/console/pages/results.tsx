@@ -26,7 +26,7 @@ import { A, PageForm } from "../parts/link.tsx";
 type Row = ResultsPage["rows"][number];
 type ResultsView = View<"account" | "conversions" | "results" | "runs" | "visits">;
 
-/** The outcomes of messages: which variant of each template is better, and how certain that is. */
+/** Page Results: the outcomes of messages, which variant of each template is better, and how certain that is. */
 export const resultsPage = consolePage({
   reads: ["account", "conversions", "results", "runs", "visits"],
   render: renderResults,
@@ -60,7 +60,7 @@ async function renderResults(view: ResultsView): Promise<VNode> {
   );
 }
 
-/** Numbers of the last days that the page offers. */
+/** Numbers of last days to which the page has a link. */
 const LAST_DAYS = [30, 7] as const;
 
 interface ResultsProps {
@@ -130,7 +130,7 @@ function Total({ results: { total, cost_usd: cost } }: ResultsProps): VNode {
   );
 }
 
-/** The way from messages to clicks to conversions, and what each brought and cost. */
+/** Shows how many messages led to clicks and conversions, and what each of these brought and cost. */
 function Worth({ results: { total, other, worth } }: ResultsProps): VNode | null {
   const { sent, clicks, conversions, conversion_rate: rate, cost_usd, cost_per_conversion_usd: each, previous } = total;
   if (conversions.total + conversions.reversed === 0) return null;
@@ -189,7 +189,7 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
 const CHART_ROWS_MAX = 26;
 const CARDS_MAX = 8;
 
-/** A card with a verdict and rates for each template, or one card for all rows that are no variants. */
+/** Shows a card with verdict and rates for each template, or one card for all rows if they are no variants. */
 function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsView }): VNode {
   const { by, members, verdicts } = results;
   const drawn = groupRows(results)
@@ -235,7 +235,7 @@ interface VerdictProps {
   readonly id: string;
 }
 
-/** Says if a variant of a template is better, how certain that is, and how many messages would decide. */
+/** Says if one variant of a template is better, how certain that is, and how many more messages would decide. */
 function Verdict({ verdict: { name, sent, outcome, title, explanation }, id }: VerdictProps): VNode {
   return (
     <div class="verdict">
@@ -262,7 +262,7 @@ function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs">
   const { by, from, to, members, rows, note, omitted } = results;
   const figures = listFigures(results);
   const csv = addressWith("/social/results", new URLSearchParams({ by }), { from, to, format: "csv" });
-  // By default the rows are sorted by no column: the newest row is the last one.
+  // Without a choice, the rows keep the order of the results, in which the newest row is the last.
   const sort = readSort<string>(view, [...members, ...Object.keys(figures)], { by: "", order: "ascending" });
   const member = members.findIndex((name) => name === sort.by);
   const sortValue = (row: Row) =>
@@ -294,7 +294,9 @@ function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs">
   );
 }
 
-/** Text of the configured message, if rows are of that message. The texts of earlier messages are only in the log. */
+/**
+ * Shows the text of the configured message, if the rows are about it. Texts of earlier templates are only in the log.
+ */
 function Text({ view, results: { rows } }: ResultsProps & { readonly view: View }): VNode | null {
   const { template } = view.settings;
   if (template === undefined || !rows.some((row) => row.template === template.id)) return null;

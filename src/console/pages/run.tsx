@@ -41,7 +41,7 @@ import { formatContactName } from "./people.tsx";
 /** Number of rows on one page of the list of runs. */
 const RUNS_SHOWN = 50;
 
-/** Page of all runs and dry runs, the newest first, and how each ended. */
+/** Page that lists all runs and dry runs, newest first, and how each ended. */
 export const runsPage = consolePage({
   reads: ["account", "run", "runs"],
   render: renderRuns,
@@ -109,7 +109,7 @@ function toCells({ runId, number, started_at, caller, template, sent, skipped, f
   ];
 }
 
-/** Reasons for the end of a run that an operator wanted, or that are normal. */
+/** Reasons for a run's end that are normal, or that an operator wanted. */
 const WANTED: readonly RunEndReason[] = ["completed", "limit_reached", "daily_limit_reached", "window_closed"];
 
 function toEndState(reason: RunEndReason | undefined): BadgeState {
@@ -234,7 +234,7 @@ function Counts({ run: { counts, variants } }: { readonly view: RunView; readonl
   );
 }
 
-/** Strip of the run's time: a mark for each recipient, and the waits between them. */
+/** Shows the run's time as a strip, with a mark for each recipient and the waits between them. */
 function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPage }): VNode | null {
   const from = Date.parse(startedAt);
   const to = Math.max(from + 1_000, ...marks.map(({ at }) => at), ...(end === undefined ? [] : [Date.parse(end.at)]));

@@ -53,7 +53,7 @@ async function renderSetup(
   );
 }
 
-/** Renders the token of each caller: its scopes, when it expires, and the day of its last use. */
+/** Shows the token of each caller: its scopes, when it expires, and the day of its last use. */
 async function renderCallers(view: View<"tokens">): Promise<VNode | null> {
   const { tokens, last_uses } = await askOperation(view, listTokens, {});
   if (tokens.length === 0) return null;

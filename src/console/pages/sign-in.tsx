@@ -5,9 +5,9 @@ import { ConsoleDocument } from "../document.tsx";
 import { A } from "../parts/link.tsx";
 
 interface SignInProps {
-  /** Page to open after the sign-in. Undefined for the overview. */
+  /** Page to open after signing in. Undefined: the overview. */
   readonly back: string | undefined;
-  /** Why the previous sign-in failed. Absent if the form is shown for the first time. */
+  /** Why the attempt before failed. Absent if the form is shown for the first time. */
   readonly failure?: "no token" | "plain http";
   readonly publicUrl: string;
 }

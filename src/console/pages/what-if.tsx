@@ -11,14 +11,14 @@ import { formatContactName } from "./people.tsx";
 import { Figure } from "./results.tsx";
 import { A } from "../parts/link.tsx";
 
-/** Comparison of the runs as they were with those under other rules, in words and rows. */
+/** Comparison of the log's runs with the runs that other rules would have led to, as rows and sentences. */
 export interface ShownReport {
   readonly runs: { readonly was: number; readonly would: number };
-  /** Position up to which the runs in the log were decided again. */
+  /** Position of the last event that the what-if calculation has taken into account. */
   readonly position: number;
   /** Position of the event that records the operator's question. */
   readonly recordedAt: number;
-  /** True if the other rules would have changed nothing. */
+  /** True if nothing would have been different under the other rules. */
   readonly isSame: boolean;
   readonly rows: readonly {
     readonly day: string;
@@ -28,7 +28,7 @@ export interface ShownReport {
     readonly difference: string;
     readonly unknown: number | undefined;
   }[];
-  /** Sentences on what the log cannot tell, and on what was assumed to be unchanged. */
+  /** Sentences on what the log cannot tell, and on what the answer assumes to be unchanged. */
   readonly open: readonly string[];
   /** Recipients whose messages or skips would differ under the other rules. */
   readonly lists: readonly {
@@ -49,7 +49,7 @@ function renderWhatIf(view: View<"account">): VNode {
   return <RulesPage view={view} fields={{}} />;
 }
 
-/** The page What if again, after a fault: the form shows the fault and the entered rules. */
+/** The page What if after an invalid input: it shows the fault and the entered rules. */
 export function whatIfFormPage(notice: Notice, fields: RuleFields): ConsolePage {
   return consolePage({
     reads: ["account"],
@@ -57,7 +57,7 @@ export function whatIfFormPage(notice: Notice, fields: RuleFields): ConsolePage 
   });
 }
 
-/** The page What if with the answer: the comparison is recorded nowhere, so the page is never refreshed. */
+/** The page What if with the answer. The comparison is recorded nowhere, so the page is never refreshed. */
 export function whatIfReportPage(report: ShownReport, fields: RuleFields): ConsolePage {
   const { runs, position, recordedAt, open, lists } = report;
   return consolePage({
@@ -109,7 +109,7 @@ function RulesPage({ view, fields, children }: RulesPageProps): VNode {
   );
 }
 
-/** Rules that stand above the fold. */
+/** Rules that the form shows at once; the others are in a part that unfolds. */
 const FIRST_RULES = ["DAILY_LIMIT", "REQUIRE_CONSENT", "SEND_WINDOW", "STOP_AFTER_FAILURES"];
 
 const CONSENT = { true: "required", evidence: "required with date and source", false: "not required" } as const;
@@ -175,7 +175,10 @@ function RulesForm({ view, fields }: RulesPageProps): VNode {
   );
 }
 
-/** Sums of all days: how many would get a message, and how many are skipped for which reason. */
+/**
+ * Shows how past runs would differ under other rules, summed over all days: each count (sent, clicked, skipped by
+ * reason) as it would be and as it was.
+ */
 function Totals({ report: { isSame, rows } }: ReportProps): VNode {
   return (
     <Section id="counts" title={isSame ? "Nothing differs" : "What differs"}>
@@ -202,7 +205,7 @@ interface ReportProps {
   readonly report: ShownReport;
 }
 
-/** Day of the rows that sum up all days. */
+/** Value in place of the day, in rows with the sums of all days. */
 const TOTAL = "total";
 
 function Days({ report: { rows } }: ReportProps): VNode | null {

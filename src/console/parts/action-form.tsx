@@ -13,7 +13,7 @@ import type { View } from "../page-context.ts";
 
 interface ActionFormProps {
   readonly view: View;
-  /** Page to come back to after the action. */
+  /** Page to which the browser returns after the action. */
   readonly back: string;
   readonly action: `/console/${string}`;
   /** Hidden fields of the form, by name. */
@@ -23,7 +23,7 @@ interface ActionFormProps {
   readonly children: ComponentChildren;
 }
 
-/** A form that performs an action; renders nothing for a read-only viewer. */
+/** A form that performs an action. Renders nothing for a browser that may only look. */
 export function ActionForm(props: ActionFormProps): VNode | null {
   const { view, back, action, fields = {}, sendsFile = false, children } = props;
   if (view.formToken === undefined) return null;
@@ -43,24 +43,24 @@ interface ConfirmedActionProps extends ActionFormProps {
   readonly label: string;
   /** Title of the confirmation. Default: the label with a question mark. */
   readonly question?: ComponentChildren;
-  /** The effect of the action, which is shown above the button that performs it. */
+  /** Words on the effect of the action, shown above the button that performs it. */
   readonly says: ComponentChildren;
-  /** True if the action loses something for good. */
+  /** True if the action deletes something for good. */
   readonly isDangerous?: boolean;
 }
 
-/** A confirmation that a page renders alone, for a browser without script. */
+/** The confirmation that is rendered as a page of its own, for a browser without script. */
 export interface AskedConfirmation {
-  /** Parameter `confirm` of the page's address. */
+  /** Value of the parameter `confirm` in the page's address. */
   readonly id: string;
-  /** Set while the page renders, if it has this confirmation. */
+  /** The confirmation's content, set while the page renders if the page has it. */
   found?: { readonly title: string; readonly content: VNode };
 }
 
-/** Context of the confirmation to find in a page. Undefined while a page renders normally. */
+/** Context with the confirmation to look for in a page. Undefined if the page is rendered normally. */
 export const Asked = createContext<AskedConfirmation | undefined>(undefined);
 
-/** An action that asks once before it is done: in a dialog or, without script, on a page with the same form. */
+/** An action that asks once before it is performed: in a dialog or, without script, on a page with the same form. */
 export function ConfirmedAction(props: ConfirmedActionProps): VNode | null {
   const { label, isDangerous = false, children, view, action, fields } = props;
   if (view.formToken === undefined) return null;
@@ -96,7 +96,7 @@ interface ConfirmationProps extends ConfirmedActionProps {
   readonly id?: string;
 }
 
-/** The question, what the action does, and the form. Cancel comes before the button that acts, and has the focus. */
+/** The question, the action's effect, and the form. Cancel has the focus, and comes before the button that acts. */
 function Confirmation(props: ConfirmationProps): VNode {
   const {
     label,
@@ -144,7 +144,7 @@ export function Field({ label, ...input }: ComponentProps<"input"> & { readonly 
   );
 }
 
-/** A field for a list of people. */
+/** A field for a file with a list of people. */
 export function FileField({ describedBy }: { readonly describedBy: string }): VNode {
   return (
     <label>
@@ -172,11 +172,11 @@ interface SelectProps<Value extends string> {
   readonly chosen?: string | undefined;
   /** Returns the words for a value. Default: the value itself, with spaces. */
   readonly inWords?: (value: Value) => string;
-  /** Text of the choice that stands for no value. Default: "all"; null if one of the values must be chosen. */
+  /** Label of the choice for no value. Default: "all"; null if a value must be chosen. */
   readonly none?: string | null;
 }
 
-/** Drop-down list of values, or of none of them. */
+/** Drop-down list of values, mostly with a choice for no value. */
 export function Select<Value extends string>({
   name,
   label,

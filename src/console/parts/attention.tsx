@@ -15,7 +15,7 @@ import { Time } from "./time.tsx";
 type Attention = Awaited<ReturnType<typeof readAttention>>;
 type Item = Attention["open"][number];
 
-/** Length of an ISO 8601 time to the minute. */
+/** Number of characters of an ISO 8601 time up to the minute. */
 export const MINUTE = 16;
 
 interface AttentionProps {
@@ -24,7 +24,7 @@ interface AttentionProps {
   readonly items: Attention["open"];
 }
 
-/** The items that wait for an operator: how bad, since when, why, what to do, and the buttons that do it. */
+/** Lists the items that wait for an operator: how severe, since when, why, what to do, and buttons that do it. */
 export function AttentionList({ view, back, items }: AttentionProps): VNode {
   return (
     <ol class="needs">
@@ -134,7 +134,10 @@ interface AnswersProps {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** The two answers about what is in doubt: it stays unknown, or it arrived. Each asks for a reason. */
+/**
+ * The two answers that an operator can give about dispatches or messages in doubt: their outcome stays unknown, or they
+ * did arrive. Each answer needs a reason.
+ */
 function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
   const [leave, arrived] = count === 1 ? ["Leave it", "It arrived"] : ["Leave all", "All arrived"];
   return (
@@ -163,7 +166,7 @@ function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
   );
 }
 
-/** The decisions of the last minutes: who, when, with which result and reason. */
+/** Lists the operators' decisions of the last 15 minutes: who, when, with which result and for which reason. */
 export function DecidedList({ view, items }: { view: View<"runs">; items: Attention["decided"] }): VNode {
   return (
     <ol class="needs">

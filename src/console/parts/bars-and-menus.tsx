@@ -51,7 +51,7 @@ const KEYS = [
   [["?"], "This list"],
 ] as const;
 
-/** The list of keys, with the switch that turns those of a single character off (WCAG 2.1.4). */
+/** Lists the keys of the console, with a switch that disables those of a single character (WCAG 2.1.4). */
 export function KeyList(): VNode {
   return (
     <section id="keys" popover="auto" class="pop middle" aria-labelledby="keys-title">
@@ -77,7 +77,7 @@ export function KeyList(): VNode {
   );
 }
 
-/** Warns that the log is out of reach, so that the page shows older data. */
+/** Warns that the log is unreachable, so that the page shows older data. */
 export function AwayBar({ view: { live } }: { readonly view: View }): VNode | null {
   const since = live?.awaySince();
   if (since === undefined) return null;
@@ -89,7 +89,7 @@ export function AwayBar({ view: { live } }: { readonly view: View }): VNode | nu
   );
 }
 
-/** The result of a form. It is shown once: the next page has none. */
+/** Shows the result of a form, once: the next page does not show it. */
 export function NoticeBar({ view: { query, notice } }: { readonly view: View }): VNode | null {
   if (notice === undefined) return null;
   const { text, isFault, nextStep } = notice;

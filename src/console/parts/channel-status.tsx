@@ -15,7 +15,10 @@ interface TileProps {
   readonly channel: Channel;
 }
 
-/** One channel: its state, the curve of a day, what waits and for how long, and how many arrived. */
+/**
+ * Shows one channel: its state, its deliveries of a day as a curve, what is pending and for how long, and how much
+ * arrived.
+ */
 export function ChannelTile({ view, channel }: TileProps): VNode {
   const { backlog, drainedIn, delivered, failed } = channel;
   const [state, why] = readStatus(view, channel);
@@ -49,7 +52,7 @@ export function ChannelTile({ view, channel }: TileProps): VNode {
   );
 }
 
-/** One channel in a line of the overview. */
+/** Shows one channel in a line of the overview. */
 export function ChannelLine({ view, channel }: TileProps): VNode {
   const { backlog, lag, drainedIn, delivered } = channel;
   const [state] = readStatus(view, channel);
@@ -79,11 +82,11 @@ export function Resume({ view, backlog, back }: { view: View; backlog: ChannelBa
 
 const HEIGHT = 40;
 
-/** The deliveries of a day by quarters of an hour, with the quarters in which requests failed in red below. */
+/** Draws the deliveries of a day by quarters of an hour. Quarters in which requests failed are marked in red below. */
 function Curve({ channel: { curve, delivered, failed } }: { readonly channel: Channel }): VNode {
   const most = Math.max(1, ...curve.map((quarter) => quarter.delivered));
   const step = 100 / (curve.length - 1);
-  // By the square root, so that a burst does not flatten the rest.
+  // Heights grow with the square root of the number, so that a burst does not flatten all other quarters.
   const points = curve.map((quarter, at) => {
     const height = Math.sqrt(quarter.delivered / most) * (HEIGHT - 4);
     return `${(at * step).toFixed(1)} ${(HEIGHT - height).toFixed(1)}`;

@@ -5,11 +5,13 @@ import { formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { numbers, Table } from "./table.tsx";
 import { formatTime, TimesRead } from "./time.tsx";
 
-/** A kind of thing that a chart counts; the kinds are stacked in each bar. */
+/** A kind that a chart counts, such as clicks by bots. The kinds are stacked in each bar. */
 export interface Series<Kind extends string> {
   readonly kind: Kind;
   readonly name: string;
-  /** Number in the class name `.bar-1` and so on of the stylesheet: a kind has the same color in each chart. */
+  /**
+   * Number in the class name `.bar-1` and so on of the stylesheet, so that a kind has the same colour in each chart.
+   */
   readonly color: 1 | 2 | 3 | 4;
 }
 
@@ -18,8 +20,8 @@ export interface Bar<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Sum of all kinds in the bar's counterpart in the previous period, which is as many bars earlier as the chart has.
-   * Undefined if not compared.
+   * Sum of all kinds in the corresponding bar of the period before, which is as long as the chart. Undefined if not
+   * compared.
    */
   readonly before?: number;
 }
@@ -32,18 +34,18 @@ interface BarChartProps<Kind extends string> {
   readonly empty: string;
 }
 
-/** Height of the chart in pixels. Widths are in percent of the page's, so that text never scales. */
+/** Height of the chart in pixels. Widths are in percent of the page, so that texts keep their size. */
 const HEIGHT = 196;
 const BELOW = 22;
-/** Percent of the width that the numbers of the axis take, to the left of the bars. */
+/** Width in percent that the numbers of the axis take, to the left of the bars. */
 const LEFT = 7;
 /** Maximum number of ticks on the axis above zero. */
 const TICKS_MAX = 3;
 const LABELS_MAX = 5;
 
 /**
- * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline behind each bar is
- * the previous period, if it has any counts. Arrow keys move from bar to bar.
+ * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline behind a bar shows
+ * the previous period, if it has counts. Arrow keys move from bar to bar.
  */
 export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode {
   const { title, series, bars, empty } = props;
@@ -86,7 +88,7 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
 const BEFORE = "in the previous period";
 
 interface BarsProps<Kind extends string> extends BarChartProps<Kind> {
-  /** Highest sum of a bar or an outline. */
+  /** Highest sum of any bar or outline. */
   readonly most: number;
 }
 
@@ -95,7 +97,7 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
   const top = Math.ceil(most / step) * step;
   const toY = (value: number): number => rounded(HEIGHT - (value / top) * (HEIGHT - 8));
   const width = (100 - LEFT) / bars.length;
-  /** Returns the SVG path of one kind's part in a bar, above the kinds before it. A bar is one unit wide. */
+  /** Returns the SVG path of one kind's part of a bar, which lies above the kinds before it. A bar is one unit wide. */
   const drawBar = (at: number, nth: number, kind: Kind, counts: Bar<Kind>["counts"]): string => {
     const below = series.slice(0, nth).reduce((sum, one) => sum + counts[one.kind], 0);
     return counts[kind] === 0 ? "" : `M${rounded(at + 0.15)} ${toY(below)}h.7V${toY(below + counts[kind])}h-.7z`;
@@ -172,7 +174,7 @@ function sayBar<Kind extends string>(series: readonly Series<Kind>[], { counts, 
   return `: ${now}${before ? `; ${grouped(before)} ${BEFORE}` : ""}`;
 }
 
-/** Returns the smallest step of 1, 2, 5, 10, 20 … between ticks of the axis, with which no more are needed than fit. */
+/** Returns the distance of ticks on the axis: the smallest of 1, 2, 5, 10, 20 … for which all ticks fit. */
 function tickStep(most: number): number {
   for (let size = 1; ; size *= 10) {
     for (const step of [size, 2 * size, 5 * size]) if (step * TICKS_MAX >= most) return step;
@@ -220,7 +222,7 @@ function Numbers<Kind extends string>(props: BarChartProps<Kind> & { readonly is
   );
 }
 
-/** Rounds to hundredths, which are enough for a picture. */
+/** Rounds to hundredths, which are exact enough for a drawing. */
 function rounded(number: number): number {
   return Math.round(number * 100) / 100;
 }
@@ -239,17 +241,17 @@ export interface ChartedRate {
   readonly rate: BoundedRate | null;
   readonly hits: number;
   readonly trials: number;
-  /** True if the rate is certainly the highest. Only then it has a color. */
+  /** True if the rate is certainly the highest. Only then is it drawn in colour. */
   readonly isWinner: boolean;
 }
 
-/** Distances of two ticks on the axis of rates. */
+/** Possible distances between two ticks on the axis of rates. */
 const RATE_STEPS = [0.01, 0.02, 0.05, 0.1, 0.2] as const;
 
 /** Number of steps between the five ticks of the axis of rates. */
 const RATE_TICKS = 4;
 
-/** Chooses the right end of the axis, from 0 to 1, so that all intervals fit. */
+/** Returns the rate at the right end of the axis, from 0 to 1, with which all intervals fit. */
 export function chooseScale(rates: readonly (BoundedRate | null)[]): number {
   const most = Math.max(0, ...rates.map((rate) => rate?.high ?? 0));
   return (RATE_STEPS.find((step) => step * RATE_TICKS >= most) ?? 1 / RATE_TICKS) * RATE_TICKS;
@@ -257,14 +259,14 @@ export function chooseScale(rates: readonly (BoundedRate | null)[]): number {
 
 interface RateChartProps {
   readonly title: string;
-  /** Words for the recipients that the rates count. */
+  /** Words for the recipients that the rates are a share of. */
   readonly base: string;
   readonly rates: readonly ChartedRate[];
   /** Rate at the right end of the axis, 0 to 1. */
   readonly top: number;
 }
 
-/** Rates with their confidence intervals above a common axis from 0. Renders nothing if there is nothing to measure. */
+/** Shows rates with their confidence intervals on a common axis from 0. Renders nothing if no rate can be measured. */
 export function RateChart({ title, base, rates, top }: RateChartProps): VNode | null {
   if (rates.every(({ rate }) => rate === null)) return null;
   const ticks = Array.from({ length: RATE_TICKS + 1 }, (_, at) => at / RATE_TICKS);
@@ -322,14 +324,13 @@ function sayInterval({ low, high }: BoundedRate): string {
 const HISTOGRAM_HEIGHT = 16;
 
 /**
- * The number of events over the time between two moments, and in red how many of them failed. Renders nothing if the
- * moments are only minutes apart.
+ * Draws the number of events over the time between two moments; failed ones are red. Renders nothing if the moments are
+ * only minutes apart.
  */
 export function Histogram({ bars }: { readonly bars: HistogramBars }): VNode | null {
   if (bars.length === 0) return null;
   const most = Math.max(1, ...bars.map(({ count }) => count));
-  // Even the smallest count must be visible.
-  // By the square root, so that a burst does not flatten the rest.
+  // Even the smallest count must be visible, so heights grow with the square root of the count.
   const toHeight = (count: number): number => rounded(Math.max(1.5, Math.sqrt(count / most) * HISTOGRAM_HEIGHT));
   const toBar = (at: number, count: number, color?: string): VNode | null =>
     count === 0 ? null : (

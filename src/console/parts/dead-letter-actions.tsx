@@ -6,7 +6,7 @@ import type { View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Field } from "./action-form.tsx";
 import { A } from "./link.tsx";
 
-/** Dead letters of one channel that an act is for, and the fields that select them. */
+/** Dead letters of one channel for which an action is offered, and the form fields that select them. */
 interface LettersProps extends CountedLetters {
   readonly view: View;
   readonly back: string;
@@ -15,7 +15,7 @@ interface LettersProps extends CountedLetters {
 const RETRY = "/console/deliveries/retry";
 const DISCARD = "/console/deliveries/discard";
 
-/** The recommended retry, behind a dialog that says whether it can create duplicates. */
+/** Button for the recommended retry, with a dialog that says if it may create duplicates. */
 export function RetryLetters({ view, back, ...letters }: LettersProps): VNode | null {
   const [way] = listRetries(letters);
   if (way === undefined) return null;
@@ -30,7 +30,7 @@ export function RetryLetters({ view, back, ...letters }: LettersProps): VNode | 
   );
 }
 
-/** The acts on chosen letters, on a page that names their number first. */
+/** Buttons for actions on chosen dead letters; a page with their number asks before the action. */
 export function DecideLetters(props: LettersProps & { readonly act: "retry" | "discard" }): VNode {
   const { view, back, act, ...letters } = props;
   const { count, backlog, fields } = letters;
@@ -74,7 +74,7 @@ interface AnswerProps {
   readonly children: VNode;
 }
 
-/** The button that acts, beside one that leads back. */
+/** The button that performs the action, next to one that leads back. */
 function Answer({ back, isDangerous = false, children }: AnswerProps): VNode {
   return (
     <div class={isDangerous ? "answer dangerous" : "answer"}>
@@ -86,7 +86,7 @@ function Answer({ back, isDangerous = false, children }: AnswerProps): VNode {
   );
 }
 
-/** The field for an operator's reason, which the log keeps. */
+/** The field for the operator's reason, which is recorded in the log. */
 export function Reason({ view, label = "Reason" }: { readonly view: View; readonly label?: string }): VNode {
   return <Field label={label} name="why" required maxLength={view.settings.limits.whyCharacters} />;
 }

@@ -23,21 +23,21 @@ type Sentence = ReturnType<typeof toSentence>;
 type Mention = Exclude<Sentence[number], string>;
 
 /**
- * Maximum length of a sentence in a list, in characters: text from outside may be thousands long, and a hundred
- * sentences are on a page.
+ * Maximum length of a sentence in a list, in characters. Texts from outside may have thousands, and a page has a
+ * hundred sentences.
  */
 const CHARACTERS_SHOWN = 240;
 
 interface EventSentenceProps {
   readonly view: View<"runs">;
   readonly event: Recorded;
-  /** True to show the whole sentence, however long it is. */
+  /** True to show the whole sentence without cutting it. */
   readonly isWhole?: boolean;
 }
 
 /**
- * An event as a short sentence, with links to what it names; whole with its data and ids. Text from outside is set
- * apart.
+ * Shows an event as a short sentence with links to what it names; with `isWhole`, with its data and ids. Texts from
+ * outside look different.
  */
 export function EventSentence({ view, event, isWhole = false }: EventSentenceProps): VNode {
   const sentence = capitalize(isWhole ? toSentence(event) : toShortSentence(event));
@@ -58,7 +58,7 @@ export function EventSentence({ view, event, isWhole = false }: EventSentencePro
 interface WordsProps {
   readonly view: View<"runs">;
   readonly sentence: Sentence;
-  /** True to leave out the links, as within a button. */
+  /** True to leave out links, for example within a button. */
   readonly isPlain?: boolean;
 }
 
@@ -73,10 +73,7 @@ export function Words({ view, sentence, isPlain = false }: WordsProps): VNode {
   );
 }
 
-/**
- * Regular expression of a time as the log writes it, ISO 8601 in UTC. A time that was given from outside may be any
- * text.
- */
+/** Matches a time as the log writes it, ISO 8601 in UTC. A time that came from outside may be any text. */
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 interface NamedProps {
@@ -104,7 +101,8 @@ function Named({ view, mention, isPlain }: NamedProps): VNode {
 function shortName(view: View<"runs">, mention: Mention): string | undefined {
   if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
   if (mention.kind !== "run") return undefined;
-  // The name begins like the text that it replaces, which may begin its sentence.
+  // The name keeps the first letter of the text that it replaces, which may be a capital at the beginning of a
+  // sentence.
   return mention.text.charAt(0) + nameRun(view.state("runs"), mention.run_id).slice(1);
 }
 
@@ -136,7 +134,7 @@ function hrefFor(mention: Mention): string | undefined {
   }
 }
 
-/** The name of a link, with a link to its page. */
+/** Shows the name of a link, linked to its page. */
 export function LinkName({ link }: { readonly link: string }): VNode {
   return (
     <A href={hrefForLink(link)}>
@@ -145,7 +143,7 @@ export function LinkName({ link }: { readonly link: string }): VNode {
   );
 }
 
-/** The name of a recipient, with a link to their page if there is one. */
+/** Shows the name of a recipient, linked to their page if there is one. */
 export function RecipientLink({ recipient, name }: { recipient: RecipientNames; name: string }): VNode {
   return (
     <OptionalLink href={recipientHref(recipient)}>
@@ -154,14 +152,14 @@ export function RecipientLink({ recipient, name }: { recipient: RecipientNames; 
   );
 }
 
-/** A link, or only its content if there is no page to link to. */
+/** A link; or only its content, if there is no page to link to. */
 export function OptionalLink({ href, children }: { href: string | undefined; children: ComponentChildren }): VNode {
   return href === undefined ? <>{children}</> : <A href={href}>{children}</A>;
 }
 
 type Look = readonly [icon: IconName, tone: Tone];
 
-/** Icon and tone of events in a list, by type. Types that are not named here are routine. */
+/** Icon and tone of events in a list, by type. Types that are not listed here are routine. */
 const LOOKS: Partial<Record<EventType, Look>> = {
   LinkClicked: ["mouse-pointer-2", "info"],
   PersonalLinkClicked: ["mouse-pointer-2", "info"],
@@ -203,6 +201,7 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   DispatchRetryRequested: ["rotate-cw", "accent"],
   DispatchDiscarded: ["trash", "neutral"],
   DispatchSettled: ["check", "neutral"],
+  DispatchLost: ["triangle-alert", "bad"],
   CircuitOpened: ["pause", "warn"],
   CircuitClosed: ["check", "good"],
   ChannelSuspended: ["pause", "bad"],
@@ -219,7 +218,7 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   PersonForgotten: ["trash", "warn"],
 };
 
-/** True if events of the type report something that is wrong, or may be. */
+/** True if events of the type report a problem, or something that may be one. */
 export function isProblem(type: EventType): boolean {
   const [, tone] = LOOKS[type] ?? [];
   return tone === "bad" || tone === "warn";
@@ -247,11 +246,11 @@ export function Glyph({ look: [icon, tone] }: { readonly look: Look }): VNode {
 interface EventListProps {
   readonly view: View<"runs">;
   readonly events: readonly Recorded[];
-  /** True if the list stands under a head with the day, so that it shows times of day. */
+  /** True if the list is below a heading with the day, so that it shows only times of day. */
   readonly isOfDay?: boolean;
 }
 
-/** Events in sentences, one a line, each with a link to its page. */
+/** Lists events as sentences, one on each line, with a link to each event's page. */
 export function EventList({ view, events, isOfDay = false }: EventListProps): VNode {
   if (events.length === 0) return <p class="empty">No events.</p>;
   return (

@@ -86,7 +86,7 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** Icon next to words that say the same, so it is hidden from screen readers. */
+/** An icon. It is hidden from screen readers, because words next to it say the same. */
 export function Icon({ name }: { readonly name: IconName }): VNode {
   return (
     <svg class="icon" aria-hidden="true">
@@ -95,7 +95,7 @@ export function Icon({ name }: { readonly name: IconName }): VNode {
   );
 }
 
-/** The drawings of the icons, once for all icons of a page. */
+/** The drawings of the icons, which all icons of a page refer to. */
 export function IconSymbols(): VNode {
   return (
     <svg hidden>
@@ -110,7 +110,7 @@ export function IconSymbols(): VNode {
 
 export type Tone = "neutral" | "good" | "warn" | "bad" | "crit" | "info" | "accent";
 
-/** State that a badge shows: its tone, its icon, and one or two words. */
+/** Content of a badge: its tone, its icon, and one or two words. */
 export type BadgeState = readonly [tone: Tone, icon: IconName, words: string];
 
 export function Badge({ state: [tone, icon, words] }: { readonly state: BadgeState }): VNode {

@@ -4,12 +4,12 @@ import { hrefAt } from "../hrefs.ts";
 import { Icon } from "./icon.tsx";
 
 /**
- * Context of all links on a page: the earlier moment that the page is of, as the operator entered it. Undefined if the
- * page is of now.
+ * Context of all links on a page: the earlier moment that the page shows, as the operator entered it. Undefined if the
+ * page shows the present.
  */
 export const ShownMoment = createContext<string | undefined>(undefined);
 
-/** A link that keeps the moment of the page. A link that chooses a moment is a plain `<a>`, marked by `data-moment`. */
+/** A link that keeps the moment of the page. A link to another moment is a plain `<a>`, marked with `data-moment`. */
 export function A({ href, ...rest }: Omit<ComponentProps<"a">, "href"> & { readonly href: string }): VNode {
   return (
     <ShownMoment.Consumer>
@@ -18,7 +18,7 @@ export function A({ href, ...rest }: Omit<ComponentProps<"a">, "href"> & { reado
   );
 }
 
-/** A link that opens the import of a list as a dialog; without script, as a page. */
+/** A link that opens the import of a list, in a dialog or, without script, as a page. */
 export function ImportLink({ look, label }: { readonly look: string; readonly label: string }): VNode {
   return (
     <A class={look} href="/people/import" data-import>
@@ -28,7 +28,7 @@ export function ImportLink({ look, label }: { readonly look: string; readonly la
   );
 }
 
-/** A form that leads to another page, and keeps the moment of the present one. */
+/** A form that leads to another page, and keeps the present page's moment. */
 export function PageForm({ children, ...rest }: Omit<ComponentProps<"form">, "method">): VNode {
   return (
     <form {...rest} method="get">
@@ -42,13 +42,13 @@ export function PageForm({ children, ...rest }: Omit<ComponentProps<"form">, "me
 
 interface OtherFieldsProps {
   readonly query: URLSearchParams;
-  /** Names of parameters to leave out: those of the form's own fields, and those that they replace. */
+  /** Names of parameters to leave out: those that the form itself sends, and those that its fields replace. */
   readonly names?: readonly string[];
 }
 
 /**
- * Renders hidden inputs that keep the page's other query parameters when a form is submitted, because a GET form sends
- * only its own fields. Leaves out `as_of`, which PageForm or a field of the form sends.
+ * Hidden inputs that keep the page's other query parameters, because a GET form sends only its own fields. `as_of` is
+ * left out: PageForm or a field of the form sends it.
  */
 export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
   return (
@@ -65,7 +65,7 @@ interface TabsProps {
   readonly tabs: readonly (readonly [href: string, words: string, isCurrent: boolean])[];
 }
 
-/** Links to parts of a page, one of which it shows. */
+/** Links to the parts of a page, of which one is shown. */
 export function Tabs({ label, tabs }: TabsProps): VNode {
   return (
     <ul class="tabs" aria-label={label}>

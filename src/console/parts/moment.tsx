@@ -16,7 +16,7 @@ interface Viewed {
 const HOUR_MS = 3_600_000;
 const WEEK_MS = 7 * 24 * HOUR_MS;
 
-/** The button with the moment of the page, and the popover that chooses another one. Works without script. */
+/** The button with the page's moment, and a popover to choose another one. Both work without script. */
 export function MomentChoice({ view }: Viewed): VNode | null {
   const { asOf, span } = view;
   if (span === undefined) return null;
@@ -65,7 +65,7 @@ interface Spanned extends Viewed {
   readonly span: NonNullable<View["span"]>;
 }
 
-/** Links to moments that are often asked for, each with its time. */
+/** Links to moments that operators often look at, each with its time. */
 function Presets({ view, span }: Spanned): VNode {
   const { asOf, query, settings, verified } = view;
   const present = Temporal.Instant.fromEpochMilliseconds(span.to).toZonedDateTimeISO(settings.timezone);
@@ -105,7 +105,7 @@ function Presets({ view, span }: Spanned): VNode {
 /** Steps of the slider: as many as a wide screen can tell apart. */
 const SLIDER_STEPS = 1_000;
 
-/** The slider over the log's whole time. Its label has a line of its own, so that the track stays where it is. */
+/** The slider over the whole time of the log. Its label is on a separate line, so that the track does not move. */
 function Slider({ view, span }: Spanned): VNode {
   const { asOf, now, position, stateNow } = view;
   const times = readTimes({ ...view, now: span.to });
@@ -141,7 +141,7 @@ function Slider({ view, span }: Spanned): VNode {
   );
 }
 
-/** The bar of a page of the past: the moment that was asked for, steps of an hour, and the way back to now. */
+/** The bar on a page of an earlier moment: the moment, steps of an hour, and the way back to the present. */
 export function PastBar({ view }: Viewed): VNode | null {
   const { asOf, now, position, query } = view;
   if (asOf === undefined) return null;

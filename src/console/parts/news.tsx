@@ -15,7 +15,7 @@ type News = Awaited<ReturnType<typeof readNews>>;
 type Day = News["open"][number];
 type Line = NonNullable<Day["lines"]>[number];
 
-/** Maximum number of links listed in a line of clicks. */
+/** Maximum number of links listed under a line about clicks. */
 const LINKS_SHOWN = 10;
 
 interface NewsProps {
@@ -23,7 +23,7 @@ interface NewsProps {
   readonly news: News;
 }
 
-/** Days of the news: the newest with their lines, the older ones with their sums. */
+/** Shows the news: the newest days with their lines, earlier days with their sums. */
 export function NewsDays({ view, news: { open, summed } }: NewsProps): VNode {
   return (
     <>
@@ -57,7 +57,7 @@ export function NewsDays({ view, news: { open, summed } }: NewsProps): VNode {
 interface NewsLinesProps {
   readonly view: View<"runs">;
   readonly lines: readonly Line[];
-  /** Words for a list without lines. */
+  /** Words in place of an empty list. */
   readonly empty: string;
 }
 
@@ -72,7 +72,7 @@ export function NewsLines({ view, lines, empty }: NewsLinesProps): VNode {
   );
 }
 
-/** Badge of each severity: its shape and its word repeat the colour. */
+/** Badge of each severity. Its shape and its word say the same as its colour. */
 export const SEVERITY: Readonly<Record<NonNullable<Line["severity"]>, BadgeState>> = {
   critical: ["crit", "octagon-alert", "critical"],
   error: ["bad", "triangle-alert", "error"],
@@ -122,7 +122,7 @@ function NewsRow({ view, line }: { readonly view: View<"runs">; readonly line: L
   );
 }
 
-/** Icon and sentence of a line, with its severity. */
+/** Shows icon, severity and sentence of a line. */
 function Head({ line, children }: { readonly line: Line; readonly children: ComponentChildren }): VNode {
   const { severity, type, key } = line;
   return (
@@ -136,7 +136,7 @@ function Head({ line, children }: { readonly line: Line; readonly children: Comp
   );
 }
 
-/** Times of the first and the last event of a line; one if both are in the same minute. */
+/** Shows the times of the first and the last event of a line, or one time if both are in the same minute. */
 function Span({ line: { from, to } }: { readonly line: Line }): VNode {
   const toMinute = (ms: number): string => toIso(ms).slice(0, "YYYY-MM-DDTHH:MM".length);
   return (
@@ -151,7 +151,7 @@ function Span({ line: { from, to } }: { readonly line: Line }): VNode {
   );
 }
 
-/** Clicks by link. */
+/** Lists the clicks of a line of the news by link. */
 function Links({ links }: { readonly links: Line["links"] }): VNode {
   const isFetched = links.some(({ suspected }) => suspected > 0);
   return (
@@ -180,7 +180,7 @@ function Links({ links }: { readonly links: Line["links"] }): VNode {
   );
 }
 
-/** Link to what a line unfolds to beyond its first rows. Renders nothing if it unfolds to everything. */
+/** Link to the events of a line beyond those that it unfolds to. Renders nothing if it unfolds to all of them. */
 function More({ view, line }: { readonly view: View<"runs">; readonly line: Line }): VNode | null {
   const { type, from, to, count, events, links, runId, channel, key } = line;
   const rest = count - events.length;

@@ -10,8 +10,7 @@ import { breakable, type Cell, Table } from "./table.tsx";
 import { A, PageForm } from "./link.tsx";
 
 /**
- * Maximum number of characters shown of a changed value or its path; the whole data of the event is further down the
- * page.
+ * Maximum number of characters of a changed value, and of its path. All data of the event is further down on the page.
  */
 const SHOWN_CHARACTERS_MAX = 300;
 
@@ -24,7 +23,7 @@ interface StateChangesProps {
   readonly change: StateChange;
 }
 
-/** The changes that an event made to the state of a projection, and a choice of other projections. */
+/** Shows how an event changed the state of a projection, and offers other projections. */
 export function StateChanges({ view, position, change }: StateChangesProps): VNode {
   return (
     <Section id="changes" title="What it changed">

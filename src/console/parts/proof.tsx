@@ -11,7 +11,7 @@ import { Time } from "./time.tsx";
 import type { ShownVerification, View } from "../page-context.ts";
 import { A } from "./link.tsx";
 
-/** Result of the newest verification of the log, and the signed head that proves the log to others. */
+/** Shows the result of the newest verification of the log, and the signed head, which proves the log to others. */
 export function Proof({ view }: { readonly view: View }): VNode {
   const { verified } = view;
   const progress = view.live?.verification();
@@ -66,8 +66,8 @@ function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified
 }
 
 /**
- * Progress of a verification of the log. The script refreshes the page while this is shown, because no event reports
- * the progress.
+ * Shows the progress of a verification of the log. No event reports it, so the script refreshes the page as long as
+ * this is shown.
  */
 function Progress({ progress }: { readonly progress: ShownVerification }): VNode {
   const { caller, started_at, checked, position } = progress;

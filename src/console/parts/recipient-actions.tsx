@@ -9,13 +9,13 @@ import type { View } from "../page-context.ts";
 interface RecipientActionsProps {
   readonly view: View;
   readonly contact: ShownContact;
-  /** Page to come back to after an action. */
+  /** Page to which the browser returns after an action. */
   readonly back: string;
 }
 
 /**
- * Forms for an operator's actions on one contact, each with a confirmation. Renders nothing for a contact without any
- * name.
+ * Forms for an operator's actions on one contact, each with a confirmation. Renders nothing for a contact without id
+ * and handle.
  */
 export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
   const { id, username, status, isSuppressed, isHeld, canRetry } = contact;
@@ -80,7 +80,7 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
   );
 }
 
-/** Form that erases a recipient, after their name is typed. */
+/** Form that erases a recipient, once the operator has typed their name. */
 function Forget({ form, label, name }: ActionProps & { readonly name: string }): VNode {
   return (
     <ConfirmedAction
@@ -114,7 +114,7 @@ interface ActionProps {
   readonly label: VNode;
 }
 
-/** Form that releases a recipient after a reply has put them on hold. */
+/** Form that releases a recipient who was put on hold because of a reply. */
 function Release({ form, label }: ActionProps): VNode {
   return (
     <ConfirmedAction
@@ -146,7 +146,7 @@ interface ConsentProps {
   readonly evidence: "consent" | "tracking";
 }
 
-/** Fields of a form about a consent: what the recipient agreed to, when, where and to which wording. */
+/** Fields of a form for a consent: to what the recipient consented, when, where and with which wording. */
 function Consent({ to, name, words, evidence }: ConsentProps): VNode {
   return (
     <fieldset>

@@ -17,8 +17,8 @@ import { A } from "./link.tsx";
 type RunStatus = Awaited<ReturnType<typeof readRunStatus>>;
 
 /**
- * Card of the run in progress and how to stop it. Without one, the end of the last run and the form that starts the
- * next.
+ * Shows the run in progress and the button that stops it. Without one, the end of the last run and the form that starts
+ * the next.
  */
 export async function runCard(view: View<"account" | "quota" | "run" | "runs">): Promise<VNode> {
   const { current, last, dry, window } = await readRunStatus(view, view.settings);
@@ -129,7 +129,7 @@ function StopForm({ view, run: { runId, stopRequestedAt } }: RunProps): VNode | 
   );
 }
 
-/** The newest dry run and what it found, with the form that starts the run, and the form of the next dry run. */
+/** Shows the findings of the newest dry run with the form that starts the run, and the form for another dry run. */
 function NextRun({ view, dry }: { readonly view: View<"account">; readonly dry: RunStatus["dry"] }): VNode {
   return (
     <>
@@ -154,7 +154,7 @@ type Limits = NonNullable<RunStatus["dry"]>["selection"];
 
 interface StartRunProps {
   readonly view: View<"account">;
-  /** The dry run whose recipients the run is for, with its limits. */
+  /** The dry run that the run repeats: its recipients and its limits. */
   readonly dry: {
     readonly sends: number;
     readonly limits: Limits;
@@ -165,7 +165,10 @@ interface StartRunProps {
   };
 }
 
-/** Button that starts the run of a dry run, and asks before. The operator may lower the number of messages. */
+/**
+ * Button that starts the run which a dry run previewed, after a confirmation. The operator may reduce the number of
+ * messages.
+ */
 export function StartRun({ view, dry }: StartRunProps): VNode | null {
   const { sends, limits, costs, seconds, quota, variants = [] } = dry;
   const { limit, ...others } = limits;
@@ -208,7 +211,7 @@ export function StartRun({ view, dry }: StartRunProps): VNode | null {
   );
 }
 
-/** Returns the limits of a run as form fields. */
+/** Converts the limits of a run to form fields. */
 export function toFields(limits: Limits): Record<string, string> {
   const given = Object.entries(limits).filter(([, value]) => value !== undefined);
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
@@ -219,7 +222,7 @@ interface DryRunFieldsProps {
   /** Page to come back to if the dry run is refused. Default: the overview. */
   readonly back?: string;
   readonly limits: Limits;
-  /** True if no dry run was made yet, so that the button is the page's main one. */
+  /** True if there was no dry run yet, so that this is the page's main button. */
   readonly isFirst?: boolean;
 }
 

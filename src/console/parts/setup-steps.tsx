@@ -10,7 +10,7 @@ import { A } from "./link.tsx";
 export interface SetupStep {
   readonly title: string;
   readonly status: "done" | "to_do" | "left_out";
-  /** State of the setup step, or what to do. */
+  /** Words on the state of the setup step, or on what the operator has to do. */
   readonly says: ComponentChildren;
   /** Lines for `.env` that complete the setup step. */
   readonly env?: readonly string[];
@@ -18,7 +18,7 @@ export interface SetupStep {
   readonly command?: string;
 }
 
-/** Returns all steps of the setup in order. Some depend on the configuration, others on what the log knows. */
+/** Returns all steps of the setup in order. Some depend on the configuration, the others on the state of the log. */
 export function setupSteps(
   view: View<"account" | "backups" | "contacts" | "deliveries" | "signals">,
 ): readonly SetupStep[] {
@@ -53,15 +53,15 @@ export function setupSteps(
   ];
 }
 
-/** Returns the setup step about clocks, only if one of them is wrong. */
+/** Returns the setup step about clocks, if one of them is wrong. */
 function clockSteps({ live }: View): readonly SetupStep[] {
   const fault = live?.clockFault();
   return fault === undefined ? [] : [{ title: "Clock", status: "to_do", says: fault }];
 }
 
 /**
- * Returns the unfinished setup steps without which no run can start. Does not read the recipients: the overview calls
- * this, also for moments long ago.
+ * Returns the unfinished setup steps without which no run can start. It does not read the recipients, because the
+ * overview calls it for earlier moments too.
  */
 export function missingForRun(view: View<"account">): readonly SetupStep[] {
   const steps = [
@@ -112,7 +112,10 @@ function accountStep(view: View<"account">): SetupStep {
   return { title, status: "to_do", says };
 }
 
-/** Returns the setup step about the stream of signals, which compares what it found with what only reading found. */
+/**
+ * Returns the setup step about X's stream of signals (notifications of new messages): how many messages it brought,
+ * compared with those found only by reading the inbox.
+ */
 function signalSteps(view: View<"signals">): readonly SetupStep[] {
   const { hasSignals } = view.settings;
   const title = "Live signals";

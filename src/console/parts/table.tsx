@@ -6,7 +6,10 @@ import { listHref, readPlace } from "../sorted-page.ts";
 import type { View } from "../page-context.ts";
 import { A } from "./link.tsx";
 
-/** Kind of a column's cells: aligned numbers, texts whose words may break, or a state next to the row's name. */
+/**
+ * Kind of a column's cells: right-aligned numbers, texts that may break within words, or a state next to the row's
+ * name.
+ */
 type Kind = "number" | "breakable" | "state";
 
 /** The head of a column. */
@@ -15,7 +18,7 @@ export type Column = string | ColumnHead;
 interface ColumnHead {
   readonly head: string;
   readonly kind?: Kind | undefined;
-  /** Link that sorts the list by this column. `order` is undefined unless the rows are sorted by it now. */
+  /** Link that sorts the list by this column. `order` is undefined unless the list is sorted by it now. */
   readonly sort?: { readonly order: Order | undefined; readonly href: string };
 }
 
@@ -26,8 +29,8 @@ export const breakable = (...heads: readonly string[]): readonly Column[] =>
   heads.map((head) => ({ head, kind: "breakable" }));
 
 /**
- * Makes the heads of a sorted list. Each links to the list sorted by its column in the order `first`, or reversed if it
- * is sorted by that column now.
+ * Makes the column heads of a sorted list. Each links to the list sorted by its column, first in the order `first`,
+ * then reversed.
  */
 export function createSortedHeads<Name extends string>(view: View, path: `/${string}`, sort: Sort<Name>) {
   return (head: string, name: Name, first: Order, kind?: Kind): Column => {
@@ -41,7 +44,7 @@ export function createSortedHeads<Name extends string>(view: View, path: `/${str
 interface ListPagesProps {
   readonly view: View;
   readonly path: `/${string}`;
-  /** Name of the list's rows in the plural. */
+  /** Plural noun for the rows of the list. */
   readonly rows: string;
   readonly next: SortPlace | undefined;
 }
@@ -61,11 +64,11 @@ export function ListPages({ view, path, rows, next }: ListPagesProps): VNode {
 interface OnlyFirstProps {
   readonly shown: number;
   readonly count: number;
-  /** Words after the numbers: how to get the other rows. */
+  /** Words after the numbers, on how to get the other rows. */
   readonly children?: ComponentChildren;
 }
 
-/** Note that only the first rows are shown, and how many there are in all. Renders nothing if all of them are shown. */
+/** Note that only the first rows are shown, and how many there are. Renders nothing if all are shown. */
 export function OnlyFirst({ shown, count, children = "." }: OnlyFirstProps): VNode | null {
   if (count <= shown) return null;
   return (
@@ -106,14 +109,14 @@ interface TableProps {
   /** Index of the column that names each row. Default: the first one; null if none does. */
   readonly rowHead?: number | null;
   /**
-   * True if the table has its full height, instead of scrolling by itself. In a narrow one, rows that are named by a
-   * link have 60 px, and the page behind the link has the rest.
+   * True if the table has its full height and does not scroll by itself. If it is narrow, a row named by a link is at
+   * most 60 px high, as the page behind the link shows all.
    */
   readonly isTall?: boolean;
 }
 
 /**
- * Table that turns each row into two lines where it is narrow: the name with the state, then all other values. The
+ * Table that, where it is narrow, turns each row into two lines: the name with the state, and all other values. ARIA
  * roles keep it a table for screen readers.
  */
 export function Table({ label, columns, rows, rowHead = 0, isTall = false }: TableProps): VNode {

@@ -19,17 +19,17 @@ import { Field } from "./action-form.tsx";
 import { BarChart } from "./charts.tsx";
 import { OtherFields, PageForm, Tabs } from "./link.tsx";
 
-/** Earliest day that a reader can choose: no log is older. */
+/** Earliest day that a reader can choose, because no log is older. */
 const FIRST_DAY = "2000-01-01";
 
-/** Reads the range in the page's address. */
+/** Reads the range of a chart from the page's address. */
 function readRange(view: View): ChartRange {
   const { now, settings } = view;
   const range = readChoice(view, "range", RANGE_NAMES);
   return { from: readText(view, "from"), to: readText(view, "to"), range, now, timezone: settings.timezone };
 }
 
-/** Returns the periods of the range in the page's address; without one, the newest periods of length `unit`. */
+/** Returns the periods of the range in the page's address or, without one, the newest periods of length `unit`. */
 export function readPeriods(view: View, unit: PeriodUnit): PeriodsChoice {
   return choosePeriods(readRange(view), unit);
 }
@@ -43,7 +43,7 @@ export function describePeriods(
   return periodsInWords(readRange(view), periods, bars);
 }
 
-/** Links to the ranges, the first of which is fitted to the data, and a form for any other range. */
+/** Links to the ranges, and a form for any other one. The first link is for the range that fits the data. */
 export function RangePicker({ view, path }: { view: View; path: PagePath }): VNode {
   const { query } = view;
   const range = readRange(view);
@@ -82,9 +82,8 @@ const ALL_SERIES = [
 ] as const;
 
 /**
- * Series of the chart of one link, which counts its newest clicks as read from the log. Whether a click is suspected to
- * be X's own depends on the messages sent before it. They are not read for this chart, so the click counts as a
- * person's.
+ * Series of the chart of one link, which counts clicks read from the log. Only messages sent before a click show if it
+ * may be X's own; they are not read here, so such clicks count as people's.
  */
 const LINK_SERIES = [
   { kind: "people", name: "people and suspected", color: 1 },
@@ -98,7 +97,7 @@ interface ClicksChartProps {
   readonly isOfLink?: boolean;
 }
 
-/** Chart of clicks over the days or hours of the range, by who made them. */
+/** Draws the clicks in each day or hour of the range, by who made them. */
 export function ClicksChart({ view, unit, quarters, isOfLink = false }: ClicksChartProps): VNode {
   const periods = readPeriods(view, unit);
   const bars = countClickPeriods(quarters, periods);

@@ -4,13 +4,12 @@ import { formatDuration } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
 
 /**
- * How to write a moment. `short` is `26 Nov, 08:04`, with the year if it is another one; `clock` is `08:04`; `near` is
- * that today, else `short`; `seconds`
- * is `08:04:11`; `full` is `Today, 08:04:11 UTC · 3 h 38 min ago`.
+ * Format of a moment. `short`: `26 Nov, 08:04`, with the year if it is not this one; `clock`: `08:04`; `near`: `clock`
+ * today, else `short`; `seconds`: `08:04:11`; `full`: `Today, 08:04:11 UTC · 3 h 38 min ago`.
  */
 type TimeStyle = "short" | "weekday" | "clock" | "near" | "seconds" | "date" | "day" | "full" | "age";
 
-/** The reader of a page. Times are written in that format. */
+/** For which reader a page writes times: the language, the settings and the moment of the page. */
 export interface TimeReading {
   /** Language whose formats apply, as a BCP 47 tag. */
   readonly language: string;
@@ -19,10 +18,10 @@ export interface TimeReading {
   readonly now: number;
 }
 
-/** Context of all times on a page. */
+/** Context of all times on a page, with the page's reader. */
 export const TimesRead = createContext<TimeReading>({ language: "en-GB", timezone: "UTC", now: 0 });
 
-/** Returns the reader of a page. */
+/** Returns the reader for which a page writes times. */
 export function readTimes({ language, settings, now }: View): TimeReading {
   return { language, timezone: settings.timezone, now };
 }
@@ -30,7 +29,7 @@ export function readTimes({ language, settings, now }: View): TimeReading {
 interface TimeProps {
   /** Moment to show, ISO 8601. Nothing is rendered if undefined. */
   readonly at: string | undefined;
-  /** Default: `short`. Lists under a head with the day use `clock`. */
+  /** Format of the moment. Default: `short`. Lists under a heading with the day use `clock`. */
   readonly as?: TimeStyle;
   /** Words before the moment. */
   readonly before?: string;
@@ -58,7 +57,7 @@ const CLOCK = { hour: "2-digit", minute: "2-digit" } as const;
 const DATE = { day: "numeric", month: "short" } as const;
 const YEAR = { year: "numeric" } as const;
 
-/** Options of the formats that are made of one piece. */
+/** Options of those formats that `Intl` writes in one piece. */
 const FORMATS = {
   clock: CLOCK,
   seconds: { ...CLOCK, second: "2-digit" },
@@ -73,12 +72,12 @@ const FORMATS = {
   dayInYear: { weekday: "long", day: "numeric", month: "long", ...YEAR },
 } as const satisfies Record<string, Intl.DateTimeFormatOptions>;
 
-/** Formats by language, time zone and name: creating one takes 0.3 ms, and a page shows hundreds of times. */
+/** Cache of formats by language, time zone and name: to create one takes 0.3 ms, and a page shows hundreds of times. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 const FORMATS_MAX = 500;
 
 function findFormat(name: keyof typeof FORMATS, { language, timezone }: TimeReading): Intl.DateTimeFormat {
-  // The console is in English, so names of weekdays are too.
+  // Names of weekdays are English even for a reader with other formats, because the console is in English.
   const locale = "weekday" in FORMATS[name] && !language.startsWith("en") ? "en-GB" : language;
   const key = `${name} ${locale} ${timezone}`;
   const known = formats.get(key);
@@ -92,7 +91,7 @@ function findFormat(name: keyof typeof FORMATS, { language, timezone }: TimeRead
   return made;
 }
 
-/** Age in ms up to which the full format says how long ago the moment was. */
+/** Maximum age of a moment, in ms, for which the format `full` says how long ago it was. */
 const AGE_SHOWN_MS = 30 * 86_400_000;
 
 /** Formats a moment as {@link Time} shows it. */

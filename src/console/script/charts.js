@@ -1,7 +1,7 @@
-// On a chart the arrow keys move from bar to bar, and the text of the bar is read out.
+// In a chart the arrow keys choose the next or the previous bar, and a screen reader reads the bar's text.
 import { afterFetch } from "./page.js";
 
-/** Writes the present text of each chosen bar to where it is read out. */
+/** Writes the text of each chart's chosen bar into the element that a screen reader reads out. */
 function readOut() {
   for (const output of document.querySelectorAll("figure output")) {
     const said = output.parentElement.querySelector("[data-on] title")?.textContent ?? "";

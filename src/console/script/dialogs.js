@@ -1,4 +1,5 @@
-// Dismisses notices, and opens confirmations as dialogs of the page. The browser returns the focus to the link that opened one.
+// Dismisses notices, and opens confirmations as dialogs of the page. When a dialog closes, the browser returns the
+// focus to the link that opened it.
 
 document.addEventListener("click", (event) => {
   const read = event.target.closest("[data-dismiss]");
@@ -18,7 +19,7 @@ document.addEventListener("click", (event) => {
 
 const readDialog = ({ dataset }) => document.querySelector(`#${dataset.dialog}`);
 
-/** Enables the button of a form only after the name that it asks for was typed. */
+/** Enables the button of a confirmation only once the operator has typed the name that the form asks for. */
 function checkTyped(field) {
   field.form.querySelector("button").disabled = !field.checkValidity();
 }

@@ -1,14 +1,15 @@
-// Applies a filter as soon as one of its fields changes; in place, so that the field keeps the focus.
+// Applies a filter as soon as one of its fields changes. The page is changed in place, so that the field keeps the
+// focus.
 import { showAddress } from "./panel.js";
 
 function applyFilter(event) {
   const form = event.target.closest("form[data-apply]");
   if (form === null) return;
   event.preventDefault();
-  // Such as a year that is typed only in part.
+  // A field may be invalid while the operator still types, such as a part of a year.
   if (!form.checkValidity()) return;
   const filled = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-  // A chosen value becomes a chip.
+  // The page shows each chosen value as a chip, so the list for the choice is reset.
   if (form.dataset.apply === "chips") for (const select of form.querySelectorAll("select")) select.value = "";
   const href = filled.size === 0 ? form.action : `${form.action}?${filled}`;
   if (href === location.href) return;

@@ -1,4 +1,5 @@
-// Opens the import as a dialog, and previews it as soon as its file or a choice changes.
+// Opens the form of an import as a dialog. Shows the preview of the import as soon as the operator changes the file or
+// a choice.
 import { fetchPage, isPlain, morph } from "./page.js";
 
 const sheet = document.createElement("dialog");
@@ -23,7 +24,7 @@ document.addEventListener("click", (event) => {
   void openSheet(opener.href);
 });
 
-/** Number of previews so far. Only the answer to the last one is shown. */
+/** Number of previews that were requested so far. Only the answer to the newest request is shown. */
 let previews = 0;
 
 async function preview(form) {

@@ -1,11 +1,11 @@
-// Keys of a single character, but never while something is being typed, and not if they are switched off.
+// Handles shortcuts of a single character, unless the operator is typing or has switched the shortcuts off.
 import { openMoment } from "./moment.js";
 import { isPlain, isTyping } from "./page.js";
 import { leavePanel, panel } from "./panel.js";
 
 const HOUR_MS = 3_600_000;
 
-/** Time in ms in which the second key of a pair must follow. */
+/** Maximum time in ms between `g` and the second key of a shortcut, such as `g p`. */
 const PAIR_MS = 1_500;
 
 const PAGES = { o: "/", p: "/people", r: "/runs", a: "/activity", d: "/deliveries" };
@@ -19,10 +19,10 @@ singleKeys.addEventListener("change", () => {
   else localStorage.setItem(SWITCHED_OFF, "");
 });
 
-/** The line with the focus; undefined if none has it. */
+/** Returns the list's line that has the focus; undefined if none has it. */
 const readLine = () => document.activeElement.closest(LINES) ?? undefined;
 
-/** Gives the focus to the next line that has something to open, or to the previous one. */
+/** Gives the focus to the next line that can be opened or, with a `step` of -1, to the previous one. */
 function moveLine(step) {
   const openers = (line) => line.querySelector("summary, a[href], button");
   const isShown = (line) => line.checkVisibility() && openers(line)?.closest(LINES) === line;
@@ -34,7 +34,10 @@ function moveLine(step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-/** Follows the link or presses the button that names the key, or gives its field the focus. */
+/**
+ * Acts on the element whose `aria-keyshortcuts` names the key: clicks a link or a button, focuses a field. Returns
+ * false if there is none.
+ */
 function press(key) {
   const target = document.querySelector(`[aria-keyshortcuts="${CSS.escape(key)}"]`);
   if (target?.matches("input")) target.focus();
@@ -44,7 +47,7 @@ function press(key) {
 
 let pairUntil = 0;
 
-/** Does what a key says. Returns false if it says nothing, so that the browser takes it. */
+/** Does what the shortcut `key` means. Returns false for any other key, which the browser then handles. */
 function act(key) {
   if (performance.now() < pairUntil) {
     pairUntil = 0;

@@ -1,8 +1,10 @@
-// Fetches the page again when events arrive.
+// Fetches the page again when the log grows.
 import { fetchAgain } from "./page.js";
 
-/** The shortest wait before a refresh, and the ratio of the wait to the time that the last refresh took. */
+/** Minimum time in ms between an event and the refresh of the page, and between two refreshes. */
 const REFRESH_MS = 1_000;
+
+/** The wait before a refresh is at least this many times as long as the last refresh took. */
 const REFRESH_SHARE = 10;
 
 const connection = document.querySelector("#connection");
@@ -28,7 +30,10 @@ function refreshSoon() {
   }, refreshMs);
 }
 
-/** Work without events, such as a verification, marks itself by an element with `data-refresh`. */
+/**
+ * Refreshes the page as long as it shows work that appends no events, such as a verification: such work is marked by an
+ * element with `data-refresh`.
+ */
 function refreshWhileItGoesOn() {
   if (document.querySelector("#main [data-refresh]") !== null) refreshSoon();
 }
@@ -41,6 +46,7 @@ function follow(position) {
   refreshWhileItGoesOn();
 }
 
-// A page of the past does not change, and a page without a position cannot be fetched again.
+// A page of an earlier moment is not refreshed, because that does not change. Neither is a page without a position,
+// such as the answer to a form, which no address leads to.
 const { position } = document.querySelector("main").dataset;
 if (document.body.dataset.asOf === undefined && position !== undefined) follow(position);

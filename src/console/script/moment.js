@@ -1,12 +1,12 @@
-// The slider that chooses a moment.
+// Handles the slider that chooses the moment of the log that a page shows.
 import { own } from "./page.js";
 
-/** A slider that was not moved for this long has come to rest. */
+/** The slider has come to rest once it was not moved for this time, in ms. */
 const SLIDER_REST_MS = 500;
 
 const LONG = { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
 
-/** Opens the page as of a moment, in ISO 8601; without one, as of now. */
+/** Opens the page as of the moment `asOf`, ISO 8601, or as of now if it is undefined. */
 export function openMoment(asOf) {
   const moment = new URL(own.address, location.href);
   if (asOf === undefined) moment.searchParams.delete("as_of");
@@ -14,7 +14,10 @@ export function openMoment(asOf) {
   location.assign(moment);
 }
 
-/** Shows the moment of the slider, and opens it once the slider has come to rest: keys move it in many steps. */
+/**
+ * Shows the slider's moment in words. Opens the page as of this moment only once the slider rests, because keys move it
+ * in many steps.
+ */
 function watchSlider(slider) {
   const { language, timezone: timeZone } = slider.dataset;
   const format = new Intl.DateTimeFormat(language, { ...LONG, timeZone });

@@ -1,8 +1,11 @@
-// Fetches pages of the console and changes in place what differs. Without scripts the pages show the same, but are not
-// updated.
+// Fetches pages of the console and changes in place what differs. Without this script the pages show the same, but are
+// not updated while they are open.
 import { Idiomorph } from "./idiomorph.js";
 
-/** Keeps open what a reader has opened, and leaves alone what is being typed or read out. */
+/**
+ * Options for changing a page in place: parts that the reader opened stay open, and a text that the reader types or a
+ * screen reader reads is not changed.
+ */
 const MORPH = {
   ignoreActiveValue: true,
   callbacks: {
@@ -12,8 +15,8 @@ const MORPH = {
 };
 
 /**
- * As `MORPH`, and keeps what a reader has typed or chosen in a form and not sent yet. A filter shows what the page's
- * address says.
+ * Options for refreshing a page: those of `MORPH`, and a form keeps what the reader has typed or chosen and not yet
+ * sent. Only the form of a filter shows what the page's address says.
  */
 const REFRESH = {
   callbacks: {
@@ -37,26 +40,27 @@ export function morph(shown, wanted, options = {}) {
 
 export const readAddress = () => location.pathname + location.search;
 
-/** The address of the page itself. While the panel is open, the browser shows the event's address instead. */
+/** Address of the page. While the panel with an event is open, the browser shows the event's address instead. */
 export const own = { address: readAddress() };
 
 export async function fetchPage(href, options = {}) {
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
   const response = await fetch(href, { headers: { accept: "text/html" }, ...options });
   if (response.status === 401) location.reload();
-  // A page that is not found is shown too: the next event may change that. So is a form that was refused.
+  // The page of a 404 is shown, because a later event may create what it lacks. The page of a 422 is shown, because it
+  // says why a form was refused.
   if (!response.ok && response.status !== 404 && response.status !== 422)
     throw new Error(`the service answered ${response.status}`);
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 
-/** Functions of other parts, called after the page was fetched again. */
+/** Functions of other parts of the script, which are called after each refresh of the page. */
 export const afterFetch = [];
 
 export async function fetchAgain() {
   const href = own.address;
   const page = await fetchPage(href);
-  // Another filter was chosen during the request.
+  // During the request the reader chose another filter, so the fetched page is out of date.
   if (href !== own.address) return;
   for (const id of ["#main", "#menu", "#verified", "#moment"]) {
     const shown = document.querySelector(id);
@@ -65,9 +69,9 @@ export async function fetchAgain() {
   for (const act of afterFetch) await act();
 }
 
-/** True while the reader types, so that keys are text. */
+/** True if a key was pressed in a field, where it is text and no shortcut. */
 export const isTyping = ({ target }) =>
   target.closest("input:not([type=checkbox], [type=radio], [type=range]), select, textarea") !== null;
 
-/** True for a click or a key without a modifier, which the browser would take for itself. */
+/** True for a click or a key that the console may handle: with a modifier it belongs to the browser. */
 export const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey && !event.defaultPrevented;

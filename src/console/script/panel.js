@@ -1,13 +1,13 @@
-// A link to an event opens it in a panel next to the list, under the event's address.
+// Opens the event of a clicked link in a panel next to the list. The browser then shows the event's address.
 import { afterFetch, fetchAgain, fetchPage, isPlain, morph, own, readAddress } from "./page.js";
 
-/** The path of an event's page. */
+/** Matches the path of an event's page. */
 const EVENT = /^\/activity\/\d+$/;
 const isOfEvent = EVENT.test(location.pathname);
 export const panel = document.createElement("dialog");
 const panelEvent = document.createElement("div");
 const panelClose = document.createElement("button");
-/** The address of the link that opened the panel. */
+/** Address of the link that opened the panel, which gets the focus again when the panel closes. */
 let opener;
 panel.id = "panel";
 panel.setAttribute("aria-label", "Event");
@@ -25,7 +25,10 @@ async function fillPanel() {
 
 afterFetch.push(() => (panel.open ? fillPanel() : undefined));
 
-/** Opens the panel. If the page has room for both, the list stays usable. */
+/**
+ * Opens the panel with the event at the browser's address. On a wide window the list next to it stays usable; otherwise
+ * the panel is modal.
+ */
 async function openPanel() {
   try {
     await fillPanel();
@@ -51,7 +54,8 @@ document.addEventListener("click", (event) => {
 });
 
 /**
- * Goes back to the page's own address. The panel is closed at once, so that a second press does not go back further.
+ * Closes the panel and goes back to the page's own address. The panel closes at once, so that pressing the key a second
+ * time does not go back further.
  */
 export function leavePanel(event) {
   event.preventDefault();
@@ -67,14 +71,14 @@ addEventListener("popstate", () => {
   else if (EVENT.test(location.pathname)) void openPanel();
   else {
     const isFromPanel = readAddress() === own.address;
-    // A field with the focus would keep its typed text.
+    // A refresh does not change the field with the focus, so the focus is removed first.
     document.activeElement.blur();
     showAddress();
     if (isFromPanel) document.querySelector(`#main a[href="${CSS.escape(opener)}"]`)?.focus();
   }
 });
 
-/** Shows the page at the browser's address if that is another one. */
+/** Closes the panel. If the browser's address is no longer that of the page, fetches the page at the new address. */
 export function showAddress() {
   const isOther = readAddress() !== own.address;
   own.address = readAddress();

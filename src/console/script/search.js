@@ -1,7 +1,8 @@
-// Suggestions while an operator types into the search box. Without them, Enter leads to the page with the results.
+// Shows suggestions while an operator types into the search box. Without suggestions, Enter leads to the page with the
+// results.
 import { fetchPage } from "./page.js";
 
-/** Time in ms without a key after which suggestions are fetched. */
+/** Suggestions are fetched once no key was pressed for this time, in ms. */
 const REST_MS = 120;
 
 const form = document.querySelector(".find");
@@ -23,7 +24,7 @@ for (const [name, value] of [
 }
 
 let rest;
-/** The text that the list is of. */
+/** Text of the search box for which the list shows suggestions; empty while the list is hidden. */
 let shown = "";
 
 function close() {
@@ -54,7 +55,7 @@ async function suggest() {
     for (const item of group.querySelectorAll("ul, li")) item.setAttribute("role", "none");
     const heading = group.querySelector("h2");
     heading.setAttribute("role", "presentation");
-    // Only options may be inside: the link to all stays on the page with the results.
+    // A listbox may contain only options, so the link to all results is replaced by its text.
     for (const link of heading.querySelectorAll("a")) link.replaceWith(link.textContent);
   }
   for (const [at, option] of list.querySelectorAll(".option").entries()) {
@@ -94,6 +95,6 @@ field.addEventListener("keydown", (event) => {
   }
 });
 
-// A click on a suggestion must not take the focus before it is followed.
+// If pressing the mouse took the focus from the search box, the suggestions would close before the click follows one.
 list.addEventListener("mousedown", (event) => event.preventDefault());
 field.addEventListener("blur", close);

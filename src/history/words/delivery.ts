@@ -78,6 +78,8 @@ export const DELIVERY_WORDS = {
     const how = data.as === "arrived" ? "as arrived" : "as left";
     return say`an operator closed ${decided("dispatch in doubt", data)} for ${data.channel} ${how}: ${quote(data.why)}`;
   },
+  DispatchLost: (data) =>
+    say`${data.channel}: the network lost ${decided("accepted message", data)}${because(data.detail)}`,
   DispatchClaimed: ({ channel, sources }) => say`${channel}: about to send ${carriedBy({ sources })}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${failures} requests to ${channel} failed in a row; no request before ${moment(until)}`,
@@ -91,7 +93,7 @@ export const DELIVERY_WORDS = {
   WebhookUnsubscribed: ({ channel }) => say`${webhook(channel)} now carries no events`,
 } satisfies Partial<EventWords>;
 
-/** Names a conversion with its value and link. The value of a reversal is shown without its sign. */
+/** Describes a conversion by its value and link. A reversal's value is shown without its minus sign. */
 export function sayConversion({
   name,
   value,
@@ -128,7 +130,7 @@ function sayEach<R>(requests: readonly R[], sayOne: (request: R) => Sentence): S
   return join(requests.map(sayOne), "; ");
 }
 
-/** Says which positions requested the dispatches that a request carried. */
+/** Says at which positions the log holds the events that a request to a network carried. */
 function carriedBy({ sources }: { readonly sources: Sources }): Sentence {
   const ranges = sources.map((range) =>
     typeof range === "number" ? position(range) : join(range.map(position), " to "),
@@ -161,7 +163,7 @@ function answer({ status, latency_ms }: Answer): string {
   return status === undefined ? `, ${latency_ms} ms` : `, ${status} in ${latency_ms} ms`;
 }
 
-/** Says that an earlier attempt may have delivered the dispatch; empty if none may have. */
+/** Says since when an earlier attempt may have delivered the dispatch; empty if none may have. */
 function doubt(since: string | undefined): Sentence {
   return since === undefined ? [] : say`, though an attempt of ${moment(since)} may have arrived`;
 }

@@ -126,7 +126,7 @@ export function describeConsent({ basis, consent, tracking, inbound, wrote_at }:
   return say`${join(grounds, "; ")}; tracking ${status}${sayEvidence(evidence)}.`;
 }
 
-/** When and where a recipient consented, and to which wording. */
+/** Evidence of a consent: when and where the recipient gave it, and to which wording. */
 interface Evidence {
   readonly at?: string | undefined;
   readonly source?: string | undefined;
@@ -158,7 +158,7 @@ function sayEvidence({ at, source, text }: Evidence): Sentence {
   return say`${when}${where}${wording}`;
 }
 
-/** Says a day or a time of a consent. */
+/** Writes the day or time of a consent. */
 function sayTime(at: string): Mention {
   return at.includes("T") ? moment(at) : other(at);
 }
@@ -215,7 +215,7 @@ function sayUntil(until: string | undefined): Sentence {
   return until === undefined ? [] : say` until ${moment(until)}`;
 }
 
-/** Why a run did not write to a requested recipient, if not because it ended before. */
+/** Words for why a run did not write to a requested recipient, except that it ended first. */
 export const NOT_REACHED_WORDS: Readonly<Partial<Record<NotReachedReason, string>>> = {
   held: "an operator has to read their reply first",
   failed_before: "an earlier message failed, and no retry is allowed",

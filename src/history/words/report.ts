@@ -26,23 +26,29 @@ export interface ReportedRun extends RunCounts {
 export interface ReportFigures {
   /** The newest run; undefined if there was none. */
   readonly run: ReportedRun | undefined;
-  /** Numbers of the runs that ended since the last report, before the newest, and their counts. */
+  /** Number of earlier runs that ended since the last report, and the sums of their counts. */
   readonly earlier: (RunCounts & { readonly runs: number }) | undefined;
-  /** Counts since the last report; `clicks` are those by people since then. */
+  /** Counts since the last report. `clicks` are those by people. */
   readonly since: SinceReport;
-  /** Verdict on the variants of the message; `none` if it has several, and too few messages were sent. */
+  /**
+   * Verdict on the variants of the message; `none` if too few messages were sent for one. Undefined if the message has
+   * one variant.
+   */
   readonly verdict: TemplateVerdict | "none" | undefined;
-  /** Hours since the last run began, if a run was expected by now; `ever` if there was none. */
+  /** Hours since the last run began, if the next one is overdue; `ever` if there never was a run. */
   readonly overdueHours: number | "ever" | undefined;
   /** Items that wait for an operator, the most severe first. */
   readonly open: readonly { readonly title: string }[];
   readonly openUrl: string;
 }
 
-/** Longest text of a report, in characters. With the level and the sender before it, the message has at most 900. */
+/**
+ * Maximum length of a report's text, in characters: the chat message, with its level and sender before it, may have
+ * 900.
+ */
 export const REPORT_CHARACTERS_MAX = 860;
 
-/** Reasons for skipping, and open items, that a report names one by one. */
+/** Maximum number of reasons for skips, and of open items, that a report names. */
 const NAMED_MAX = 3;
 
 /** Words a report for the team chat, in at most {@link REPORT_CHARACTERS_MAX} characters. */
@@ -65,7 +71,7 @@ export function wordReport(figures: ReportFigures): string {
   return word().slice(0, REPORT_CHARACTERS_MAX);
 }
 
-/** Lines that a report does without if it would be too long, the least important first. */
+/** Lines that are left out of a report that would be too long, the least important first. */
 const EXPENDABLE = ["skipped", "earlier", "refused", "url", "verdict", "openUrl"];
 
 function sayOverdue({ overdueHours: hours }: ReportFigures): readonly string[] {

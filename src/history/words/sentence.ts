@@ -2,8 +2,8 @@ import type { DataOf, EventType } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
 /**
- * Part of a sentence that names something, such as a recipient. `text`: its wording. `other`: a text, a name, or an id
- * of something without a page.
+ * Part of a sentence that names something, such as a recipient, so that a page can link it. `text`: how it reads.
+ * `other`: something without a page, such as a quoted text.
  */
 export type Mention = { readonly text: string } & (
   | { readonly kind: "recipient"; readonly recipient: Recipient }
@@ -15,15 +15,15 @@ export type Mention = { readonly text: string } & (
   | { readonly kind: "other" }
 );
 
-/** Sentence of our own words and mentions of things, which a page can link or mark. */
+/** Sentence that consists of our own words and of mentions of things, which a page can link or mark. */
 export type Sentence = readonly (string | Mention)[];
 
 export type EventWords = { readonly [T in EventType]: (data: DataOf<T>) => Sentence };
 
-/** Functions that make a short sentence of an event. `who`: the caller who caused it. */
+/** Functions that make a short sentence for each event type. `who`: the caller who caused the event. */
 export type ShortWords = { readonly [T in EventType]: (data: DataOf<T>, who: Mention | string) => Sentence };
 
-/** Makes a sentence of a template, whose values may be sentences, mentions or our own words. */
+/** Tag of a template literal that makes a sentence. Inserted values may be sentences, mentions or our own words. */
 export function say(
   words: TemplateStringsArray,
   ...named: readonly (string | number | Mention | Sentence)[]
@@ -57,7 +57,7 @@ export function link(domain: string, short_code: string): Mention {
   return { kind: "link", text: `${domain}/${short_code}`, domain, short_code };
 }
 
-/** Mentions a run. `called`: the word before its id. */
+/** Mentions a run. `called`: the words that stand before its id. */
 export function run(run_id: string, called: "run" | "dry run" = "run"): Mention {
   return { kind: "run", text: `${called} ${run_id}`, run_id };
 }
@@ -85,12 +85,12 @@ export function quote(text: string): Mention {
   return other(quoteText(text));
 }
 
-/** Returns a detail, as after a colon in a sentence; empty if there is none. */
+/** Returns the end of a sentence that gives a detail after a colon; empty if there is none. */
 export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }
 
-/** Names a recipient by everything that the event knows of them: handle and id. */
+/** Names a recipient by handle and id, as far as the event holds them. */
 export function formatRecipient({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
@@ -106,7 +106,7 @@ export function plain(word: string): string {
   return word.replaceAll("_", " ");
 }
 
-/** Says why a network did not take something: `429 from Slack, rate_limited` if it answered, else its own words. */
+/** Says why a network refused something: `429 from Slack, rate_limited` if it answered, else the words of the fault. */
 export function sayReason(detail: string): Sentence {
   const [, network = "", status = "", words = ""] = /^(.+?) answered (\d{3}) ?(.*)$/s.exec(detail) ?? [];
   if (status === "") return [other(detail === "" ? "no reason given" : detail)];

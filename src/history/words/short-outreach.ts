@@ -95,7 +95,7 @@ const FAILURES: Readonly<Record<FailureReason, string>> = {
   app_not_enrolled: "the X app has no access",
 };
 
-/** The ends of a run that are unusual, as an end of its sentence. */
+/** Words for unusual ends of a run, placed at the end of its sentence. */
 const UNUSUAL_ENDS: Partial<Record<DataOf<"RunFinished">["reason"], string>> = {
   limit_reached: "limit reached",
   daily_limit_reached: "quota used up",
@@ -116,13 +116,13 @@ const UNUSUAL_ENDS: Partial<Record<DataOf<"RunFinished">["reason"], string>> = {
   fault: "an internal error",
 };
 
-/** Says how many messages a run has sent, and what else happened to its recipients. */
+/** Says how many messages a run has sent, and how many recipients it skipped or failed to reach. */
 export function sayCounts({ sent, skipped, failed, in_doubt }: RunCounts): string {
   const others = [`${grouped(skipped)} skipped`, `${grouped(failed)} failed`, `${grouped(in_doubt)} in doubt`];
   return [`${grouped(sent)} sent`, ...others.filter((one) => !one.startsWith("0 "))].join(", ");
 }
 
-/** Says how a run ended, after its counts; empty if no recipient was left. */
+/** Says why a run ended, after its counts; empty for the usual end, when no recipient is left. */
 export function sayRunEnd(reason: DataOf<"RunFinished">["reason"]): string {
   const words = UNUSUAL_ENDS[reason];
   return words === undefined ? "" : `, then: ${words}`;

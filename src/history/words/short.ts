@@ -20,7 +20,7 @@ import {
   type Sentence,
 } from "./sentence.ts";
 
-/** Short sentences, one for each event type: at most 14 words without those of other people, and no ids. */
+/** Short sentences, one for each event type: at most 14 words, besides texts of other people, and no ids. */
 export const SHORT: ShortWords = {
   ...SHORT_OUTREACH,
   ...SHORT_CAMPAIGN,
@@ -65,6 +65,7 @@ export const SHORT: ShortWords = {
     as === "arrived"
       ? say`${who}: a dispatch in doubt reached ${channelName(channel)}, ${quote(why)}`
       : say`${who} left a dispatch to ${channelName(channel)} as unknown, ${quote(why)}`,
+  DispatchLost: ({ channel, detail }) => say`${channelName(channel)} accepted a message and lost it: ${quote(detail)}`,
   CircuitOpened: ({ channel, failures, until }) =>
     say`${channelName(channel)} paused until ${moment(until)} after ${countInWords(failures, "failure")}`,
   CircuitClosed: ({ channel }) => say`${channelName(channel)} works again`,
@@ -119,12 +120,12 @@ const RESTORES: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   operator: "a restore that an operator reported",
 };
 
-/** Returns the name of a channel as a sentence has it: `Chat`, `Webhook crm`. */
+/** Returns a channel's name for use in a sentence: `Chat`, `Webhook crm`. */
 export function channelName(channel: ChannelName): string {
   return channel.charAt(0).toUpperCase() + channel.slice(1).replace("-", " ");
 }
 
-/** The noun for the dispatches of a lane. */
+/** Nouns for the dispatches of each lane, such as clicks. */
 export const LANE_NOUNS: Readonly<Record<Lane, string>> = { clicks: "click", direct: "message", events: "event" };
 
 function countDispatches(lane: Lane, requests: readonly { readonly sources: Sources }[]): string {

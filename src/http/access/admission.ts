@@ -11,7 +11,9 @@ export interface AdmissionContext {
   readonly authentication: Authentication;
   /** Host names (without ports, lower case) that the service answers to. */
   readonly hosts: ReadonlySet<string>;
-  /** True if the service listens only where this machine can reach it, so other machines cannot call. */
+  /**
+   * True if the service listens on an address that only this machine can reach, so that no other machine can call it.
+   */
   readonly isLocal: boolean;
   readonly anonymousLimit: RateLimit;
   readonly failureLimit: FailureLimit;
@@ -21,7 +23,7 @@ export interface AdmissionContext {
 
 export interface Caller {
   readonly name: string;
-  /** The domains whose clicks this caller's token may record; every domain if absent. */
+  /** The domains for whose links the caller's token may record clicks. Absent: all domains. */
   readonly links?: readonly string[];
 }
 
@@ -37,14 +39,14 @@ export function createAdmission(context: AdmissionContext) {
      */
     checkHost(endpoint: Endpoint | undefined, { headers }: Request): void {
       const host = headers.get("host") ?? "";
-      // Nearly all requests name the same host, so the last good one is not looked up again.
+      // Nearly all requests name the same host, so the last good one is compared before the set of hosts is searched.
       if (host === goodHost) return;
       if (context.hosts.has(host.toLowerCase().replace(/:\d+$/, ""))) goodHost = host;
       else if (endpoint?.anyHost !== true) throw problems.misdirected();
     },
     /**
-     * Refuses a request under overload, or if its caller may not make it. Returns the caller, synchronously unless the
-     * token is wrong. `pending` counts the requests in flight, including this one.
+     * Refuses a request if the service is overloaded, or if its caller may not make it. Returns the caller, at once
+     * unless the token is wrong. `pending`: number of requests in flight, including this one.
      */
     admit(arrival: Arrival, pending: number): Caller | Promise<never> {
       if (arrival.endpoint.exemptFromLoadShedding !== true) context.load.admit(pending);
@@ -63,23 +65,23 @@ function anonymous(context: AdmissionContext, arrival: Arrival): Caller {
   const { endpoint, request, readAddress, headers } = arrival;
   if (authentication.guards(endpoint)) throw problems.unauthorized();
   if (isBehindAPage(endpoint, request) && isOfForeignSite(request, hosts)) throw problems.foreignSite();
-  // Reading the address costs a call into the socket, so it is skipped where all callers are on this machine.
+  // The address is needed for the rate limit only. To read it takes a call into the socket, so a service that only this
+  // machine can reach skips that.
   const address = isLocal ? undefined : readAddress();
   if (address !== undefined && !isLoopback(address)) {
     const wait = anonymousLimit.take(address);
     setRateLimitHeaders(headers, "anonymous", anonymousLimit.allowance(address));
     if (wait !== undefined) throw problems.tooMany(wait);
   }
-  // Console pages are admitted: they ask for a token themselves.
+  // Console pages are let through, because they themselves show the form to sign in.
   const isRead = endpoint.protection === "session" && endpoint.tag !== "console";
   if (isRead && !context.sessions.admits(request)) throw problems.unauthorized();
   return endpoint.protection === "form" ? admitForm(context, arrival) : STRANGER;
 }
 
 /**
- * Admits a browser that signed in to the console; the request then acts with the scopes and the name of its token.
- * Throws 401 without a session, and 403 if the token lacks the scope or no page of ours can have shown this browser a
- * form.
+ * Admits a browser that signed in to the console; its request has the scopes and the name of its token. Throws 401
+ * without a session, and 403 if the token lacks the scope or the request does not come from a page of ours.
  */
 function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, request }: Arrival): Caller {
   if (!sessions.admits(request)) throw problems.unauthorized();
@@ -90,8 +92,8 @@ function admitForm({ authentication, sessions }: AdmissionContext, { endpoint, r
 }
 
 /**
- * True if only the service's own pages have a reason to send this request: every POST, and session-protected reads
- * other than a page opened in a tab. A foreign page cannot read the answer, but could start one export after another.
+ * True if only the service's own pages send this request: a POST, or a read in a session that is not a page opened in a
+ * tab. A page of another site could not read the answer, but could start one export after another.
  */
 function isBehindAPage({ protection, anyOrigin }: Endpoint, { method, headers }: Request): boolean {
   if (anyOrigin === true) return false;
@@ -100,7 +102,7 @@ function isBehindAPage({ protection, anyOrigin }: Endpoint, { method, headers }:
 
 /**
  * True if a page of another site makes the browser send this request (CSRF). `Sec-Fetch-Site` tells; older browsers,
- * and browsers on plain http, send only `Origin`. Programs send neither header and count as no page.
+ * and browsers on plain http, send only `Origin`. Programs send neither header, so they pass.
  */
 function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): boolean {
   const site = headers.get("sec-fetch-site");
@@ -111,8 +113,8 @@ function isOfForeignSite({ headers }: Request, hosts: ReadonlySet<string>): bool
 }
 
 /**
- * Returns the caller whose token the request carries, even after others sent wrong tokens from the same address. Throws
- * 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
+ * Returns the caller whose token the request carries; wrong tokens that others sent from the same address do not
+ * matter. Throws 401 for a wrong or expired token, 429 after too many wrong ones, 403 for a token without the scope.
  */
 function authenticated(
   { authentication, failureLimit }: AdmissionContext,

@@ -29,11 +29,11 @@ export function createReadHook({ eventIntake, clock, sessions }: HttpContext) {
     const { personalRead } = call.endpoint;
     if (!personalRead || call.disclosed === "nothing") return;
     const { status, stream } = toHttpResponse(returned);
-    // A search that redirects to the only match discloses that it exists.
+    // A search that redirects to its only result discloses that this result exists.
     const isLeading = status === 303 && call.disclosed !== undefined;
     const { request, metadata } = call;
     if (!isLeading && (request.method === "HEAD" || !DISCLOSING.includes(status))) return;
-    // A session is no caller of events, so the reader is named by the token that opened it.
+    // Requests in a session of the console name no caller, so the reader is the token with which the browser signed in.
     const signedIn = metadata.caller === ANONYMOUS ? sessions.tokenOf(request)?.name : undefined;
     const read = {
       resource: personalRead,
@@ -45,7 +45,7 @@ export function createReadHook({ eventIntake, clock, sessions }: HttpContext) {
       await record(read, { ...metadata, ...omitUndefined({ caller: signedIn }) }, pathname + search);
     } catch (fault) {
       await stream?.cancel();
-      // The caller saw nothing and may ask again, even if the read was recorded.
+      // The caller got no data and may ask again, even if the log did record the read.
       throw classifyError(fault) === "in_doubt" ? problems.logUnavailable(true) : fault;
     }
   };
@@ -62,20 +62,20 @@ function filtersIn({ request, endpoint }: RequestContext): string[] | undefined 
 }
 
 /**
- * Time within which reads of one recipient's data by one caller count as one, because an open page of the console
+ * Time within which a caller's reads of one recipient's data count as one read, in ms: an open page of the console
  * reloads whenever the log grows.
  */
 export const SAME_READ_MS = 15 * 60_000;
 
 /**
- * Kinds of reads that are recorded on every request. No open page repeats them by itself, and each answer may show
- * something else.
+ * Kinds of reads that are recorded at every request: no open page repeats them by itself, and each answer may show
+ * other data.
  */
 const RECORDED_EACH_TIME: readonly ReadResource[] = ["export", "suppressions", "preview"];
 
 /**
- * Most reads that the audit remembers in order to skip their repeats: at 44 characters each they stay below 2 MiB.
- * Beyond this, a read may be recorded twice.
+ * Maximum number of remembered reads, whose repeats are not recorded: at 44 characters each they take less than 2 MiB.
+ * With more, a read may be recorded twice.
  */
 const REMEMBERED_MAX = 10_000;
 
@@ -91,7 +91,7 @@ function createReadAudit(append: Append, clock: Clock) {
     const now = Math.floor(clock() / SAME_READ_MS);
     if (now !== interval || recorded.size >= REMEMBERED_MAX) recorded = new Map();
     interval = now;
-    // Hashed, because the request names a recipient.
+    // The text is hashed, because the request names a recipient.
     const text = JSON.stringify([metadata.caller, request, read.recipient]);
     const hash = createHash("sha256").update(text).digest("base64");
     const known = RECORDED_EACH_TIME.includes(read.resource) ? undefined : recorded.get(hash);

@@ -31,13 +31,13 @@ export function createAuthentication(
   const hasExpired = ({ expiresAt = Infinity }: ApiToken, now: number): boolean => expiresAt <= now;
   return {
     /**
-     * Returns the configured token that equals the given one; undefined if none does. Takes equally long for any wrong
-     * token.
+     * Returns the configured token that equals the given one; undefined if there is none. Every wrong token takes the
+     * same time.
      */
     identify(token: string): ApiToken | undefined {
       const digest = createHash("sha256").update(token).digest();
       let found: ApiToken | undefined;
-      // Every token is compared, so that the time does not reveal which one was close.
+      // The search does not stop at a match, so that its time reveals nothing about the tokens.
       for (const one of known) if (isSame(one.digest, digest)) found = one.token;
       return found;
     },
@@ -82,8 +82,8 @@ function withDigests(tokens: readonly ApiToken[]) {
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 
 /**
- * Function of Elysia's bearer plugin that reads the token, called directly. As a hook it would run for each request,
- * and Elysia would build objects of all headers and of the query for it.
+ * Function of Elysia's bearer plugin that reads the token, called directly. Installed as a hook, it would run for each
+ * request, and make Elysia build objects of all headers and of the query.
  */
 const plugin = bearer({ extract: { header: "Bearer", query: "", body: "" } }).event.transform?.[0]?.fn as
   | ((context: { headers: { authorization: string }; query: object }) => { readonly bearer: string | undefined })

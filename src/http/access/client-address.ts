@@ -11,12 +11,12 @@ export type ClientAddress = (request: Request, server: AddressSource | null) => 
 
 const LOOPBACK = "127.0.0.1";
 
-/** Most entries of `X-Forwarded-For` that are read, from the right. A longer list is forged. */
+/** Maximum number of entries of `X-Forwarded-For` that are read, from the right. A longer list is forged. */
 const HOPS_MAX = 16;
 
 /**
- * Creates the function that finds a client's address: the connection's peer or, behind a trusted proxy, the last
- * address in `X-Forwarded-For` that is no trusted proxy. A caller may have forged everything to the left of it.
+ * Creates the function that finds a client's address: that of the connection or, behind trusted proxies, the last one
+ * in `X-Forwarded-For` that is no trusted proxy. The caller may have forged all entries before it.
  */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = createBlockList(trustedProxies);
@@ -27,7 +27,7 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
     const hops = (request.headers.get("x-forwarded-for") ?? "").split(",").slice(-HOPS_MAX).map(addressIn);
     let last = peer;
     for (const hop of hops.toReversed()) {
-      // `last` is a proxy of ours whose entry is unreadable, so the request is its own.
+      // The entry that the trusted proxy `last` wrote is no address, so the proxy's own address counts.
       if (hop === undefined) return last;
       last = hop;
       if (!isTrusted(hop)) return hop;

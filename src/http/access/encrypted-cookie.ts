@@ -8,14 +8,14 @@ import type { WithHeaders } from "../server/answer.ts";
 
 export interface EncryptedCookieOptions {
   readonly name: string;
-  /** Name that selects the encryption key of this cookie, which is derived from the master key. */
+  /** Name of this cookie's encryption key, which is derived from the master key. */
   readonly keyName: string;
   /** URL path that the browser sends the cookie to. Default: all paths of the service. */
   readonly path?: string;
   readonly lifetimeSeconds: number;
 }
 
-/** The part of PUBLIC_URL that a cookie depends on. */
+/** The parts of PUBLIC_URL on which a cookie depends. */
 export interface CookieSite {
   readonly protocol: string;
   readonly port: string;
@@ -24,9 +24,8 @@ export interface CookieSite {
 export type EncryptedCookie<Content extends object> = ReturnType<typeof createEncryptedCookie<Content>>;
 
 /**
- * Creates a cookie whose content only this service can read and write, so any instance can resume what it holds. The
- * browser also sends it when a link leads here from another site, but not with that site's forms and scripts
- * (SameSite=Lax).
+ * Creates a cookie that only this service can read and write, at any instance. The browser sends it for a link on
+ * another site too, but not for that site's forms and scripts (SameSite=Lax).
  */
 export function createEncryptedCookie<Content extends object>(
   options: EncryptedCookieOptions,
@@ -37,10 +36,11 @@ export function createEncryptedCookie<Content extends object>(
   const { name: purpose, lifetimeSeconds } = options;
   const isSecure = site.protocol === "https:";
   const key = deriveKey(masterKey, options.keyName);
-  // Over TLS the prefix makes browsers accept the cookie from this very host only, for all of its paths. No other host
-  // of the domain can plant one (RFC 6265bis, section 4.1.3.2).
+  // Over TLS, browsers accept a cookie with this prefix only from this very host and for all its paths, so that no
+  // other host of the domain can set it (RFC 6265bis, section 4.1.3.2).
   const prefix = isSecure ? "__Host-" : "";
-  // A browser shares cookies between all ports of a host: two services there would overwrite each other's.
+  // A browser shares cookies between all ports of a host. Without the port in the name, two services on one host would
+  // overwrite each other's cookie.
   const name = prefix + (site.port === "" ? purpose : `${purpose}_${site.port}`);
   const path = isSecure ? "/" : (options.path ?? "/");
   const setCookie = (value: string, maxAge: number) =>

@@ -4,12 +4,12 @@ import { toNetwork } from "../../platform/ip-address.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { createRateLimit, WINDOW_MS } from "./rate-limit.ts";
 
-/** Most wrong tokens of one address that get 401 in a minute. Further ones get 429. */
+/** Maximum number of wrong tokens from one address in a minute that are answered with 401. Further ones get 429. */
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 10;
 
 /**
- * Limit on wrong tokens of one address. Decides whether a wrong token gets 401 or 429. Tokens are compared before, so a
- * valid token always passes.
+ * Limit on wrong tokens from one address, which decides if a wrong token is answered with 401 or 429. A valid token
+ * always passes, because tokens are compared first.
  */
 export interface FailureLimit {
   /**
@@ -33,8 +33,8 @@ export interface SharedFailuresDeps {
 }
 
 /**
- * Counts wrong tokens across all instances: each one claims one of `limit` places per address and minute in the
- * database, so trying several instances yields no more 401. If the claims are unreachable, each instance counts alone.
+ * Counts wrong tokens across all instances: for each, an instance claims one of `limit` places that the address has in
+ * a minute. If the database cannot be reached, each instance counts alone.
  */
 export function shareFailures(
   { claim, key, clock }: SharedFailuresDeps,
@@ -43,7 +43,7 @@ export function shareFailures(
   const own = createFailureLimit(clock, limit);
   let minute = 0;
   /**
-   * Next place to claim for each network's wrong tokens, by network; this instance knows that all lower places are
+   * Next place to claim for a wrong token, by the caller's network; this instance knows that all lower places are
    * taken.
    */
   let free = new Map<string, number>();
@@ -51,7 +51,7 @@ export function shareFailures(
   const takePlace = (network: string): number | undefined => {
     const place = free.get(network) ?? 1;
     if (place > limit) return undefined;
-    // Advanced before the claim, so that concurrent failures try different places.
+    // The number grows before the claim, so that two wrong tokens at the same time claim different places.
     free.set(network, place + 1);
     return place;
   };
@@ -70,7 +70,7 @@ export function shareFailures(
         try {
           if (await claim(`failed-authentication/${name}/${place}`, endsAt, now)) return undefined;
         } catch {
-          // The claim failed, but this instance has counted the failure.
+          // The database cannot be reached, so only this instance's own count limits the address.
           return undefined;
         }
       }
@@ -80,7 +80,7 @@ export function shareFailures(
 }
 
 /**
- * Most networks whose next free place an instance remembers. Beyond this the memory is cleared, and places that are
+ * Maximum number of networks whose next place an instance remembers. Beyond it all are forgotten, and places that are
  * already taken are tried once more.
  */
 const ADDRESSES_MAX = 50_000;

@@ -10,7 +10,7 @@ const COOKIE = {
 };
 
 /**
- * Time without a page request after which a browser counts as away. An open page does not count as away, because it
+ * Time without a request for a page after which a visit counts as over. An open page keeps its visit going, because it
  * reloads whenever the log grows.
  */
 export const VISIT_PAUSE_MS = 30 * 60_000;
@@ -21,7 +21,10 @@ interface Visit extends LastVisit {
 
 export type Visits = ReturnType<typeof createVisits>;
 
-/** Remembers in a cookie how long the log was at the browser's last visit, so that the console can show what is new. */
+/**
+ * Remembers in a cookie where the log ended at the browser's last visit, so that the console can show what is new
+ * since.
+ */
 export function createVisits(masterKey: Uint8Array, site: CookieSite, clock: Clock) {
   const cookie = createEncryptedCookie<Visit>(COOKIE, masterKey, site, clock);
   /**

@@ -1,15 +1,15 @@
 import { problems } from "../server/problem.ts";
 
 /**
- * Most requests in flight at the same time; beyond this, callers do better to retry later than to wait. Most requests
- * take a millisecond; those that wait for a network hold some 10 KB for up to six seconds.
+ * Maximum number of requests in flight; beyond it, callers should rather retry later than wait. Most requests take a
+ * millisecond; those that wait for a network hold some 10 KB for up to six seconds.
  */
 export const IN_FLIGHT_MAX = 4_096;
 
-/** Most event streams that are open at the same time; each open browser tab has one. */
+/** Maximum number of open event streams. Each open browser tab has one. */
 export const STREAMS_MAX = 1_000;
 
-/** Most event streams that one reader may have open, so that it cannot keep all others out. */
+/** Maximum number of open event streams of one reader, so that one reader cannot take them all. */
 export const STREAMS_PER_READER_MAX = 100;
 
 const ANOTHER_LIST =
@@ -39,14 +39,14 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
       // Slow uploads do not count toward the limit; a few thousand would block all other requests.
       if (pending - coming - streams > inFlightMax) throw problems.overloaded();
     },
-    /** Counts a request as still arriving while its body is read, so that slow uploads do not count as load. */
+    /** Counts a request as arriving while its body is read: a slow upload is no load yet. */
     whileComing<T>(read: Promise<T>): Promise<T> {
       coming += 1;
       read.then(bodyEnded, bodyEnded);
       return read;
     },
     /**
-     * Runs the import of one recipient list at a time, since each may fill a core and much memory. Throws the problem
+     * Runs one import of a list at a time, because an import may use a whole core and much memory. Throws the problem
      * 503 while another import runs.
      */
     whileTaking: lists.take,
@@ -67,7 +67,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
         isOpen = false;
       };
     },
-    /** Number of open event streams. Readers keep them open for as long as they like. */
+    /** Number of open event streams, which readers may keep open for any time. */
     get streams() {
       return streams;
     },
@@ -82,8 +82,8 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
 }
 
 /**
- * Creates a slot in which one piece of work runs at a time. While it is taken, further work gets the problem 503, with
- * `words` as the message for people.
+ * Creates a slot for work of which only one piece may run at a time. Further work is refused with the problem 503,
+ * whose page shows `words`.
  */
 export function createSlot(words: string) {
   let isTaken = false;

@@ -30,16 +30,16 @@ export function quotaAllowance(quota: DailyQuota, now: number): Allowance {
 export const WINDOW_MS = 60_000;
 
 /**
- * Most addresses counted in one window. Beyond this the window ends early, so that a flood of addresses cannot fill the
- * memory.
+ * Maximum number of addresses counted in one window. With more, the window ends early, so that a flood of addresses
+ * cannot fill the memory.
  */
 const ADDRESSES_MAX = 50_000;
 
 export type RateLimit = ReturnType<typeof createRateLimit>;
 
 /**
- * Counts requests per address in fixed windows of a minute; the addresses of one IPv6 network count together.
- * `limitNow` is called each time, since the limit may change.
+ * Counts requests by address in windows of a minute. Addresses of one IPv6 network count as one. `limitNow` is called
+ * at each request, because the limit may change.
  */
 export function createRateLimit(limitNow: () => number, clock: () => number) {
   let counts = new Map<string, number>();
@@ -63,7 +63,7 @@ export function createRateLimit(limitNow: () => number, clock: () => number) {
       counts.set(network, used);
       return used <= limitNow() ? undefined : Math.max(1, Math.ceil((endsAt - now) / 1000));
     },
-    /** Returns the requests that an address has left in this window, without counting one. */
+    /** Returns how many requests an address has left in this window. Counts no request. */
     allowance(address: string): Allowance {
       const now = clock();
       refresh(now);

@@ -5,7 +5,7 @@ import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { FailureLimit } from "./failure-limit.ts";
 
-/** Time after the first wrong token during which further ones are collected, to be recorded in the same events. */
+/** Time after a wrong token, in ms, during which further ones are collected for the same events. */
 const RECORDED_AFTER_MS = 60_000;
 
 /**
@@ -56,8 +56,8 @@ async function append({ eventLog, logger }: LogContext, summaries: readonly Summ
 }
 
 /**
- * Most addresses whose failed authentications get a separate event each minute. The rest share one event, so that a
- * caller with many addresses cannot fill the log.
+ * Maximum number of addresses whose failed authentications get a separate event in a minute. All further addresses
+ * share one event, so that a caller with many addresses cannot fill the log.
  */
 const ADDRESSES_ALONE_MAX = 8;
 
@@ -75,7 +75,7 @@ interface Count {
 }
 
 function createFailureTally() {
-  /** Failed authentications by address; those of all addresses beyond the limit are under the key `undefined`. */
+  /** Failed authentications by address. Those of addresses beyond the maximum are counted under the key `undefined`. */
   let counts = new Map<string | undefined, Count>();
 
   return {
@@ -88,8 +88,8 @@ function createFailureTally() {
       count.until = now;
     },
     /**
-     * Returns summaries of the failures since the last call, and starts over: at most {@link ADDRESSES_ALONE_MAX}
-     * addresses, and one summary of the rest.
+     * Returns summaries of the failures since the last call: one for each of at most {@link ADDRESSES_ALONE_MAX}
+     * addresses, and one for all others.
      */
     take(): Summary[] {
       const taken = counts;
@@ -106,7 +106,7 @@ function createFailureTally() {
 }
 
 /**
- * Most addresses that the summary of several addresses distinguishes. Further addresses are not counted as new, so that
- * they cannot fill the memory.
+ * Maximum number of addresses that the shared summary distinguishes. Further ones do not add to its number of
+ * addresses, so that they cannot fill the memory.
  */
 const OTHERS_COUNTED_MAX = 10_000;

@@ -26,7 +26,9 @@ export function createSessions(options: {
   readonly masterKey: Uint8Array;
   readonly authentication: Authentication;
   readonly site: CookieSite;
-  /** True if the service listens only where this machine can reach it, so other machines cannot call. */
+  /**
+   * True if the service listens on an address that only this machine can reach, so that no other machine can call it.
+   */
   readonly isLocal: boolean;
   readonly claims: Claims;
   readonly clock: Clock;
@@ -49,30 +51,29 @@ export function createSessions(options: {
   return {
     cookie: cookie.name,
     /**
-     * Resolves once this instance knows whether the browser's session was ended at another instance. Returns undefined
-     * if it knows already, or if there is no session.
+     * Resolves once this instance knows if the browser's session was ended at another instance. Returns undefined if
+     * there is nothing to wait for: it knows already, or there is no session.
      */
     look(request: WithHeaders): Promise<void> | undefined {
       const session = request.headers.has("cookie") ? cookie.read(request) : undefined;
       return session && ended.look(session.id);
     },
     /**
-     * Ends the browser's session at all instances, also for a copy of its cookie. Returns the `Set-Cookie` value that
-     * clears the cookie. Throws what the vault throws.
+     * Ends the browser's session at all instances, so that a copy of its cookie is useless too. Returns the
+     * `Set-Cookie` value that clears the cookie. Throws what the vault throws.
      */
     async signOut(request: Request): Promise<string> {
       const session = cookie.read(request);
       if (session !== undefined) await ended.end(session.id);
       return cookie.cleared;
     },
-    /** True if this browser may see the console: it is signed in, or the console requires no token. */
+    /** True if this browser may see the console: it is signed in, or the console needs no token. */
     admits: (request: WithHeaders): boolean => !authentication.guardsConsole || readSession(request) !== undefined,
     /** Returns the API token that this browser signed in with, with its present scopes; undefined without a session. */
     tokenOf: (request: WithHeaders): ApiToken | undefined => readSession(request)?.token,
     /**
-     * Returns a CSRF token for this browser's forms; undefined if it may not send any. Without configured tokens, only
-     * browsers of this machine may, on a local service. Differs at each call, so compressed pages reveal nothing of it
-     * (BREACH).
+     * Returns a CSRF token for this browser's forms, a different one each time (BREACH); undefined if it may send none.
+     * If no API token is configured, only a browser on the machine of a local service may.
      */
     formToken(request: Request): string | undefined {
       const mac = macFor(request);
@@ -101,15 +102,17 @@ export function createSessions(options: {
   };
 }
 
-/** Ms for which an instance relies on its last check that a session was not ended at another instance. */
+/** Time in ms after which an instance checks again if a session was ended at another instance. */
 export const LOOK_AGAIN_MS = 2_000;
 
-/** Most sessions whose last check an instance remembers, at 100 bytes each. Beyond this, they are checked once more. */
+/**
+ * Maximum number of sessions whose last check an instance remembers, at 100 bytes each. Others are checked once more.
+ */
 const REMEMBERED_MAX = 10_000;
 
 /**
- * Sessions that were ended by signing out, kept in the database for all instances until they would have expired. While
- * the database is unreachable, an instance uses what it knew last.
+ * Creates the list of sessions ended by signing out, which all instances share in the database until they would have
+ * expired. While it cannot be reached, an instance uses what it knew last.
  */
 function createEndedSessions(claims: Claims, lifetimeMs: number, clock: Clock) {
   let looked = new Map<string, { readonly at: number; readonly isEnded: boolean }>();
@@ -120,7 +123,7 @@ function createEndedSessions(claims: Claims, lifetimeMs: number, clock: Clock) {
   return {
     isEnded: (id: string): boolean => looked.get(id)?.isEnded === true,
     /**
-     * Resolves once this instance knows whether the session was ended at any instance. Returns undefined if it knows
+     * Resolves once this instance knows if the session was ended at any instance. Returns undefined if it knows
      * already.
      */
     look(id: string): Promise<void> | undefined {
@@ -152,8 +155,8 @@ function xor(one: Uint8Array, other: Uint8Array): Uint8Array {
 }
 
 /**
- * True if a header shows that a proxy passed the request on. If that proxy is on this machine but not configured, the
- * request may come from any machine.
+ * True if a header shows that a proxy passed the request on. A proxy on this machine that is not configured may pass on
+ * requests from any machine.
  */
 function cameByProxy({ headers }: Request): boolean {
   return ["x-forwarded-for", "x-forwarded-host", "x-real-ip", "forwarded", "via"].some((name) => headers.has(name));

@@ -4,7 +4,7 @@ import { SERVICE_METADATA, STREAMS, type LogContext } from "../../log/event-log.
 import { errorFields } from "../../platform/logger.ts";
 
 /**
- * Delay after which a token's next use is recorded again if recording failed, so that an unreachable log causes few log
+ * Time in ms after a failed record until the token's next use is recorded, so that an unreachable log causes few log
  * lines.
  */
 const RETRY_MS = 60_000;

@@ -17,14 +17,14 @@ interface TokensFile {
 }
 
 /**
- * How often the tokens file is read. A change counts once two readings agree, because an editor may write in pieces.
- * Bytes are compared, because the file's time proves nothing if a whole volume is exchanged.
+ * Time between two reads of the tokens file, in ms. A change counts once two reads agree, because editors may write in
+ * parts. The content is compared, because the file's time may not change if a volume is replaced.
  */
 const READ_EVERY_MS = 1_000;
 
 /**
- * Follows the tokens file: a change replaces the callers' tokens. A missing, empty or faulty file changes nothing, so
- * that a slip locks no caller out; a log line reports it, without the file's content.
+ * Follows the tokens file: if it changes, its tokens replace the present ones. A missing, empty or faulty file changes
+ * nothing, so that a mistake locks no caller out; a log line reports it without the file's content.
  */
 export function followTokensFile({ logger, sleep }: LogContext, file: TokensFile): AsyncDisposable {
   const { fixed, authentication } = file;

@@ -11,15 +11,15 @@ import { text } from "../../platform/common-schemas.ts";
 
 interface LinkingAccount extends AccountParts {
   /**
-   * Links of an X account in progress, by the query of the redirect from X: a browser that repeats it waits for the
-   * same result.
+   * OAuth callbacks (X's redirects back to this service) that are being processed, by their query. A browser that
+   * repeats one waits for the same result.
    */
   readonly underway: Map<string, Promise<Linked | undefined>>;
 }
 
 const CONSOLE_PATH = "/";
 
-/** Headers of the OAuth flow's answers, which keep them in this browser: no cache, no referrer. */
+/** Headers of the OAuth flow's responses: no cache keeps them, and no other site learns their address. */
 const CLOSED_PAGE = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 const user = Type.Object({ id: text("1786543210987654321"), username: text("acme_team"), name: text("Acme") });
@@ -27,8 +27,8 @@ const user = Type.Object({ id: text("1786543210987654321"), username: text("acme
 const linkedUser = Type.Object({ ...user.properties, scopes: Type.Array(text("dm.write")) });
 
 /**
- * Query that marks a redirect to the public URL, so that the service redirects only once. A proxy that renames the host
- * would otherwise cause a loop.
+ * Query that marks a request redirected to PUBLIC_URL. The service does not redirect it again: behind a proxy that
+ * changes the host name, that would cause a loop.
  */
 const LED = "?led=1";
 
@@ -42,7 +42,8 @@ export function accountEndpoints(context: HttpContext) {
         const { oauth, cookie } = configured(account);
         const publicUrl = new URL(config.http.publicUrl);
         const { search } = new URL(request.url);
-        // X redirects to PUBLIC_URL, and a browser keeps separate cookies for each name of this host.
+        // X will redirect to PUBLIC_URL. If the browser calls this host by another name, it would not send the cookie
+        // there.
         if (search !== LED && request.headers.get("host")?.toLowerCase() !== publicUrl.host) {
           return whole(redirect(303, `${config.http.publicUrl}/social/auth${LED}`, CLOSED_PAGE));
         }
@@ -116,7 +117,8 @@ async function finishAuthorization(
   const given = new URL(request.url).searchParams;
   const begun = account.cookie.read(request);
   if (begun === undefined) throw refused("notBegun", CLOSED_PAGE);
-  // The cookie stays: a page that lured the browser here must not end the flow that the operator began.
+  // The cookie is kept: another site may have sent the browser here, and must not end the authorization that the
+  // operator began.
   if (given.get("state") !== begun.state) throw refused("otherState", CLOSED_PAGE);
   const headers = { ...CLOSED_PAGE, "set-cookie": account.cookie.cleared };
   const linked = await linkOnce(context, account, given, begun, metadata).catch((fault: unknown) => {
@@ -145,8 +147,8 @@ function linkOnce(
 }
 
 /**
- * Links the X account that the redirect from X authorizes. Undefined if its state was used before, unless this very
- * redirect linked the current account.
+ * Links the X account that the redirect from X authorizes. Undefined if the redirect's state was used before, unless
+ * this same redirect linked the present account.
  */
 async function link(
   context: HttpContext,
@@ -162,24 +164,23 @@ async function link(
 }
 
 /**
- * Returns the result of an earlier, identical redirect to a browser that missed it: its connection broke, or it sent
- * the redirect twice. Undefined if that redirect did not link the present account.
+ * Returns the result of an earlier, identical redirect, for a browser that missed the response or sent the redirect
+ * twice. Undefined if that redirect did not link the present account.
  */
 async function linkedBefore(
   { projector, eventLog }: HttpContext,
   { states }: LinkingAccount,
   given: URLSearchParams,
 ): Promise<Linked | undefined> {
-  // Another instance may have finished it.
+  // Another instance may just have linked the account by this redirect, so the projections first read the log to its
+  // end.
   await projector.until((await eventLog.store.head()).position);
   const { user: linked, scopes, authorized } = projector.state("account");
   const isFinished = authorized && linked !== null && (await states.isFinished(given, linked.id));
   return isFinished ? { kind: "linked", user: linked, scopes } : undefined;
 }
 
-/**
- * Reasons to refuse the redirect from X: `detail` in the terms of OAuth for programs, `words` in plain ones for people.
- */
+/** Reasons to refuse a redirect from X: `detail` for programs, in the terms of OAuth, and `words` for people. */
 const REFUSALS = {
   notBegun: {
     detail: "This browser has no authorization in progress.",

@@ -119,14 +119,11 @@ export function trackingEndpoints(context: HttpContext) {
   );
 }
 
-/**
- * Code that replaces a forgotten recipient's personal code in a recorded click, which would set their clicks apart from
- * others'.
- */
+/** Code recorded in place of an erased recipient's own code, which would show which clicks are theirs. */
 const FORGOTTEN = "forgotten";
 
 /**
- * Hides the click's short code if the log knows none of `codes`, because it may be a forgotten recipient's. Clicks on
+ * Replaces the click's short code if the log knows none of `codes`, because it may be an erased recipient's. Clicks on
  * another shortener's domain keep their code.
  */
 async function hideForgotten(context: HttpContext, click: Click, codes: readonly string[]): Promise<Click> {
@@ -137,18 +134,15 @@ async function hideForgotten(context: HttpContext, click: Click, codes: readonly
   return isLinkHost(context.projector.state("links"), click.domain) ? { ...click, short_code: FORGOTTEN } : click;
 }
 
-/**
- * Finds a link after the projections have caught up with the log's end, because another instance may just have sent or
- * added it.
- */
+/** Finds a link once the projections hold the whole log, because another instance may just have sent or added it. */
 async function findLinkAtHead({ projector, eventLog }: HttpContext, code: string): Promise<SharedLink | undefined> {
   await projector.until((await eventLog.store.head()).position);
   return findLink(projector.state("links"), code);
 }
 
 /**
- * Creates the redirect `GET /l/CODE`, for operators without a shortener. It redirects only to targets that are in the
- * log.
+ * Creates the redirect `GET /l/CODE`, for operators without another shortener. It redirects only to targets that the
+ * log holds.
  */
 export function redirectEndpoints(context: HttpContext) {
   const recordClick = createClickRecorder(context);
@@ -186,7 +180,7 @@ export function redirectEndpoints(context: HttpContext) {
   );
 }
 
-/** Page for visitors who open an unknown short link. It does not mention the console. */
+/** Page for a visitor who opens an unknown short link. It says nothing of this service. */
 const NO_LINK = whole(
   html(404, '<!doctype html><html lang="en"><title>Link not found</title><p>There is no such link.</p></html>\n'),
 );
@@ -220,22 +214,22 @@ export function refusesTracking(headers: Headers): boolean {
 
 type ClickBody = Static<typeof trackingBody>;
 
-/** A click whose link and address are in normal spelling. If `bot` is absent, the user agent decides. */
+/** A click with its link and address in normalized spelling. If `bot` is absent, the user agent decides. */
 interface Click extends Omit<ClickBody, VisitorId | "ip" | "user_agent" | "referrer" | "anonymous"> {
   ip?: string;
   user_agent?: string;
   referrer?: string;
   ids?: GivenIds;
   readonly bot?: boolean;
-  /** Present if the method or the headers show that no person made the request. */
+  /** Present if the method or the headers show that a program made the request, such as a link preview. */
   readonly probe?: "head" | "prefetch";
   /** Present if the visitor asked not to be tracked. */
   anonymous?: true;
 }
 
 /**
- * Converts a posted click: puts the link and the IP address into normal spelling, and leaves out what is blank or null
- * about the visitor, or all of that if they asked not to be tracked.
+ * Converts a posted click: normalizes the link and the IP address, and leaves out blank and null members about the
+ * visitor; all of them if the visitor asked not to be tracked.
  */
 export function normalizeClick(posted: ClickBody): Click {
   const { ip, user_agent, referrer, fbp, fbc, fbclid, oppref, sc_click_id, anonymous, ...body } = posted;
@@ -251,16 +245,16 @@ export function normalizeClick(posted: ClickBody): Click {
 }
 
 /**
- * Records clicks of the redirect and of other shorteners. A click on a recipient's personal link counts for the shared
- * link; the recipient is recorded only while they grant tracking. Without an id, the click gets a new one.
+ * Creates the function that records clicks of the redirect and of other shorteners. A click on a recipient's own link
+ * counts for the shared one; the recipient is recorded only if they permit tracking. `id`: default a new one.
  */
 function createClickRecorder(
   context: HttpContext,
 ): (click: Click, by: AppendedBy, id?: string) => ReturnType<EventIntake["append"]> {
   const { delivery, eventIntake, projector, placeVisitor } = context;
   /**
-   * True if a message or an operator gave out this link; only such links count visitors. Also true until the
-   * projections are folded, since no later event could add the visitor.
+   * True if a message or an operator has given this link out: only on such links are visitors counted. Also true while
+   * the projections are being folded, because the visitor could not be added later.
    */
   const isGivenOut = (link: string): boolean =>
     !projector.isFolded("links") ||
@@ -269,8 +263,8 @@ function createClickRecorder(
     projector.state("referrers").links.has(link);
   return (click, by, id) => {
     const codes = listPersonalCodes(click.short_code);
-    // Until the links are folded, only a click on a recipient's own link needs the projection. All others are recorded
-    // without it.
+    // While the links are being folded, only a click on a recipient's own link has to be looked up in them. Other
+    // clicks are recorded without.
     const isLookedUp = codes.length > 0 || projector.isFolded("links");
     const found = isLookedUp ? findOwnLink(projector.state("links"), click.short_code, codes) : undefined;
     const isTheirs = found !== undefined && toLinkHost(click.domain) === toLinkHost(found.domain);
@@ -284,7 +278,7 @@ function createClickRecorder(
       isCounted && isKnown && isGivenOut(link) ? placeVisitor(link, { ip, userAgent: user_agent }) : undefined;
     const isOwn = isCounted && isTheirs;
     const isPersonal = isOwn && isTracked(context, found.own);
-    // Conversions after such a click go to no ads network.
+    // No ads network is told of conversions after such a click.
     const isUntracked = (isOwn && !isPersonal) || short_code === FORGOTTEN;
     return andThen(visitor, (place) => {
       const data = {
@@ -300,8 +294,8 @@ function createClickRecorder(
 }
 
 /**
- * Returns a click on a personal link with the shared link's code in place of the recipient's. It takes the shared
- * link's domain only if the click came by that domain.
+ * Returns a click on a recipient's own link with the shared code in place of their own one. If it came by the shared
+ * link's host, it also gets that link's domain.
  */
 function nameShared(click: Click, { own, domain, code, target }: NamedLink, isTheirs: boolean): Click {
   const original_url = click.original_url.includes(own) ? target : click.original_url;
@@ -316,8 +310,8 @@ interface NamedLink {
 }
 
 /**
- * Converts a click to event data, without a check: the request's schema ensures that it fits. `normalized_url` is the
- * URL as a browser requests it (https://url.spec.whatwg.org): raw spaces escaped, the host in Punycode.
+ * Converts a click to event data without a check, because the request's schema was checked. `normalized_url`: the URL
+ * as a browser requests it (https://url.spec.whatwg.org), with spaces escaped and the host in Punycode.
  */
 export function toClick({ ids, ...click }: Click, bot: boolean, channels: readonly ClickChannel[]) {
   const normalized_url = isHttpUrl(click.original_url) ? URL.parse(click.original_url)?.href : undefined;
@@ -330,8 +324,8 @@ export function toClick({ ids, ...click }: Click, bot: boolean, channels: readon
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * True if a browser accepts the text as an http or https URL; cheaper than building the URL. A browser would strip
- * spaces before the URL, so they are accepted too.
+ * True if a browser accepts the text as an http or https URL; faster than parsing it. Spaces before the URL are
+ * allowed, because browsers remove them.
  */
 function isHttpUrl(raw: string): boolean {
   return HTTP.test(raw) && !CONTROL_CHARACTER.test(raw) && URL.canParse(raw);

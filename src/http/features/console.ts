@@ -69,7 +69,7 @@ const SORTED = {
   value: "That row's value in the sorted column.",
 };
 
-/** Query parameters of the list of people. */
+/** Query parameters of the page People, which lists contacts. */
 const PEOPLE = {
   search: "Part of a handle or name, or an id.",
   status: "Their status.",
@@ -286,8 +286,8 @@ export function sessionEndpoints({ sessions, failureLimit, config }: HttpContext
 }
 
 /**
- * True for a browser on plain http if the service's cookies are Secure: it would drop the session, and the sign-in form
- * would come back without a reason. For the local machine, browsers keep such a cookie.
+ * True for a browser on plain http although the service's cookies are Secure. It would drop the session, and the form
+ * to sign in would return without a reason. Browsers on this machine keep such a cookie.
  */
 function dropsSecureCookie({ headers }: Request, publicUrl: string): boolean {
   const origin = parseHttpUrl(headers.get("origin") ?? "");
@@ -311,7 +311,7 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
       if (meant === "") query.delete("as_of");
       return whole(redirect(303, query.size === 0 ? pathname : `${pathname}?${query}`, NO_STORE));
     }
-    // A page that a script fetches may be another tab's, and would take the notice from the tab that sent the form.
+    // Only a page opened in a tab shows the notice: one that a script fetches may be another tab's.
     const mode = request.headers.get("sec-fetch-mode") ?? "navigate";
     const notice = mode === "navigate" ? notices.read(request) : undefined;
     const { before: lastVisit, setCookie: visited } = visits(request, projector.position);
@@ -334,19 +334,20 @@ function show({ console, sessions, notices, visits, projector, config }: HttpCon
     if (rendered.outcome === "elsewhere") {
       return whole(redirect(303, rendered.location, NO_STORE));
     }
-    // A reply has one cookie: the next page remembers the visit.
+    // A response sets one cookie only, so the visit is remembered by the next page.
     const headers = {
       "set-cookie": notice === undefined ? visited : notices.cleared,
       ...(rendered.outcome === "not_ready" ? SOON : {}),
     };
     const answer = html(STATUS[rendered.outcome], rendered.text, headers);
-    // Recipients and a search for one must not be compressed together: the length would reveal how much they agree.
+    // A page with recipients and the reader's own text is not compressed: its length would tell how much the two have
+    // in common (BREACH).
     const isChosen = query.size > 0 || Object.keys(params).length > 0;
     return whole(isChosen ? answer : await compressed(answer, request));
   };
 }
 
-/** Replies of every console page, for the API document. The 404 is declared as the problem that programs get. */
+/** Responses of every console page, for the API document. The 404 is described as the problem that programs get. */
 const REPLIES = {
   200: textReply("The page.", { mediaType: "text/html" }),
   400: textReply("The page as of now, with the reason why the moment is invalid.", { mediaType: "text/html" }),
@@ -357,7 +358,7 @@ const REPLIES = {
 type PersonalData = NonNullable<Declaration["personalRead"]>;
 
 interface Described extends PathAndQuery {
-  /** Sentence for the API document: the address that the page may redirect to instead of being shown. */
+  /** Sentence for the API document: to which address the page may redirect. */
   readonly elsewhere?: string;
 }
 
@@ -379,8 +380,8 @@ function viewed(personalRead: PersonalData, id: string, summary: string, describ
 }
 
 /**
- * Creates the endpoint of a file that the pages load, which reveals nothing of the log. It has some tens of kilobytes
- * and is never cached, so a browser never mixes files of two releases.
+ * Creates the endpoint of a file that pages load, and that holds nothing of the log. It is never cached, so that a
+ * browser never mixes the files of two releases; it has only some tens of kilobytes.
  */
 function file<const Path extends keyof typeof ASSETS>(path: Path, id: string, summary: string) {
   const { type, body } = ASSETS[path];

@@ -26,7 +26,7 @@ import { reply, route, type RequestContext } from "../server/endpoint.ts";
 import { readAppendKey } from "../server/idempotency.ts";
 import { problems, repeatable } from "../server/problem.ts";
 
-/** Greatest age of a conversion, in days: networks accept none that are older. */
+/** Maximum age of a conversion, in days: networks accept none that are older. */
 const AGE_DAYS_MAX = 7;
 
 const TIME = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$`;
@@ -109,7 +109,8 @@ export function conversionEndpoints(context: HttpContext) {
       const { first, ids } = await appending.catch((fault: unknown) => {
         throw external_id !== undefined && isStoreError(fault, "key_reused") ? problems.externalIdReused() : fault;
       });
-      // A repeat may find another click by now.
+      // For a repeated request, the answer tells from the first request's event if a click was found. A click that was
+      // recorded since must not change the answer.
       const { data } = key === undefined ? newEvents[0]! : await eventAt(context.eventLog.store, first);
       return status(202, { id: ids[0]!, event_id: external_id ?? ids[0]!, attributed: "click" in data });
     },
@@ -161,11 +162,12 @@ async function toConversion(
   const address = link === undefined ? named : toAddress(link);
   const isAllowed = links?.some((domain) => normalizeDomain(domain) === address?.domain) ?? true;
   if (!isAllowed) throw problems.otherDomain(links ?? []);
-  // Without their click, nothing shows that a recipient grants tracking.
+  // If no click of the named recipient is found, nothing shows that they permit tracking, so the conversion is
+  // anonymous.
   const isUnknown = recipient !== undefined && click === undefined;
   const isAnonymous =
     body.anonymous === true || refusesTracking(request.headers) || named?.isAnonymous === true || isUnknown;
-  // The last click of a link need not be the buyer's, so its visitor goes to no network.
+  // The link's last click may be another visitor's, so no network is told of that visitor.
   const isVisitorKnown = link === undefined && click !== undefined && !isAnonymous;
   return {
     name,
@@ -181,7 +183,10 @@ async function toConversion(
   };
 }
 
-/** True if the channel is an ads network that is told of such a conversion. Snap documents a name for purchases only. */
+/**
+ * True if the channel is an ads network that accepts a conversion with this name. Snap's API has a name for purchases
+ * only.
+ */
 function takesConversion(channel: string, name: string): boolean {
   return channel === "ads-snap" ? name === "Purchase" : channel.startsWith("ads");
 }
@@ -222,8 +227,8 @@ function readMoney({ name, value, amount, currency }: ConversionBody): { value?:
 }
 
 /**
- * Returns the key of a conversion by its external id, the same for all callers. Only keyed hashes go into the log, since
- * order numbers can be guessed.
+ * Returns the idempotency key of a conversion with an external id, the same for all callers. The log holds only keyed
+ * hashes of it, because order numbers can be guessed.
  */
 function toKey({ hashesOf }: HttpContext, body: ConversionBody, externalId: string) {
   const [named = ""] = hashesOf({ id: JSON.stringify([body.name, externalId]) });

@@ -22,7 +22,7 @@ export function eventEndpoints(context: HttpContext) {
       const query = parseQuery(request, projector.position);
       const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
       if (query.isOfPositions) call.disclosed = "nothing";
-      // A HEAD request has no reader who would read the stream or end it.
+      // A HEAD request has no body, so the stream would have no reader to end it.
       if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
       const onGone = load.openStream(name);
       const stream = query.isOfPositions

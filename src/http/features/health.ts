@@ -37,7 +37,7 @@ const outreachState = named(
   }),
 );
 
-/** Schema of the projections that are being folded; present in the answer only while there are any. */
+/** Schema of the projections that are being folded. Present in the answer only while there are any. */
 const folding = Type.Optional(
   Type.Object(
     {},
@@ -184,7 +184,7 @@ export function healthEndpoints(context: HttpContext) {
 function outreachHealth({ projector, quota, clock, awaySince }: HttpContext) {
   const { current } = projector.state("run");
   const { user, authorized } = projector.state("account");
-  // The grant of a linked account died: no run can start until the operator authorizes it again.
+  // Without a valid grant for the linked account, no run can start until the operator authorizes it again.
   const degraded = (user !== null && !authorized) || awaySince() !== undefined;
   return {
     status: degraded ? ("degraded" as const) : ("ok" as const),
@@ -195,9 +195,7 @@ function outreachHealth({ projector, quota, clock, awaySince }: HttpContext) {
   };
 }
 
-/**
- * Converts the state of a run to its JSON. `waiting` is the reason and the end of a pause, null while the run works.
- */
+/** Converts the state of a run to its JSON. `waiting`: why and until when the run pauses; null while it works. */
 function shown(run: RunState, now: number) {
   const { run_id, dry_run, started_at, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = run;
   const isWaiting = waiting !== null && Date.parse(waiting.until) > now;
@@ -218,7 +216,7 @@ function describeFolding({ projector }: HttpContext) {
 async function serviceHealth(context: HttpContext, isWritable: boolean) {
   const { projector, version, instances, roles } = context;
   const channels = projector.isFolded("deliveries") ? describeChannels(context) : undefined;
-  // A half-open circuit has not shown yet that its network is back.
+  // While the circuit is half-open, it is not known yet if the network works again.
   const isWell =
     projector.folding().size === 0 &&
     channels?.every(({ circuit, suspended }) => suspended === null && (circuit === null || circuit === "closed"));
@@ -250,7 +248,8 @@ function describeChannels({ projector, delivery }: HttpContext) {
 }
 
 /**
- * Most events by which the projections of a ready service may lag behind the log: about a second of the fastest intake.
+ * Maximum number of events by which the projections of a ready service may lag behind the log: about one second of the
+ * fastest intake.
  */
 export const BEHIND_MAX = 10_000;
 

@@ -4,23 +4,26 @@ import { gunzipSync, gzip } from "node:zlib";
 import type { Fields, SentFile } from "../server/body.ts";
 import { problems } from "../server/problem.ts";
 
-/** Most characters of a file that a page keeps: packed and in base64, so that the page stays below 200 KB. */
+/**
+ * Maximum number of characters of a file, compressed and in base64, that a page keeps, so that the page stays below 200
+ * KB.
+ */
 const KEPT_CHARS_MAX = 100_000;
 
 /** Hidden fields by which a page keeps a file for its next form. */
 export interface KeptFile {
   readonly kept_name: string;
-  /** The file, packed and in base64. Absent if it is too large; then the form asks for the file again. */
+  /** The file, compressed and in base64. Absent if it is too large; then the next form asks for the file again. */
   readonly kept?: string;
-  /** SHA-256 of the file, by which another one is noticed. */
+  /** SHA-256 of the file, which shows if the next form sends another one. */
   readonly kept_sha256: string;
 }
 
 const pack = promisify(gzip);
 
 /**
- * Converts a file to the fields by which a page keeps it. No instance holds it, so any may answer the next form. Packs it
- * in another thread, because some megabytes take a fifth of a second.
+ * Converts a file to hidden fields of a page, so that any instance can handle the page's next form. Compresses it in
+ * another thread, because that takes a fifth of a second for some megabytes.
  */
 export async function keepFile({ bytes, kind }: SentFile = { bytes: new Uint8Array(), kind: "" }): Promise<KeptFile> {
   const kept = (await pack(bytes)).toString("base64");

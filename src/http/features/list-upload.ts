@@ -16,12 +16,12 @@ import { choiceIn } from "../server/query.ts";
 import { closedObject, count, named, text } from "../../platform/common-schemas.ts";
 
 /**
- * Rows of an uploaded list that are appended at once. A chunk holds up other requests for a few milliseconds, including
- * keys and folds.
+ * Number of rows of an uploaded list that one append writes. It delays other requests for a few milliseconds, including
+ * the time for keys and folding.
  */
 const SENT_CHUNK_ROWS = 64;
 
-/** Most bytes of an upload form's fields and boundaries, in addition to the file. */
+/** Maximum size of an upload form without its file, in bytes. */
 const FORM_BYTES_MAX = 64 * 1024;
 
 export const line = Type.Integer({ minimum: 1, description: "The line number, as an editor shows it." });
@@ -50,7 +50,7 @@ export const refusedMembers = {
   }),
 };
 
-/** Schema of an import report's members about cells that were read otherwise than they are written. */
+/** Schema of an import report's members about cells whose value was changed when they were read. */
 export const notedMembers = {
   noted_cells: count,
   notes: Type.Array(cellNote, {
@@ -153,21 +153,21 @@ const MAP_FIELD = /^map_\d+$/;
 export interface ListRequest {
   readonly request: Request;
   /**
-   * The uploaded list. `dates` is the order of day and month in its dates, if a form sent it; a program sends it in the
+   * The uploaded list. `dates`: the order of day and month in its dates, if a form sent it; programs give it in the
    * query.
    */
   readonly body: {
     readonly bytes: Uint8Array;
     readonly kind: RecipientsFormat;
     readonly dates?: DateOrder;
-    /** Choices of columns, if a form sent them. */
+    /** The operator's choices of columns, if a form sent them. */
     readonly map?: readonly string[];
   };
 }
 
 /**
- * Imports the list in a request's body, one list at a time. Stops when the client hangs up; some rows may have been
- * imported by then. Throws the problems 422 and 503.
+ * Imports the list in a request's body; one list at a time. If the client disconnects, the import stops and the rows
+ * imported so far stay. Throws the problems 422 and 503.
  */
 export function takeList<More extends Partial<ReadTask>, Imported extends { readonly taken: number }>(
   { load, clock, stopping }: HttpContext,
@@ -223,7 +223,10 @@ function refuseFile(fault: unknown): unknown {
   return fault instanceof ServiceError && fault.kind === "invalid" ? problems.unreadableFile(fault.message) : fault;
 }
 
-/** Rewords the problem of a file that is too large, for a person who chose a file and knows of no request body. */
+/**
+ * Throws the problem of a file that is too large with words for a person, who chose a file and knows nothing of a
+ * request body. Throws any other fault again.
+ */
 function explain(fault: unknown, bytesMax: number): never {
   if (!(fault instanceof Problem) || fault.status !== 413) throw fault;
   const words = `The file is larger than ${bytesMax / 2 ** 20} MiB. Nothing was imported: split the file, or import it on the command line.`;

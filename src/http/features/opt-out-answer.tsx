@@ -6,19 +6,22 @@ import { html, type HttpResponse } from "../server/answer.ts";
 import { OPT_OUT_WORDS, type OptOutWords } from "./opt-out-words.ts";
 
 interface Known {
-  /** Account that wrote to the recipient, if it is still linked. */
+  /** The account that wrote to the recipient, if it is still the linked one. */
   readonly account: { readonly username: string; readonly name: string } | undefined;
   /** True if clicks on the recipient's own links are recorded. */
   readonly isTracked: boolean;
 }
 
-/** State of a page to opt out. `wait`: nothing can be recorded now. `stopWord`: a reply that asks for the same. */
+/**
+ * State of a page to opt out. `wait`: nothing can be recorded at present. `stopWord`: a word that the recipient may
+ * reply instead.
+ */
 type Shown =
   | ({ readonly state: "ask" | "stopped" | "untracked" } & Known)
   | { readonly state: "unknown"; readonly stopWord: string }
   | { readonly state: "wait" };
 
-/** Status of each state's answer. That of `wait` is the default for a problem without another one. */
+/** HTTP status for each state. `wait` has the default for a problem that does not give its own. */
 const STATUS = { ask: 200, stopped: 200, untracked: 200, unknown: 404, wait: 503 } as const;
 
 /** Style of the page to opt out. It is part of the page, so that the page loads nothing. */
@@ -49,12 +52,12 @@ const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 
 const HEADERS = {
   "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
-  // The address is a secret of its recipient.
+  // The address contains the recipient's secret code, so no other site may learn it.
   "referrer-policy": "no-referrer",
   "x-robots-tag": "noindex",
 };
 
-/** Answers a request with the page to opt out, in the language that its browser prefers among those of the catalogue. */
+/** Answers with the page to opt out, in the language that the browser prefers among those that the page has. */
 export function optOutAnswer<const S extends Shown>(
   request: Request,
   shown: S,
@@ -67,10 +70,12 @@ export function optOutAnswer<const S extends Shown>(
   });
 }
 
-/** Characters of the header that are read. Real browsers send less than 200. */
+/**
+ * Maximum number of characters of a browser's Accept-Language header that are read. Real browsers send fewer than 200.
+ */
 const CHARACTERS_MAX = 200;
 
-/** Returns the first language that is both asked for and in the catalogue. Browsers send theirs in order. */
+/** Returns the first of the browser's languages that the page has. Browsers list them in the order of preference. */
 function chooseLanguage(header: string): string {
   const asked = header.slice(0, CHARACTERS_MAX).toLowerCase().split(",");
   const tags = asked.map((one) => one.trim().split(/[-;]/)[0]!);
@@ -160,7 +165,7 @@ function Mark({ state }: { readonly state: Shown["state"] }): VNode {
   );
 }
 
-/** The form posts to the page's own address, which holds the code. */
+/** The form has no address, so it posts to that of the page, which contains the code. */
 function Buttons({ isTracked, words }: WordsProps & { readonly isTracked: boolean }): VNode {
   return (
     <form method="post">

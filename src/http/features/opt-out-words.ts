@@ -7,21 +7,21 @@ export interface OptOutWords {
   /** Sentence that names the sender. `{account}`: the handle, with its @. */
   readonly wrote: string;
   readonly promise: string;
-  /** Button for no more messages. */
+  /** Label of the button by which the recipient wants no more messages. */
   readonly stop: string;
-  /** Text above the button `untrack`. */
+  /** Text above the button `untrack`, which says that clicks are recorded. */
   readonly tracked: string;
   readonly untrack: string;
-  /** Text below the buttons, for readers of a forwarded page. */
+  /** Text below the buttons, for readers to which the recipient forwarded the page. */
   readonly forwarded: string;
-  /** Headings and texts after a button was pressed. */
+  /** Heading and text after the button `stop` was pressed. */
   readonly stopped: string;
   readonly untracked: string;
   readonly recorded: string;
-  /** Heading and text while nothing can be recorded. */
+  /** Heading and text while nothing can be recorded, for example because the log is unreachable. */
   readonly notYet: string;
   readonly tryAgain: string;
-  /** Heading and text for an unknown code. `{word}`: a word that a reply may consist of. */
+  /** Heading and text for an unknown code. `{word}`: a word that the recipient may send as a reply instead. */
   readonly unknown: string;
   readonly reply: string;
 }

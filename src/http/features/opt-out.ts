@@ -9,7 +9,7 @@ import { route, textReply } from "../server/endpoint.ts";
 import { repeatable } from "../server/problem.ts";
 import { optOutAnswer } from "./opt-out-answer.tsx";
 
-/** A form without `do` asks for no more messages, as a program's request without a body does. */
+/** Without the field `do` the form asks for no more messages, as does a program's request without a body. */
 const body = formBody(
   Type.Object({
     do: Type.Optional(
@@ -24,7 +24,10 @@ const CODE = { code: "The code in the recipient's message." };
 const page = (description: string) => textReply(description, { mediaType: "text/html" });
 const UNKNOWN = page("No message has this code, or its recipient was forgotten.");
 
-/** Creates the page to opt out, which messages link with `{{optout}}`. Its code is all that a recipient needs. */
+/**
+ * Creates the page to opt out, to which `{{optout}}` in a message links. The code in its address is all that a
+ * recipient needs.
+ */
 export function optOutEndpoints(context: HttpContext) {
   const found = (code: string) => findOptOutPage(context, normalizeCode(code));
   const unknown = (request: Request) => {
@@ -65,7 +68,7 @@ export function optOutEndpoints(context: HttpContext) {
         parameters: CODE,
         problems: ["notFound"],
         anyOrigin: true,
-        // Waits for a request to X in progress.
+        // The answer waits until no message to the recipient is being sent.
         isSlow: true,
         refusalPage: (_problem, request) => optOutAnswer(request, { state: "wait" }),
       }),

@@ -96,7 +96,10 @@ export const previewReport = Type.Object({
   ...notedMembers,
 });
 
-/** Console form that previews a file. The page's form has the file and the choices, for the import. */
+/**
+ * Console form that previews a file. The page it shows has a form with the file and the operator's choices, for the
+ * import.
+ */
 export const PREVIEW_FORM: Form = {
   path: "/console/recipients/preview",
   description: "Answers with a page that shows what the import would do; nothing is written.",
@@ -114,7 +117,7 @@ export const PREVIEW_FORM: Form = {
   refused: (notice) => importPage({ notice }),
 };
 
-/** Most characters of the refused lines in a page. */
+/** Maximum number of characters of the refused lines in a page. */
 const REFUSED_CHARS_MAX = 40_000;
 
 /** Writes refused lines as CSV, as many as fit in a page. */
@@ -129,7 +132,7 @@ function toCsv(rows: Static<typeof previewReport>["refused_rows"]): { readonly t
   return { text, lines };
 }
 
-/** Reads a list and says what its import would do. Writes nothing. */
+/** Reads a list and returns what its import would do. Writes nothing. */
 export async function previewList(context: HttpContext, sent: ListRequest): Promise<Static<typeof previewReport>> {
   const { template } = context.config.outreach;
   const fields = template && fieldsUsed(template);

@@ -27,7 +27,7 @@ import {
 import { PREVIEW_FORM, previewList, previewReport } from "./recipients-preview.ts";
 import { consentMembers } from "../../recipients/parse-consent.ts";
 
-/** Most column names that an import report lists: each object of a JSON file may have other ones. */
+/** Maximum number of column names in an import report: in a JSON file, each object may have other ones. */
 const FIELDS_SHOWN_MAX = 50;
 
 const importReport = Type.Object({
@@ -94,8 +94,8 @@ const FORMATS = listFormats("recipient", row, {
 });
 
 /**
- * Console form that imports recipients from a file. Its report is only shown in the answer, never stored, because it
- * quotes rows about people.
+ * Console form that imports recipients from a file. Its report quotes rows about people, so it is shown once and never
+ * stored.
  */
 const IMPORT_FORM: Form = {
   path: "/console/recipients",
@@ -104,7 +104,7 @@ const IMPORT_FORM: Form = {
   page: (report: Static<typeof importReport>) => importReportPage(describeNotes(report)),
 };
 
-/** Most held recipients in one answer: more than an operator decides on in a day. */
+/** Maximum number of held recipients in one answer: more than an operator decides on in a day. */
 const HELD_SHOWN_MAX = 1_000;
 
 const heldRecipients = Type.Object({

@@ -22,7 +22,7 @@ import { problems, startedOrNothing } from "../server/problem.ts";
 import { count, id, named, text, time } from "../../platform/common-schemas.ts";
 import { countInWords, EITHER } from "../../platform/counts-and-lists.ts";
 
-/** Most seconds that a caller may wait for a run (spec: N ≤ 300). */
+/** Maximum time that a caller may wait for a run, in seconds. */
 const WAIT_MAX_S = 300;
 
 const selectionMembers = {
@@ -141,7 +141,7 @@ const RUN_FORMS: readonly Form[] = [
     location: ({ run_id }: Finished) => `/runs/dry/${run_id}`,
     description: "Records a dry run, and redirects to its page.",
   },
-  // Does not wait for the run's end: the overview shows its progress.
+  // The form does not wait for the run's end, because the overview shows its progress.
   { path: "/console/run/start", body: readSelection, notice: () => "The run has started." },
   {
     id: "writeToRecipientByForm",
@@ -195,7 +195,8 @@ export function runEndpoints(context: HttpContext) {
     .post(
       "/run",
       ({ body, call, status }) => {
-        // Also if the answer is repeated under its key. All other answers name no recipient.
+        // The recipients that the request names are disclosed by every answer, also by a repeated one. Other answers
+        // name none, except those of dry runs.
         if (body.recipients !== undefined) call.disclosed = { records: body.recipients.length };
         else if (body.dry_run !== true) call.disclosed = "nothing";
         return idempotency.once(
@@ -210,19 +211,21 @@ export function runEndpoints(context: HttpContext) {
             rejectUnknown(selection, context);
             const recipients = names?.map((name) => recipientAmong(projector.state("contacts"), name));
             const request = { dryRun, selection, metadata: call.metadata, ...omitUndefined({ recipients, key }) };
-            // Without the key store, a run would fail at the first event that names a recipient.
+            // The key store is asked first, because without it the run would fail at the first event that names a
+            // recipient.
             const triggering = context.encryptedLog.keyring.keys.revision().then(() => runner.trigger(request));
             const { run_id, done, expected } = startedOrThrow(await startedOrNothing(triggering), context);
             const joined = done === undefined;
             const more = expected === undefined ? {} : { joined, recipients: expected };
-            // A run that others started too is not waited for: it may be on another instance.
+            // The answer does not wait for a run that recipients joined, because that run may be on another instance.
             const waitS = dryRun || joined ? undefined : parseWait(call.request.headers.get("prefer"));
             const headers = waitS === undefined ? {} : { "preference-applied": `wait=${waitS}` };
             const report = dryRun ? await done : waitS ? await within(waitS * 1000, done!) : undefined;
             if (report !== undefined) {
               return withHeaders(status(200, { ...shown(report, dryRun, selection, context), ...more }), headers);
             }
-            // A dry run always waits. Without a report it failed, and the failure is logged.
+            // The answer to a dry run always waits for its report. If there is none, the dry run failed, which was
+            // logged.
             if (dryRun) throw problems.internal();
             return withHeaders(status(202, { run_id, dry_run: dryRun, status: "started" as const, ...more }), headers);
           },
@@ -286,7 +289,10 @@ function rejectUnknown({ campaign, variant, source }: RunSelection, context: Htt
   }
 }
 
-/** Returns the run that started or that recipients joined, without `done` if they joined it. Throws the refusal. */
+/**
+ * Returns the run that was started, or the run that the recipients joined (`done` is undefined). Throws the problem if
+ * there is neither.
+ */
 function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
   switch (triggered.kind) {
     case "started":
@@ -318,7 +324,7 @@ function parseWait(prefer: string | null): number | undefined {
   return seconds === undefined ? undefined : Math.min(Number(seconds), WAIT_MAX_S);
 }
 
-/** Converts a run's report to the answer. The findings of a dry run become members like all others. */
+/** Converts a run's report to the answer. A dry run's findings become members of it, next to the others. */
 function shown(
   { run_id, preview: found, ...report }: RunReport,
   dryRun: boolean,

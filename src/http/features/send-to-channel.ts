@@ -14,7 +14,7 @@ import { problems } from "../server/problem.ts";
 import type { AppendedBy } from "../server/event-intake.ts";
 import { TEXT, id, named, oneOf, orNull, text } from "../../platform/common-schemas.ts";
 
-/** How long a caller of a direct send waits for the network's answer. */
+/** Time in ms that the caller of a direct send waits for the network's answer. */
 const DELIVERY_WAIT_MS = 5_000;
 
 const WAITS = `Waits ${formatDuration(DELIVERY_WAIT_MS / 1_000)} for the network's answer. If it is not delivered by then, retries continue in the background.`;
@@ -28,7 +28,7 @@ const SEND_PROBLEMS = ["notConfigured", "refusedByNetwork", "deliveryInDoubt"] a
 
 const SYNONYMS: Readonly<Record<string, Level>> = { warn: "warning", err: "error", fatal: "critical" };
 
-/** Accepted values of a notification's level: each level, followed by the words that mean the same. */
+/** Accepted values of a notification's level: the levels themselves, and words with the same meaning. */
 const LEVELS = level.anyOf.flatMap(({ const: name }) => [
   name,
   ...Object.keys(SYNONYMS).filter((word) => SYNONYMS[word] === name),
@@ -152,7 +152,7 @@ function saysTested({ results }: { readonly results: Readonly<Record<string, Tes
   return { text: `${tested}.`, isFault };
 }
 
-/** Most characters of a network's answer that the console's notice shows. */
+/** Maximum number of characters of a network's answer in the console's notice. */
 const DETAIL_SHOWN = 150;
 
 function formatResult({ status, latency_ms, detail }: TestResult): string {
@@ -169,8 +169,8 @@ function testResult(settlement: Settlement | undefined): TestResult {
 }
 
 /**
- * Returns the result of a direct send; undefined if the log closes mid-wait. The event then stays recorded, and the
- * next start resumes it.
+ * Returns the result of a direct send. Undefined if the log closes during the wait; the event is recorded, and the next
+ * start of the service resumes its dispatch.
  */
 async function orPending(settled: Promise<Settlement | undefined>): Promise<Settlement | undefined> {
   try {

@@ -64,7 +64,10 @@ const FORMATS = listFormats("suppression", row, {
   json: '{"username":"sara_sells","reason":"opt_out"}',
 });
 
-/** Console form that imports a suppression list from a file, as the form for recipients does. */
+/**
+ * Console form that imports a suppression list from a file. Its report is shown once and never stored, because it
+ * quotes rows about people.
+ */
 const IMPORT_FORM: Form = {
   path: "/console/suppressions",
   description: "Answers with a page that lists refused rows; an unreadable file redirects back.",
@@ -109,7 +112,8 @@ export function suppressionEndpoints(context: HttpContext) {
       ({ request, call }) => {
         const { searchParams } = new URL(request.url);
         const format = choiceIn(searchParams, "format", SUPPRESSIONS_FORMATS, "csv");
-        // A mistyped value must not disclose names.
+        // Another value than `true` or `false` is refused: if it counted as `false`, a typing error would disclose
+        // names.
         const isHashed = choiceIn(searchParams, "hashed", ["true", "false"], "false") === "true";
         const { encryptedLog, projector, hashesOf } = context;
         const open = () => {

@@ -28,7 +28,7 @@ const EXAMPLES: Readonly<Record<WhatIfRule, unknown>> = {
 
 const VALUES = [Type.String(), Type.Number(), Type.Boolean(), Type.Null()];
 
-/** Request body of a comparison: rules by name. Their values are validated as those of settings are. */
+/** Request body of a what-if question: rules by name, with values that are checked like those of settings. */
 const rulesBody = jsonBody(
   Type.Object(
     Object.fromEntries(
@@ -38,14 +38,14 @@ const rulesBody = jsonBody(
   ),
 );
 
-/** The place that error messages about a rule of the comparison name. */
+/** Words by which error messages refer to the rules. */
 const SOURCE = "the rules";
 
 const BUSY = "Another comparison is in progress. Nothing was recorded of this one: send it again in a few seconds.";
 
 export function whatIfEndpoints(context: HttpContext) {
   const { encryptedLog: log, hashesOf, clock, stopping } = context;
-  // Each comparison holds all recipients twice.
+  // Only one comparison runs at a time, because each holds all recipients twice in memory.
   const comparisons = createSlot(BUSY);
   const parse = (given: Readonly<Record<string, unknown>>): OtherRules =>
     parseOtherRules(given, SOURCE, context.config.outreachWith);
@@ -87,7 +87,7 @@ export function whatIfEndpoints(context: HttpContext) {
   );
 }
 
-/** Reads the rules in the fields of a form: an empty field is no rule, and `none` unsets a setting. */
+/** Reads the rules in the fields of a form. An empty field is no rule, and `none` unsets a setting. */
 function readFields(fields: Readonly<Record<string, string>>): Readonly<Record<string, string | null>> {
   const given = WHAT_IF_RULES.flatMap((name) => {
     const value = fields[name]?.trim() ?? "";
@@ -97,12 +97,12 @@ function readFields(fields: Readonly<Record<string, string>>): Readonly<Record<s
   return Object.fromEntries(given);
 }
 
-/** Word in a field that unsets a setting. For `BOT_RULE` it is a value. */
+/** Word in a field that unsets a setting. For `BOT_RULE` it is a value like any other. */
 const UNSET = "none";
 
 /**
- * Runs a parser of rules, and throws the problem 422 if they are invalid. A program gets the names of the rules; the
- * form shows them again with the full message.
+ * Runs a parser of rules, and throws the problem 422 if they are invalid. Programs get the names of the faulty rules;
+ * the page shows the form again with the full message.
  */
 function refusing<Result>(parse: () => Result): Result {
   return parseGiven(parse, (message) => {

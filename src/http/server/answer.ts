@@ -6,8 +6,8 @@ export interface WithHeaders {
 }
 
 /**
- * A response as the service makes it. Elysia gets a `Response` only at the end: taking one apart to add headers costs
- * as much as the rest of a request.
+ * A response before it becomes a `Response`. Hooks add headers to this object, because to take a `Response` apart costs
+ * as much as all other work for a request.
  */
 export interface HttpResponse<Status extends number = number> {
   readonly status: Status;
@@ -15,11 +15,11 @@ export interface HttpResponse<Status extends number = number> {
   readonly body: string;
   /** The body in bytes, encoded as the header `content-encoding` says; sent in place of `body`. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
-  /** The body as a stream, sent in place of `body`; it may never end by itself. */
+  /** The body as a stream, sent in place of `body`. It need not end by itself. */
   readonly stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
-/** Headers of most answers. app.ts compares the object's identity to see that an answer has no other headers. */
+/** Headers of most responses. If a response has this very object, app.ts knows that it has no other headers. */
 export const JSON_HEADERS: HttpResponse["headers"] = {
   "content-type": "application/json",
   "cache-control": "no-store",
@@ -55,7 +55,7 @@ export function html<Status extends number>(
       "cache-control": "no-store",
       "content-security-policy":
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-      // With no referrer at all, browsers would withhold the origin of the sign-in form from us too.
+      // Without any referrer, browsers would not send the origin with the form to sign in, even to us.
       "referrer-policy": "same-origin",
       ...headers,
     },

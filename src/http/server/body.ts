@@ -3,14 +3,14 @@ import { closedObject, createCheck } from "../../platform/common-schemas.ts";
 import { Problem, problems } from "./problem.ts";
 
 /**
- * Most bytes of a JSON body. The largest valid body, a tracking event with every field full of escapes, stays below
- * this.
+ * Maximum size of a JSON body, in bytes. The largest valid body, a click with every field full of escaped characters,
+ * is smaller.
  */
 export const BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * A route's `body`: its description for callers, and how the service reads it. Elysia reads and checks nothing (`parse:
- * "none"`); it uses only the type, as that of a Standard Schema.
+ * The `body` of a route: its description for callers, and how the service reads it. Elysia uses only its type, and
+ * neither reads nor checks a body (`parse: "none"`).
  */
 export interface RequestBody<T> extends Typed<T> {
   readonly schema: TSchema;
@@ -45,7 +45,10 @@ export function jsonBody<Schema extends TSchema>(schema: Schema): RequestBody<St
   return textBody(schema, "application/json", (text) => (text === undefined ? {} : parseJson(text)));
 }
 
-/** Describes a JSON body that is an object of these members and no others: a mistyped `dry_run` must never send. */
+/**
+ * Describes a JSON body that is an object with these members and no others: with a mistyped `dry_run`, a run would send
+ * messages.
+ */
 export function objectBody<Members extends TProperties>(members: Members) {
   return jsonBody(closedObject(members));
 }
@@ -86,7 +89,7 @@ export function fitting<Schema extends TSchema>(schema: Schema): (value: unknown
 
 /**
  * Applies `use` to the whole request body, of at most `bytesMax` bytes. Rejects with the problem 413, or 400 if the
- * body ends too soon. Takes a callback and is not async, since each promise on the way of a click costs time.
+ * body ends too soon. It takes a callback because each further promise would cost every click some time.
  */
 export function readBytes<T>(
   request: Request,
@@ -95,13 +98,14 @@ export function readBytes<T>(
 ): Promise<T> {
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > bytesMax) return Promise.reject(problems.tooLarge(bytesMax));
-  // With a length, the whole is known to fit. Without one, the bytes are counted, which turns the body into a stream.
+  // If the request declares a length, the whole body is known to fit. Otherwise its bytes are counted as they arrive,
+  // which needs a stream.
   return (length === null ? readCounted(request.body, bytesMax) : request.bytes()).then(use, refuseUnread);
 }
 
 /**
- * Converts the fault of an incomplete body to the problem 400: a caller that hangs up in the middle is no fault of
- * ours.
+ * Converts the fault of an incomplete body to the problem 400: the caller disconnected, which is no fault of the
+ * service.
  */
 function refuseUnread(fault: unknown): never {
   throw fault instanceof Problem ? fault : problems.malformed("The body is incomplete.");
@@ -136,19 +140,22 @@ function readText(headers: Headers, bytes: Uint8Array, { type, inUtf8 }: TakenTy
 }
 
 /**
- * Throws the problem 415 for a compressed body: nothing is decompressed here, and its bytes would be refused as broken.
- * `wanted` names the accepted types.
+ * Throws the problem 415 for a compressed body, which the service does not decompress. `wanted` names the accepted
+ * media types.
  */
 function refusePacked(headers: Headers, wanted: string): void {
   if ((headers.get("content-encoding") ?? "identity") !== "identity") throw problems.unsupportedType(wanted);
 }
 
-/** Decoder of bodies that throws for invalid UTF-8. Replacing a broken byte would silently alter what the log says. */
+/**
+ * Decoder of bodies that throws for invalid UTF-8. If it replaced wrong bytes, the log would not hold what the caller
+ * sent.
+ */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Most levels of nested objects and arrays in a body. All valid bodies are flat; checking thousands of nested brackets
- * would cost seconds, only to refuse them.
+ * Maximum depth of nested objects and arrays in a body. Valid bodies are flat, and to check thousands of nested
+ * brackets would take seconds.
  */
 const LEVELS_MAX = 16;
 
@@ -157,8 +164,8 @@ const COLON = 0x3a;
 const BACKSLASH = 0x5c;
 
 /**
- * Parses JSON that every parser reads alike (RFC 7493): no member twice, no half of a surrogate pair, no NUL. Throws the
- * problem 400.
+ * Parses JSON that all parsers read alike (RFC 7493): no member twice, no half of a surrogate pair, no NUL character.
+ * Throws the problem 400 for other text.
  */
 export function parseJson(text: string): unknown {
   let value: unknown;
@@ -169,14 +176,17 @@ export function parseJson(text: string): unknown {
   }
   if (!isFlat(text) && !hasLevels(value, LEVELS_MAX)) throw problems.malformed("The body is nested too deeply.");
   if (membersWritten(text) !== countMembers(value)) throw problems.malformed("The body names a member twice.");
-  // Both appear only as escapes: bare, they are not valid JSON or UTF-8.
+  // A NUL or half of a surrogate pair can only be written as an escape, so other texts need no check.
   if (text.includes("\\u") && !isStorable(value)) {
     throw problems.malformed("The body holds a NUL or half of a surrogate pair.");
   }
   return value;
 }
 
-/** True if the JSON text has no bracket after the first one, not even in a string, as in nearly every valid body. */
+/**
+ * True if the JSON text has no bracket after the first one, as nearly every valid body. Brackets within strings count
+ * as well.
+ */
 function isFlat(text: string): boolean {
   return text.indexOf("{", 1) === -1 && text.indexOf("[", 1) === -1;
 }
@@ -187,7 +197,7 @@ function hasLevels(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((inner) => hasLevels(inner, levels - 1));
 }
 
-/** Counts the members in the text of valid JSON: each has one colon outside of all strings. */
+/** Counts the members that valid JSON text declares: each has one colon outside of strings. */
 function membersWritten(text: string): number {
   let members = 0;
   for (let at = 0; at < text.length; at++) {
@@ -210,7 +220,10 @@ function isEscaped(text: string, at: number): boolean {
   return slashes % 2 === 1;
 }
 
-/** Counts the members of a parsed JSON value. Of several members with one name, the parser keeps the last. */
+/**
+ * Counts the members of a parsed JSON value. If a name is there twice, the parser keeps only the last, so the count is
+ * lower than in the text.
+ */
 function countMembers(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   const inner = Object.values(value);
@@ -219,8 +232,8 @@ function countMembers(value: unknown): number {
 }
 
 /**
- * True if all texts in a JSON value can be stored unchanged. Databases end a text at a NUL, and UTF-8 has no bytes for
- * half of a surrogate pair.
+ * True if all texts in a JSON value can be stored unchanged: databases end a text at a NUL character, and UTF-8 cannot
+ * encode half of a surrogate pair.
  */
 function isStorable(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
@@ -228,7 +241,7 @@ function isStorable(value: unknown): boolean {
   return Object.entries(value).every(([name, inner]) => isStorable(name) && isStorable(inner));
 }
 
-/** The fields of a posted form, by name. Boxes that are not ticked are absent. */
+/** The fields of a posted form, by name. Checkboxes that are not ticked are absent. */
 export type Fields = Readonly<Record<string, string>>;
 
 /** A form that was sent with a file: its fields, and the file with its name. */
@@ -237,7 +250,7 @@ export interface SentForm {
   readonly file: SentFile;
 }
 
-/** A file as it was sent. `kind` is its format, read from its media type or its name. */
+/** A file as the caller sent it. `kind`: its format, from its media type or its name. */
 export interface SentFile<Kind = string> {
   readonly bytes: Uint8Array;
   readonly kind: Kind;
@@ -271,7 +284,7 @@ export function fileBody<Kind>(
   };
 }
 
-/** Returns the media type of a `Content-Type`; empty if its parameters name an encoding other than Unicode's. */
+/** Returns the media type in a `Content-Type`; empty if its parameters name an encoding that is not one of Unicode. */
 function parseMediaType(header: string): string {
   const [type = "", ...parameters] = header.toLowerCase().split(";");
   const charset = parameters.map((one) => /^ *charset="?([^"]*)"? *$/.exec(one)?.[1]).find((one) => one !== undefined);
@@ -281,8 +294,8 @@ function parseMediaType(header: string): string {
 const FILE_FIELD = "file";
 
 /**
- * Describes the body of a form that uploads one file. `fields` describes the other fields, which are texts; `readKept`
- * finds the file in them if the form sends none, because the page kept it.
+ * Describes the body of a form that uploads one file. `fields` describes its other fields, which are texts. If the form
+ * sends no file, `readKept` returns the one that the page kept in its fields.
  */
 export function uploadBody(
   fields: TObject,
@@ -302,7 +315,7 @@ export function uploadBody(
       const texts = [...sent].filter((part): part is [string, string] => typeof part[1] === "string");
       const part = sent.get(FILE_FIELD);
       const given = fit(Object.fromEntries(texts)) as SentForm["fields"];
-      // A browser sends a field in which no file was chosen as an empty file.
+      // If the operator chose no file, the browser sends an empty one without a name.
       const chosen = part instanceof File ? { bytes: await part.bytes(), kind: part.name } : undefined;
       const kept = chosen === undefined || chosen.bytes.length === 0 ? readKept?.(given) : undefined;
       const file = kept ?? chosen;

@@ -2,14 +2,12 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import type { HttpResponse, WithHeaders } from "./answer.ts";
 
-/** Fewest bytes of an answer that is compressed: below this, compression saves less than its headers cost. */
+/** Minimum size of a response that is compressed, in bytes: below it, compression saves less than its headers take. */
 const COMPRESSED_BYTES_MIN = 1_024;
 
-/**
- * Compression levels: `BEST` for texts that are compressed once (100 ms for a file), `FAST` for texts that are made for
- * one request (2 ms).
- */
+/** Compression levels for texts that are compressed once, which takes 100 ms for a file. */
 const BEST = { br: 11, gzip: 9 } as const;
+/** Compression levels for texts that are made for one request, which takes 2 ms. */
 const FAST = { br: 4, gzip: 4 } as const;
 
 type Encoding = keyof typeof BEST;
@@ -35,8 +33,8 @@ async function pack(text: string, encoding: Encoding, quality: typeof BEST | typ
 }
 
 /**
- * Compresses an answer with an encoding that the caller accepts. The answer must not combine a secret with input that a
- * caller chose: its length would reveal how far the two agree (BREACH).
+ * Compresses a response with an encoding that the caller accepts. The response must not contain both a secret and text
+ * that a caller chose: its length would tell how much the two have in common (BREACH).
  */
 export function compressed<Status extends number>(
   answer: HttpResponse<Status>,

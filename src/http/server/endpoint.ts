@@ -13,8 +13,8 @@ import type { HttpResponse } from "./answer.ts";
 import type { Problem, ProblemName } from "./problem.ts";
 
 /**
- * Callers that an endpoint admits: `open` all, `strict` all unless AUTH_POLICY is strict, `token` those with a token,
- * `session` those and signed-in browsers, `form` signed-in browsers only.
+ * The callers that an endpoint admits. `open`: all; `strict`: all, but with AUTH_POLICY strict only those with a token;
+ * `token`: those with a token; `session`: those and signed-in browsers; `form`: signed-in browsers only.
  */
 export type Protection = "open" | "strict" | "token" | "session" | "form";
 
@@ -32,10 +32,7 @@ export interface PathAndQuery {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/**
- * Declaration of an endpoint, apart from its body and answers. The endpoint's admission and its part of the OpenAPI
- * document are derived from it.
- */
+/** Declaration of an endpoint, without its body and responses. Admission and the OpenAPI document follow from it. */
 export interface Declaration extends PathAndQuery {
   /** Name of the endpoint's method in generated clients. */
   readonly id: string;
@@ -46,19 +43,19 @@ export interface Declaration extends PathAndQuery {
   /** Scope that a caller's token needs; see {@link Access}. */
   readonly scope?: TokenScope;
   /**
-   * The kind of personal data that the endpoint's answers hold; false for none. Every endpoint with the scope `read`
-   * declares it.
+   * The kind of personal data in the endpoint's responses; false for none. Every endpoint with the scope `read` must
+   * declare it.
    */
   readonly personalRead?: ReadResource | false;
   /**
-   * Descriptions of a GET's input, by member. Members that the path names become its parameters, the others the query.
+   * Descriptions of a GET's input, by member. Members in the path pattern become its parameters, all others the query.
    */
   readonly members?: Readonly<Record<string, string>>;
   /** Request headers that change what the endpoint does. With an `Idempotency-Key`, a repeat gets the first answer. */
   readonly requestHeaders?: readonly RequestHeader[];
   /**
-   * Problems specific to this endpoint. Those of any request are added, and those that follow from its body, its method
-   * and its headers.
+   * Problems that only this endpoint has. Those of all requests, and those that its body, method and headers entail,
+   * are added.
    */
   readonly problems?: readonly ProblemName[];
   /** Refusals that the endpoint's operation declares, each of which becomes a problem. */
@@ -66,29 +63,32 @@ export interface Declaration extends PathAndQuery {
   /** True if the endpoint may take longer to answer than a connection may be idle. */
   readonly isSlow?: true;
   /**
-   * A rate limit whose state the endpoint's answers show in headers: a refusal as it was before the request, any other
-   * answer as it is afterwards.
+   * A rate limit whose state is in the headers of the endpoint's responses: in a refusal as it was before the request,
+   * otherwise as it is after it.
    */
   readonly limit?: { readonly name: string; readonly allowance: () => Allowance };
-  /** True if the endpoint answers under any load. A supervisor decides by it whether to restart the service. */
+  /** True if the endpoint answers under any load, because a supervisor restarts a service that does not. */
   readonly exemptFromLoadShedding?: true;
   /**
-   * True if the endpoint accepts any `Host`: a cluster and a load balancer know an instance by its IP address alone.
+   * True if the endpoint accepts any `Host`, because a cluster or load balancer knows an instance only by its IP
+   * address.
    */
   readonly anyHost?: true;
-  /** True if a page of any site may post to the endpoint: it acts by what its address says, and not by a session. */
+  /**
+   * True if pages of other sites may post to the endpoint: its address alone gives the right to act, and not a session.
+   */
   readonly anyOrigin?: true;
   /** Makes the page that a browser gets for a problem. Default: a page of the console. */
   readonly refusalPage?: (problem: Problem, request: Request) => HttpResponse;
   /** Console forms that perform the same operation as this endpoint. */
   readonly form?: Form | readonly Form[];
-  /** For an endpoint that is a form of the console: the id of the API operation that it performs. */
+  /** Id of the API operation that the endpoint performs, if it is a form of the console. */
   readonly apiOperationId?: string;
 }
 
 /**
- * A form of the console. The operation's handler does the work in the name of the signed-in caller; the browser returns
- * to a page with a notice, or shows the result. Thus the console can do nothing that a program cannot.
+ * A form of the console. The handler of an API operation does the work in the caller's name; then the browser returns
+ * to a page with a notice, or shows the result. So the console can do nothing that a program cannot.
  */
 export type Form = {
   readonly path: `/console/${string}`;
@@ -98,23 +98,24 @@ export type Form = {
   readonly description?: string;
   /** Body of a form that uploads a file. Default: the form has fields only. */
   readonly upload?: RequestBody<SentForm>;
-  /**
-   * Converts the form's fields to the body of the operation. Default: the fields that are not empty. Throws problems.
-   */
+  /** Converts the form's fields to the operation's body. Default: all fields that are not empty. Throws problems. */
   readonly body?: (fields: Fields, file?: SentFile) => unknown;
 } & (
   | {
-      /** Returns a sentence that tells the operator what was done, or a notice if something is wrong. */
+      /** Returns the sentence that tells the operator what was done, or a notice if something went wrong. */
       readonly notice: (value: never, fields: Fields) => string | Notice;
     }
   | {
-      /** Returns the address of the page that shows what was recorded, which the form redirects to. */
+      /** Returns the address of the page that shows what was recorded. The browser is redirected there. */
       readonly location: (value: never) => `/${string}`;
     }
   | {
       /** Returns a page that shows the operation's result, for results that are recorded nowhere. */
       readonly page: (value: never, fields: Fields, file: SentFile | undefined) => ConsolePage | Promise<ConsolePage>;
-      /** Returns a page that shows a refusal, for a form whose fields cost a person work. Default: a notice. */
+      /**
+       * Returns a page that shows a refusal together with the filled-in fields, so that the operator need not fill them
+       * in again. Default: a notice.
+       */
       readonly refused?: (notice: Notice, fields: Fields) => ConsolePage;
       /** Description of the page in the API document. Default: "The result." */
       readonly pageDescription?: string;
@@ -152,7 +153,7 @@ export interface Success {
   readonly schema?: TSchema;
   /** Media type of an answer's body that is not JSON. */
   readonly mediaType?: string;
-  /** Media types that the caller can choose instead, by the query or by `Accept`. */
+  /** Other media types that the caller can ask for, by the query or by `Accept`. */
   readonly otherMediaTypes?: readonly string[];
   readonly headers?: readonly string[];
 }
@@ -235,8 +236,8 @@ export interface RequestContext extends Arrival {
   /** Domains whose clicks the caller's token may record; absent if it may record all. */
   readonly links?: ApiToken["links"] | undefined;
   /**
-   * The personal data that this answer shows, set by a handler that knows more than the endpoint declares; `nothing`
-   * for none.
+   * The personal data in this response, if a handler knows it better than the endpoint's declaration; `nothing` for
+   * none.
    */
   disclosed?: Disclosure | "nothing" | undefined;
   /** Trace span of the request, set once the caller is known; undefined if nothing is traced. */

@@ -11,15 +11,15 @@ export interface AppendedBy {
   readonly key: IdempotencyKey | undefined;
 }
 
-/** Positions and ids of appended events: `first` is the position of the first one. */
+/** Ids of appended events, and the position of the first of them. */
 export interface Recorded {
   readonly first: number;
   readonly ids: readonly string[];
 }
 
 /**
- * A write that tests if the disk has room again and leaves no event behind. It is as large as the largest body, because
- * a smaller one may still fit into a gap.
+ * Data for a test if the disk has room again; it leaves no event. It is as large as the largest body, because smaller
+ * writes may still fit into a gap.
  */
 const PROBE = {
   name: "health-probe",
@@ -29,9 +29,9 @@ const PROBE = {
 export type EventIntake = ReturnType<typeof createEventIntake>;
 
 /**
- * Creates the intake, which appends what requests bring to the event log. `askKeys` checks the key store; `isAlive` is
- * false while the log is unreachable or has failed. An outage writes one line to the operator's log, and its end
- * another.
+ * Creates the intake, which appends the events of requests to the log. `askKeys` checks the key store; `isAlive` is
+ * false if the log failed or is unreachable. The operator's log gets one line when requests are refused, and one when
+ * that ends.
  */
 export function createEventIntake(
   eventLog: EventLog,
@@ -40,11 +40,12 @@ export function createEventIntake(
   logger: Logger,
 ) {
   /**
-   * Event types whose append was refused. Only personal data needs the key store, so other types may still be accepted.
+   * Types of events that were refused. Events without personal data need no key store, so other types may still be
+   * accepted.
    */
   const refusedTypes = new Set<string>();
   let isSaid = false;
-  /** True if the disk was full when last written to: small writes may be accepted while large ones are refused. */
+  /** True if the last append found the disk full. Small appends may be accepted while large ones are refused. */
   let isFull = false;
   let isProbing = false;
 
@@ -55,8 +56,8 @@ export function createEventIntake(
     isFull = false;
   };
   /**
-   * Tests if the log accepts a write as large as any request, and if so ends the outage. Throws any fault other than a
-   * full disk.
+   * Tests if the log accepts a write as large as any request; if so, requests are accepted again. Throws any fault
+   * other than a full disk.
    */
   const probe = async (): Promise<void> => {
     if (isProbing) return;
@@ -74,7 +75,7 @@ export function createEventIntake(
   const noteSuccess = (type: string): void => {
     if (!isFull && refusedTypes.has(type)) return recover();
     refusedTypes.delete(type);
-    // No caller waits for this probe, and each of its faults has a log line already.
+    // The probe runs in the background, and its faults were logged with the refused request.
     if (isFull && refusedTypes.size === 0) void probe().catch(() => undefined);
   };
   const refuse = (fault: unknown, type: string, key: IdempotencyKey | undefined): never => {
@@ -86,7 +87,8 @@ export function createEventIntake(
         isSaid = true;
       }
     }
-    // An earlier request with this key may have been recorded.
+    // Under an idempotency key, an earlier request may have been recorded, so the problem must not say that nothing
+    // was.
     throw key === undefined ? appendFault(fault) : keyedAppendFault(fault);
   };
 
@@ -126,8 +128,8 @@ export function createEventIntake(
 }
 
 /**
- * Returns the position and the id of the event under a key: the one just appended or, for a repeat, that of the earlier
- * request.
+ * Returns the position and id of the event under an idempotency key: the one just appended or, for a repeat, that of
+ * the first request.
  */
 async function findFirst(eventLog: EventLog, appended: Recorded & { readonly repeated: boolean }): Promise<Recorded> {
   const { first, repeated } = appended;

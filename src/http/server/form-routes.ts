@@ -12,19 +12,20 @@ import { declare, textReply, type Form, type Declaration, type RequestContext } 
 import { readLanguage } from "./language.ts";
 import { toProblem, problems } from "./problem.ts";
 
-/** Cookie with the notice that a form's result leaves for the next page, which removes it. */
+/** Cookie with the notice that a form leaves for the next page, which shows and removes it. */
 export type Notices = EncryptedCookie<Notice>;
 
 /**
- * Most characters of a notice. Browsers drop a cookie of more than 4,096 bytes, and a character may take three,
- * encrypted and in base64.
+ * Maximum length of a notice, in characters. Browsers drop a cookie of more than 4,096 bytes, and one character may
+ * take three bytes before encryption and base64.
  */
 const CHARACTERS_MAX = 600;
 
 const COOKIE = {
   name: "reachlog_notice",
   keyName: "console-notice",
-  // Long enough for a slow redirect; a later page would show it without its form.
+  // The notice lasts long enough for a slow redirect. Later it would appear on a page that has nothing to do with the
+  // form.
   lifetimeSeconds: 60,
 };
 
@@ -48,8 +49,8 @@ const BACK = { maxLength: 2_000, pattern: String.raw`^/(?![/\\])[\x21-\x7e]*$` }
 export const backField = Type.String({ ...BACK, description: "The page to return to.", examples: ["/people"] });
 
 /**
- * Returns the address of the requested page, for a form to lead back to. Only known members of its query stay, as any
- * other may be a token in the wrong place. Undefined if no form may lead back to the page.
+ * Returns the address of the requested page, to which a form returns. Unknown members of its query are left out,
+ * because a person may have pasted a token there. Undefined if no form may return to the page.
  */
 export function toBack({ request, endpoint }: RequestContext): string | undefined {
   const { pathname, searchParams } = new URL(request.url);
@@ -65,15 +66,15 @@ export const commonFields = Type.Object({
 
 const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.String(), Type.String())]));
 
-/** Handler of an API endpoint, typed as the console's forms call it. */
+/** Handler of an API endpoint, with the type by which the console's forms call it. */
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
 /**
- * Registers the console forms that the app's routes declare, each with its route's handler. They have separate paths:
- * on the API's path, a form's content type would turn a clear 415 into a 401.
+ * Registers the console forms that the app's routes declare, each with its route's handler, under separate paths: on
+ * the API's path, a missing session would hide the 415 for a form's content type behind a 401.
  */
 export function addForms(app: AnyElysia, context: FormContext): void {
-  // The forms are added to these routes, but declare no forms themselves.
+  // Routes are added to this list during the loop. They are forms, and declare none themselves.
   for (const route of app.routes) {
     const { form = [] } = route.hooks.detail as Declaration;
     for (const one of [form].flat()) addForm(app, context, one, route);
@@ -117,13 +118,13 @@ function addForm(
         return goBack(typeof said === "string" ? { text: said, isFault: false } : said);
       }
       if ("location" in form) return redirect(303, form.location(value));
-      // Shows a result that is recorded nowhere.
+      // This response shows the result, because it is stored nowhere for a later request.
       return html(200, await render(await form.page(value, fields, file), call));
     } catch (fault) {
       const notice = faultNotice(fault);
       if (!("page" in form) || form.refused === undefined) return goBack(notice);
       const { status: refusal = 422, headers } = toProblem(fault) ?? {};
-      // Without the log, the page cannot be rendered.
+      // If the log is unreachable, the page cannot be rendered.
       const shown = await render(form.refused(notice, fields), call).catch(() => undefined);
       return shown === undefined ? goBack(notice) : html(refusal, shown, { ...headers });
     }
@@ -154,8 +155,8 @@ export function leaveOutEmpty(fields: Fields): Fields {
 }
 
 /**
- * Returns the fields of a form that asks to type a recipient's name to confirm an erasure. Throws the problem 400 if
- * the typed name differs; the browser checks it too.
+ * Returns the fields of a form for an erasure, in which the operator must type the recipient's name. Throws the problem
+ * 400 if the typed name differs; the browser checks it too.
  */
 export function readConfirmed({ name, confirm, ...fields }: Fields): Fields {
   if (name === undefined || confirm?.trim() !== name) {
@@ -165,8 +166,8 @@ export function readConfirmed({ name, confirm, ...fields }: Fields): Fields {
 }
 
 /**
- * Collects the fields of a form with an answer for each row: `row-43=arrived` becomes an entry 43 of the list
- * `arrived`. Rows without an answer are absent.
+ * Collects the answers in a form with a choice for each row: `row-43=arrived` adds 43 to the list `arrived`. Rows
+ * without an answer are left out.
  */
 export function readAnswers(fields: Fields): object {
   const rows = Object.entries(fields).filter(([name]) => name.startsWith("row-"));
@@ -197,7 +198,7 @@ function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }:
     description:
       form.description ?? "Does the same as the API's operation, and redirects back to the page with a notice.",
     problems: ["unauthorized", "foreignSite"],
-    // A notice names no more than the form did.
+    // A notice contains no personal data that the form did not contain already.
     ...omitUndefined({ isSlow, personalRead: "page" in form ? personalRead : undefined }),
   });
 }

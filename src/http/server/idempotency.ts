@@ -8,8 +8,8 @@ import type { RequestContext } from "./endpoint.ts";
 import { Problem, problemAnswer, problems } from "./problem.ts";
 
 /**
- * Most characters of an idempotency key: the IETF draft's String (quoted), or the bare key that most clients send, of
- * printable ASCII.
+ * Maximum length of an idempotency key, in characters of printable ASCII; either quoted, as the IETF draft's String, or
+ * bare, as most clients send it.
  */
 export const KEY_CHARACTERS_MAX = 255;
 const KEY = new RegExp(
@@ -17,15 +17,18 @@ const KEY = new RegExp(
 );
 
 /**
- * Problems that are stored as the answer to an idempotency key, because something was done. After all others, a repeat
- * runs the request again.
+ * Problems that are stored as the response to an idempotency key, because the network was asked. After any other
+ * problem, a repeat is executed again.
  */
 const FINAL_PROBLEMS: ReadonlySet<string> = new Set(["delivery-refused", "delivery-in-doubt"]);
 
 interface OnceOptions {
-  /** True if the answer stored for a key is stale because its run failed; a repeat is then executed again. */
+  /** True if the stored response is stale because its run failed. A repeat is then executed again. */
   readonly isOver?: (kept: HttpResponse) => Promise<boolean>;
-  /** True if a repeat at another instance waits for the first request's answer instead of running at the same time. */
+  /**
+   * True if a repeat at another instance waits for the first request's response, instead of being executed at the same
+   * time.
+   */
   readonly isExclusive?: boolean;
 }
 
@@ -48,7 +51,7 @@ interface KeptAnswer extends HttpResponse {
 interface Scoped {
   /** Hash of route, caller and key, which identifies the request. */
   readonly scope: string;
-  /** Hash of key and body, by which a reused key with another body is noticed. */
+  /** Hash of key and body, which shows if a key is used again with another body. */
   readonly digest: string;
   readonly metadata: EventMetadata;
 }
@@ -56,17 +59,16 @@ interface Scoped {
 export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /**
- * Makes POST requests with an `Idempotency-Key` safe to repeat at any instance. An answer is kept for two days, and the
- * key for ever. Once `stopping` aborts, no request waits for another instance.
+ * Makes POST requests with an `Idempotency-Key` safe to repeat at any instance. A response is kept for two days, the
+ * key for ever. After `stopping` aborts, no request waits for another instance.
  */
 export function createIdempotency(context: LogContext, stopping: AbortSignal) {
   const inFlight = new Map<string, { digest: string; answer: Promise<KeptAnswer> }>();
 
   return {
     /**
-     * Runs `perform` for the first request with its idempotency key, and gives that answer to all repeats; of two
-     * instances, the first stored answer counts. `perform` appends under the key it gets, so that a crash repeats
-     * nothing.
+     * Runs `perform` for the first request with its idempotency key, and returns its response to all repeats; the first
+     * stored one counts. `perform` appends under the key, so that a request which crashed has no effect twice.
      */
     async once<Returned>(
       call: RequestContext,
@@ -75,7 +77,7 @@ export function createIdempotency(context: LogContext, stopping: AbortSignal) {
       options: OnceOptions = {},
     ): Promise<Returned> {
       const header = call.request.headers.get("idempotency-key");
-      // Only a key is worth reading the stored answers. Forms accept none.
+      // Without a key nothing is stored, so nothing is looked up. Forms accept no key.
       const takesKey = call.endpoint.requestHeaders?.includes("Idempotency-Key") === true;
       if (header === null || !takesKey) return await perform(undefined);
       const scoped = toScoped(call, header, body);
@@ -88,7 +90,7 @@ export function createIdempotency(context: LogContext, stopping: AbortSignal) {
         ...options,
       });
       inFlight.set(scope, { digest, answer });
-      // Swallow here; the caller awaits the same promise.
+      // The rejection is handled by the caller, which awaits the same promise.
       answer.catch(() => {}).finally(() => inFlight.delete(scope));
       return whole(await answer) as Returned;
     },
@@ -105,14 +107,14 @@ async function answerOnce(
   if ("answer" in known) return known.answer;
   if (!isExclusive) return answerNow(context, scoped, perform, known.version);
   await using _lease = await untilLeased(context, scoped, stopping);
-  // The previous holder of the lease may have answered.
+  // The request that held the lease before may have stored its response.
   const found = await findKept(context, scoped, isOver);
   return "answer" in found ? found.answer : await answerNow(context, scoped, perform, found.version);
 }
 
 /**
- * Returns the stored answer to an idempotency key if it is still valid, or the stream version after which a new one is
- * appended.
+ * Returns the stored response to an idempotency key if it is still valid; else the version of the stream at which a new
+ * response is appended.
  */
 async function findKept(
   { eventLog }: LogContext,
@@ -146,13 +148,16 @@ async function answerNow(
     const earlier = await eventAt(eventLog.store, first);
     if (earlier.type === "RequestAnswered") return earlier.data;
   } catch (fault) {
-    // The work is done, even if its answer is not stored: a repeat makes the answer again from the log.
+    // The request was executed, even if its response cannot be stored. A repeat finds in the log what it did.
     logger.warn("an answer was not kept", { ...requestFields(metadata), ...errorFields(fault) });
   }
   return answer;
 }
 
-/** Time after which the lease of an instance that died is free, so that a waiting repeat runs the request itself. */
+/**
+ * Duration of the lease in ms: if the instance with the first request dies, a waiting repeat is executed after this
+ * time.
+ */
 const LEASE_TTL_MS = 15_000;
 const LEASE_RENEW_MS = 5_000;
 
@@ -160,8 +165,8 @@ const LEASE_RENEW_MS = 5_000;
 const LEASE_POLL_MS = 250;
 
 /**
- * Hex digits of an idempotency key's hash that name its lease. Leases are rows that stay in the database, so keys share
- * 256 of them: of two requests that share one by chance, the second waits for the first.
+ * Number of hex digits of the key's hash that name its lease. Leases are rows that stay in the database, so all keys
+ * share 256 of them; a request may wait for another one whose key has the same digits.
  */
 const LEASE_DIGITS = 2;
 
@@ -203,7 +208,8 @@ function toScoped({ endpoint, metadata }: RequestContext, header: string, body: 
   const match = KEY.exec(header.trim());
   const key = match?.[1]?.replace(/\\(["\\])/g, "$1") ?? match?.[2];
   if (key === undefined) throw problems.malformed(`The Idempotency-Key ${describeFault(header)}`);
-  // The log does not hold the key, so the body cannot be guessed by trying.
+  // The hash includes the idempotency key, which the log does not hold, so that the body cannot be found by hashing
+  // guesses.
   const digest = hash("sha256", JSON.stringify([key, body ?? null]));
   return { scope: hash("sha256", JSON.stringify([endpoint.path, metadata.caller, key])), digest, metadata };
 }

@@ -7,23 +7,26 @@ import type { App } from "../app.ts";
 import type { LoadShedding } from "../access/load-shedding.ts";
 
 /**
- * Body size limit of the server itself, too large to matter. The routes limit bodies and answer with a problem; the
- * server's refusal would be empty.
+ * Maximum body size of the server itself, in bytes, which is never reached: the routes have lower limits and answer
+ * with a problem, while the server's own refusal has no content.
  */
 const SERVER_BODY_BYTES_MAX = 2 ** 30;
 
-/** Seconds without a byte after which a connection is closed. Requests that wait for a run or for X are exempt. */
+/**
+ * Time in seconds without a byte after which a connection is closed. It does not apply to requests that wait for a run
+ * or for X.
+ */
 const IDLE_TIMEOUT_S = 20;
 
-/** Time that a stopping service gives callers that are still sending a request. */
+/** Time in ms that a stopping service gives to callers whose request has not arrived completely. */
 const GRACE_MS = 1_000;
 
-/** How often a stopping server checks whether requests are still in flight. */
+/** Time in ms between two checks if a stopping server still has requests in flight. */
 const LOOK_MS = 50;
 
 /**
- * Serves the app until it is disposed, then answers what is in flight and stops. It waits neither for a caller that
- * stopped in the middle of its request nor for a reader of a stream: one of them would prevent an orderly stop.
+ * Serves the app until it is disposed; then answers the requests in flight and stops. It does not wait for callers that
+ * stopped in the middle of a request, or for readers of streams, which may never end.
  */
 export async function listen(
   app: App,
@@ -51,7 +54,8 @@ export async function listen(
 }
 
 /**
- * Replaces port 0 by a free one: values derived from it, such as the OAuth redirect, need the number before the start.
+ * Replaces port 0 by a free port. Values such as the OAuth redirect contain the number, so it must be known before the
+ * start.
  */
 export async function withPort(http: HttpConfig): Promise<HttpConfig> {
   if (http.port !== 0) return http;

@@ -3,29 +3,35 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ReadableStream } from "node:stream/web";
 
-/** Ms until all headers of a request must have arrived. */
+/** Maximum time in ms until all headers of a request have arrived. */
 const HEADERS_MS_MAX = 10_000;
 
-/** Ms until a whole request must have arrived: a caller that drips its body would keep a connection for ever. */
+/**
+ * Maximum time in ms until a whole request has arrived. A caller that sends its body very slowly would otherwise keep a
+ * connection for ever.
+ */
 const REQUEST_MS_MAX = 30_000;
 
-/** Ms for the rest of an unread body after the answer: a caller that is cut off at once may miss the answer. */
+/**
+ * Maximum time in ms to read the rest of a body after the response was sent: a caller that is cut off at once may not
+ * get the response.
+ */
 const REST_MS_MAX = 10_000;
 
-/** How often connections are checked for clients that send too slowly. */
+/** Time in ms between two checks for clients that send too slowly. */
 const LOOK_MS = 1_000;
 
-/** Most bytes of all request headers together. */
+/** Maximum size of all headers of a request together, in bytes. */
 export const HEADER_BYTES_MAX = 16 * 1024;
 
-/** Most headers of a request. `node:http` would silently drop those beyond its own limit. */
+/** Maximum number of headers of a request. Beyond its own limit, `node:http` would drop headers without an error. */
 const HEADERS_MAX = 200;
 
 type Fetch = (request: Request) => Response | Promise<Response>;
 
 /**
- * Serves `fetch` by `node:http` if there is no Bun. `idleTimeout`: seconds without a byte after which a connection is
- * closed. Rejects with the system's error if the port is not available.
+ * Serves `fetch` by `node:http`, for runtimes other than Bun. `idleTimeout`: seconds without a byte after which a
+ * connection is closed. Rejects with the system's error if the port is taken.
  */
 export async function serveByNode(
   fetch: Fetch,
@@ -65,10 +71,13 @@ export async function serveByNode(
       const address = incomingOf.get(request)?.socket.remoteAddress;
       return address === undefined ? null : { address };
     },
-    /** Sets the seconds that the connection may be idle while this request is answered; 0 for no limit. */
+    /** Sets how many seconds the connection may be idle until this request is answered; 0 for no limit. */
     timeout: (request: Request, seconds: number): void =>
       void incomingOf.get(request)?.socket.setTimeout(seconds * 1000),
-    /** Accepts no more connections. Resolves once all requests in flight are answered or, with `true`, broken off. */
+    /**
+     * Accepts no more connections. Resolves once all requests in flight are answered; with `true`, they are broken off
+     * instead.
+     */
     stop(breakOff = false): Promise<void> {
       if (!isStopping) server.close(() => stopped.resolve());
       isStopping = true;
@@ -87,10 +96,10 @@ function toRequest(incoming: IncomingMessage): Request | number {
   if (coding.toLowerCase() !== "chunked" || !url.startsWith("/")) return 400;
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  // Takes only what is read from the connection. Stopping in the middle does not break the connection.
+  // Reads the body as it arrives. If the reader stops early, the connection stays open.
   const read = () => ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never;
   const body = hasBody(method, headers) ? read() : null;
-  // A Request cannot be a TRACE. No endpoint has TRACE or OPTIONS, so both get the same answer.
+  // `Request` does not allow the method TRACE. No endpoint has TRACE or OPTIONS, so both get the same response.
   const init = { method: method === "TRACE" ? "OPTIONS" : method, headers, body, duplex: "half" };
   try {
     return new Request(`http://localhost${url}`, init);

@@ -14,7 +14,10 @@ const FORMATS: Readonly<Record<string, Json>> = {
   "ip-address-or-blank": { anyOf: [...ADDRESSES, { type: "string", pattern: "^\\s*$", examples: [""] }] },
 };
 
-/** Converts a TypeBox schema to JSON Schema, without TypeBox's additions and with formats that other tools know. */
+/**
+ * Converts a TypeBox schema to JSON Schema: removes TypeBox's own members, and renames formats to those that other
+ * tools know.
+ */
 export function toJsonSchema(schema: TSchema): Json {
   return JSON.parse(JSON.stringify(schema), (_name, value: unknown) => withKnownFormat(value)) as Json;
 }
@@ -47,8 +50,8 @@ const OF_FORMAT: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a value that fits a schema: its example, or the only value that the schema allows. Undefined if there is
- * neither, as for a text that could be any.
+ * Returns a value that fits a schema: its example, or the only value that it allows. Undefined if there is neither, as
+ * for a text without an example.
  */
 export function createExample(schema: Schema): unknown {
   const given = schema.examples?.[0] ?? schema.const ?? schema.enum?.[0];

@@ -52,10 +52,7 @@ const APPLIED = "preference-applied";
 
 const LIMIT_HEADERS = ["ratelimit", "ratelimit-policy"] as const;
 
-/**
- * Headers that may be absent from some answers of a status. The API document has each a second time, marked as
- * optional.
- */
+/** Headers that some responses with a status lack. The API document also defines each of them as an optional header. */
 const SOMETIMES = [...LIMIT_HEADERS, "retry-after", "www-authenticate"];
 
 const optional = (name: string): string => `${name}-optional`;
@@ -76,8 +73,8 @@ export function forPrograms(endpoints: readonly Endpoint[]): readonly Endpoint[]
 }
 
 /**
- * Describes the endpoints in OpenAPI 3.1. `guards` tells whether this deployment requires a token for an endpoint.
- * `cookie` is the name of the session cookie.
+ * Describes the endpoints in OpenAPI 3.1. `guards`: true for an endpoint that requires a token in this deployment.
+ * `cookie`: name of the session cookie.
  */
 export function createDocument(
   endpoints: readonly Endpoint[],
@@ -129,8 +126,8 @@ export function createDocument(
 }
 
 /**
- * Replaces each schema that has a type's name, as {@link named} gives it, by a reference to a component. Adds each
- * component to `schemas` once. Throws if two schemas have one name.
+ * Replaces each schema with a type name, given by {@link named}, by a reference to a component, which is added to
+ * `schemas` once. Throws if two different schemas have the same name.
  */
 function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
   if (typeof part !== "object" || part === null) return part;
@@ -145,11 +142,11 @@ function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown 
   return { $ref: `#/components/schemas/${title}` };
 }
 
-/** Collects the refusals of all operations, so that equal ones are in the API document only once. */
+/** Collects the refusals of all operations, so that equal ones are defined only once in the API document. */
 interface Refusals {
   /** Refusals by component name: the slugs of their problems, with a number if their headers or media types differ. */
   readonly components: Readonly<Record<string, Json>>;
-  /** Adds a refusal unless an equal one is there, and returns a reference to its component. */
+  /** Adds a refusal unless an equal one was added before. Returns a reference to its component. */
   refer(listed: readonly Listed[], refusal: Json): Json;
 }
 
@@ -192,8 +189,8 @@ function toOperation(endpoint: Endpoint, guards: Authentication, refusals: Refus
 }
 
 /**
- * True if people open the endpoint in a browser: its answers are pages, or lead to one. Only for such endpoints, the
- * API document mentions error pages.
+ * True if people open the endpoint in a browser, because its responses are pages or redirect to one. Only for such
+ * endpoints does the API document mention error pages.
  */
 function isVisited(answers: Answers): boolean {
   const successes: readonly Success[] = Object.values(answers);
@@ -262,12 +259,12 @@ function listProblems(endpoint: Endpoint): readonly Listed[] {
   ];
 }
 
-/** Returns an example of this problem; the wording of a real one depends on the case. */
+/** Returns an example of this problem. Its wording may differ from that of a real one. */
 function sample(name: ProblemName): Problem {
   return (problems[name] as (...words: readonly unknown[]) => Problem)();
 }
 
-/** Problems that are answered before the caller is known, so without the headers of a rate limit by address. */
+/** Problems found before the caller is known, whose responses lack the headers of the rate limit by address. */
 const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "misdirected",
   "overloaded",
@@ -277,7 +274,7 @@ const BEFORE_CALLER: ReadonlySet<ProblemName> = new Set([
   "foreignSite",
 ]);
 
-/** Problems that are answered before the handler is called, so without the headers of the day's message quota. */
+/** Problems found before the handler is called, whose responses lack the headers of the day's message quota. */
 const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
   ...BEFORE_CALLER,
   "tooMany",
@@ -287,8 +284,8 @@ const BEFORE_HANDLER: ReadonlySet<ProblemName> = new Set([
 ]);
 
 /**
- * Returns the response headers that all or some of these problems have. `limitsAddress`: callers without a token are
- * admitted, and limited unless on this machine. `limitsDay`: the day's quota of messages is shown.
+ * Returns the headers that all or some responses with these problems have. `limitsAddress`: callers without a token are
+ * admitted, and limited unless on this machine. `limitsDay`: the headers state the day's quota.
  */
 function toProblemHeaders(listed: readonly Listed[], limitsAddress: boolean, limitsDay: boolean): Json {
   const isIn = (names: ReadonlySet<ProblemName>, { name }: Listed): boolean => name !== undefined && names.has(name);

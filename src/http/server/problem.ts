@@ -12,7 +12,7 @@ import { errorPage } from "../../console/pages/error-page.tsx";
 
 /** Text and next step of a problem's page, which a person sees in place of the JSON for programs. */
 interface ForPeople {
-  /** Text that says what happened, and what helps. Default: the problem's detail. Repeats nothing of the request. */
+  /** Text that says what happened, and what to do. Default: the problem's detail. It repeats nothing of the request. */
   readonly words?: string;
   readonly nextStep?: NextStep;
 }
@@ -64,7 +64,7 @@ export const RETRY_LATER = { "retry-after": "5" };
 const SOON: Extra = { headers: RETRY_LATER };
 const retryAfter = (seconds: number): Extra => ({ headers: { "retry-after": String(seconds) } });
 
-/** Adds one error to a problem: the place in the request, and what is wrong there. */
+/** Adds the list `errors` to a problem, with one entry: the place in the request, and what is wrong there. */
 const misfit = (path: string, message: string): Extra => ({ more: { errors: [{ path, message }] } });
 
 /** Headers of a 401 that says that a bearer token is wrong, malformed or expired (RFC 6750, section 3). */
@@ -105,6 +105,7 @@ export const problems = {
       nextStep: AUTHORIZE_AGAIN,
     }),
   foreignSite: () => new Problem(403, "foreign-site", "A page of another site may not do this."),
+  wrongSignature: () => new Problem(403, "wrong-signature", "The request does not show the secret that is set."),
   notFound: () => new Problem(404, "not-found", "There is nothing at this path."),
   methodNotAllowed: (allow: string) =>
     new Problem(405, "method-not-allowed", `This path answers ${allow}.`, { headers: { allow } }),
@@ -187,7 +188,7 @@ export const problems = {
       isNothingDone
         ? "The event log refuses appends now; nothing was done for this request."
         : "The event log is unavailable now; what was recorded before stays recorded.",
-      // Does not invite a repeat of work that may be done.
+      // The response suggests a retry only if nothing was done.
       isNothingDone ? SOON : {},
     ),
   projectionFolding: (message: string, share: number) =>
@@ -225,14 +226,14 @@ export function declaredProblem({ name, kind, sentence, more }: ShownRefusal): P
 const REFUSED_APPEND: readonly (ErrorKind | undefined)[] = ["full", "overloaded"];
 
 /**
- * Converts the fault of an append that is the first thing a request does: if the log refused it, the problem says that
+ * Converts the fault of an append that is the first act of a request. If the log refused it, the problem says that
  * nothing was done.
  */
 export const appendFault = (fault: unknown): unknown => nothingDoneIf([...REFUSED_APPEND, "closed"], fault);
 
 /**
- * Converts the fault of an append under an idempotency key: an earlier request with this key may have been recorded, so
- * the problem invites a repeat, which finds that record.
+ * Converts the fault of an append under an idempotency key. An earlier request with this key may have been recorded, so
+ * the problem suggests a repeat, which finds that record.
  */
 export const keyedAppendFault = (fault: unknown): unknown => {
   const told = appendFault(fault);
@@ -248,20 +249,20 @@ const refaulted =
     });
 
 /**
- * Waits for an append that is the first thing a request does. If the log refuses it, the problem says that nothing was
+ * Waits for an append that is the first act of a request. If the log refuses it, the problem says that nothing was
  * done.
  */
 export const appendedOrNothing = refaulted(appendFault);
 
 /**
- * Waits for work that records before it does anything. A closed log does not prove that nothing was done, because it
- * may have closed afterwards.
+ * Waits for work that first records what it will do. If the log is closed, that does not prove that nothing was done:
+ * it may have closed later.
  */
 export const startedOrNothing = refaulted((fault) => nothingDoneIf(REFUSED_APPEND, fault));
 
 /**
- * Waits for work that a repeat completes. If it fails with a 503, the problem invites a retry, however much of the work
- * is done.
+ * Waits for work that a repeat of the request completes. If it fails with a 503, the problem suggests a retry, however
+ * much was done already.
  */
 export const repeatable = refaulted((fault) => {
   const problem = toProblem(fault);
@@ -276,7 +277,8 @@ const logUnavailable = (_fault: Error, isRead: boolean): Problem => problems.log
 const networkFailed = ({ message }: Error): Problem => problems.networkFailed(message);
 
 /**
- * The problem for each kind of failure. Undefined for a fault of ours, which is logged and answered with a bare 500.
+ * The problem for each kind of failure. Undefined for a fault of the service itself, which is logged and answered with
+ * a plain 500.
  */
 const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolean) => Problem) | undefined>> = {
   usage: undefined,
@@ -298,8 +300,8 @@ const PROBLEM_OF_KIND: Readonly<Record<ErrorKind, ((fault: Error, isRead: boolea
 };
 
 /**
- * Returns the problem that reports a fault to the caller; undefined for a fault of ours. `isRead` is true if the
- * request changes nothing.
+ * Returns the problem for a fault; undefined for a fault of the service itself. `isRead`: true if the request changes
+ * nothing.
  */
 export function toProblem(fault: unknown, isRead = false): Problem | undefined {
   if (fault instanceof Problem) return fault;
@@ -327,7 +329,7 @@ export function problemAnswer(problem: Problem, instance: string): HttpResponse 
 }
 
 /**
- * True if the caller wants a page rather than JSON: browsers ask for HTML by name, programs for JSON or for anything.
+ * True if the caller wants a page and not JSON: browsers accept `text/html` by name, programs accept JSON or anything.
  */
 export function wantsPage({ headers }: Request): boolean {
   const accepted = headers.get("accept") ?? "";

@@ -3,8 +3,8 @@ import { EITHER } from "../../platform/counts-and-lists.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /**
- * Returns the result of `parse`. If it throws an error about the caller's input (usage), throws the problem that
- * `refuse` makes of its message.
+ * Returns the result of `parse`. If it throws a `usage` error, throws the problem that `refuse` makes of the error's
+ * message.
  */
 export function parseGiven<Result>(parse: () => Result, refuse: (message: string) => Problem): Result {
   const rethrow = (fault: unknown): never => {

@@ -17,7 +17,7 @@ import { leaveOutEmpty } from "./form-routes.ts";
 import { appendedOrNothing, declaredProblem, problems } from "./problem.ts";
 import { choiceIn, parseGiven, refuseQuery } from "./query.ts";
 
-/** A request to an operation that reads, as its handler gets it. */
+/** Arguments of the handler of an operation that reads. */
 interface ReadRequest {
   /** The HTTP request; its query holds the members of the input. */
   readonly request: Request;
@@ -36,11 +36,11 @@ export function serveRead<
 >(
   described: Operation<Context, Input, Output, Refusals>,
   /**
-   * Returns what the operation runs on. Called for each request only, so that endpoints can be listed without a
-   * service.
+   * Returns the context in which the operation runs. It is called at each request only, so that endpoints can be listed
+   * without a service.
    */
   context: () => Context,
-  /** Runs the operation. Some callers pass a function that refuses it while another one is in progress. */
+  /** Runs the operation. Some callers pass a function that refuses the operation while another one is in progress. */
   take = <T>(work: () => Promise<T>): Promise<T> => work(),
 ) {
   const { name, input, csv } = described;
@@ -74,7 +74,7 @@ function wantsCsv({ headers }: Request, query: URLSearchParams): boolean {
   return choiceIn(query, "format", ["json", "csv"], accepted) === "csv";
 }
 
-/** A request to an operation that writes, as its handler gets it. */
+/** Arguments of the handler of an operation that writes. */
 interface WriteRequest<Input extends TProperties> {
   readonly body: Static<TObject<Input>>;
   readonly call: RequestContext;
@@ -88,21 +88,21 @@ interface WriteOptions<Status extends 200 | 202> {
     /** Path of the form. Default: `/console/`, followed by the words of the operation's name. */
     readonly path?: `/console/${string}`;
     /**
-     * Converts the form's fields to the operation's input. Default: those that are not empty, each as its member's
-     * schema requires. Throws problems.
+     * Converts the form's fields to the operation's input. Default: the fields that are not empty, each converted as
+     * its schema requires. Throws problems.
      */
     readonly body?: (fields: Fields) => unknown;
   };
   /**
-   * Waits for the operation and converts faults of the log to problems. Default: for an operation whose first act is an
-   * append.
+   * Waits for the operation and converts faults of the log to problems. The default is for operations whose first act
+   * is an append.
    */
   readonly guard?: typeof appendedOrNothing;
 }
 
 /**
  * Creates handler and declaration of a POST route for an operation that writes; the body is its input. Its events name
- * the request's caller. A stopping service aborts work that listens to the signal.
+ * the request's caller. If the service stops, `stopping` aborts.
  */
 export function serveWrite<
   Context,
@@ -140,7 +140,7 @@ export function serveWrite<
 
 const refuseBody = (message: string) => problems.invalid([{ path: "", message }]);
 
-/** Throws the problem that reports an operation's result if that result is a refusal. */
+/** Throws the problem for an operation's result if the result is a refusal. */
 function throwRefusal({ refusals }: { readonly refusals?: DeclaredRefusals }, found: string | object): void {
   const refused = readRefusal(refusals, found);
   if (refused !== undefined) throw declaredProblem(refused);
@@ -186,8 +186,8 @@ function declareOperation<
 }
 
 /**
- * Converts the fields of a form to members of the operation's input. A list is a field with spaces between its entries.
- * Unknown fields stay, and are refused later.
+ * Converts the fields of a form to members of the operation's input. In the field of a list, spaces separate its
+ * entries. Unknown fields are kept, so that the check of the input refuses them.
  */
 function readFields(input: TProperties, fields: Fields): object {
   const members = Object.entries(fields).map(([name, text]) => {
@@ -200,8 +200,8 @@ function readFields(input: TProperties, fields: Fields): object {
 }
 
 /**
- * Reads the members of the operation's input from a query. Empty ones count as absent; unknown ones are ignored, as on
- * all paths.
+ * Reads the members of the operation's input from a query. Empty ones count as absent; unknown ones are ignored, as by
+ * all endpoints.
  */
 function readMembers(input: TProperties, query: URLSearchParams): Record<string, unknown> {
   const members = Object.entries(input).flatMap(([name, schema]) => {

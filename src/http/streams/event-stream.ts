@@ -8,13 +8,13 @@ import { bearerToken, type Authentication } from "../access/bearer-tokens.ts";
 import type { RequestContext } from "../server/endpoint.ts";
 import type { Sessions } from "../access/session.ts";
 
-/** How often a stream sends an empty comment, so that proxies do not close an idle connection. */
+/** Time in ms between two comments that a stream without events sends, so that proxies do not close the connection. */
 const HEARTBEAT_MS = 15_000;
 
-/** How long a client waits before it connects to a broken stream again. */
+/** Time in ms that a client waits before it connects again after its stream broke. */
 const RETRY_MS = 2_000;
 
-/** Shortest time between two notices to a page that the log has grown. */
+/** Minimum time in ms between two messages that tell a page that the log has grown. */
 const LOOK_MS = 1_000;
 
 export type EventStream = ReadableStream<Uint8Array<ArrayBuffer>>;
@@ -27,31 +27,32 @@ export interface EventStreamQuery {
 }
 
 export interface EventStreamOptions {
-  /** True if the stream's reader may still read; called before anything is sent. Default: always true. */
+  /** True while the stream's reader may read; the stream asks before each message. Default: always true. */
   readonly isKnown?: () => boolean;
-  /** Called when the stream's reader leaves, or the stream ends. */
+  /** The stream calls this when its reader disconnects, or when it ends. */
   readonly onGone?: () => void;
   readonly timer?: Timer;
-  /** Limits the stream while requests wait. Default: the stream has no limit. */
+  /** Slows the stream down while requests wait. Default: no limit. */
   readonly pace?: StreamPace;
 }
 
 /**
- * Sends the log as Server-Sent Events (WHATWG HTML, section 9.2): the events from `from` on, then new ones. A message's
- * `id` is the event's position, for resuming; its data is the event as JSON, as in a JSON Lines export.
+ * Sends the log as Server-Sent Events (WHATWG HTML, section 9.2): the events from `from` on, then new ones. The `id` of
+ * a message is the event's position, from which a reader resumes; its data is the line of a JSON Lines export.
  */
 export function openEventStream(
   store: { readonly subscribeBatches: LogStore["subscribeBatches"] },
   query: EventStreamQuery,
   /**
-   * Ends the stream when aborted. It also ends if its reader leaves or, by the next heartbeat, if the reader's token
-   * was revoked.
+   * Ends the stream when aborted. It also ends when its reader disconnects or, by the next heartbeat, if the reader's
+   * token was revoked.
    */
   signal: AbortSignal,
   options: EventStreamOptions = {},
 ): EventStream {
   const { pace } = options;
-  // Read at the reader's pace: a slow reader delays no other, keeps nothing in memory, and catches up from the log.
+  // The log is read at the reader's pace: a slow reader delays no other and takes no memory, because it catches up from
+  // the log.
   return createStream(signal, options, async function* (ended) {
     const batches = store.subscribeBatches({ ...query, signal: ended });
     let sent = await pace?.turn(ended);
@@ -65,8 +66,8 @@ export function openEventStream(
 }
 
 /**
- * Sends the log's position as Server-Sent Events: first when it is `from` or later, then when it has grown, at most
- * once per {@link LOOK_MS}. A page that reloads on changes needs no more, and the cost does not grow with the load.
+ * Sends the log's position as Server-Sent Events: at once if it is `from` or later, then when it grows, at most once in
+ * {@link LOOK_MS}. A page that reloads needs no events, so its cost does not grow with the log's traffic.
  */
 export function openPositionStream(
   position: () => number,
@@ -91,13 +92,13 @@ function waited(ms: number, timer: Timer, signal: AbortSignal): Promise<void> {
   signal.addEventListener("abort", wake);
   return promise.finally(() => {
     cancel();
-    // The stream may be open for days, and adds a listener each second.
+    // The listener is removed, because a stream may be open for days and adds one each second.
     signal.removeEventListener("abort", wake);
   });
 }
 
 /**
- * Creates a stream of server-sent messages. The generator `messages` begins when the first message is read, and must
+ * Creates a stream of server-sent messages. The generator `messages` starts when the first message is read, and must
  * end when its signal aborts.
  */
 function createStream(
@@ -129,7 +130,7 @@ function createStream(
           if (text !== BEAT) next = undefined;
           controller.enqueue(encoder.encode(text));
         } catch (fault) {
-          // A reader does not cancel a stream that fails.
+          // A stream that fails is never cancelled by its reader, so it is ended here.
           await end();
           throw fault;
         } finally {
@@ -138,7 +139,7 @@ function createStream(
       },
       cancel: end,
     },
-    // One batch in addition to the one that is being written.
+    // The stream reads one batch ahead of the one that is being sent.
     { highWaterMark: 1 },
   );
 }
@@ -155,23 +156,26 @@ function formatMessage(event: Recorded): string {
   return `id: ${position}\ndata: ${JSON.stringify({ position, id, stream, version, type, time, data, meta, hash })}\n\n`;
 }
 
-/** Most events per second that all streams together send while requests wait. */
+/** Maximum number of events in a second that all streams together send while requests wait. */
 const EVENTS_PER_SECOND = 2_000;
 
 /**
- * Number of events that a stream is assumed to send in a turn until it reports it: about what one read of the log
- * returns.
+ * Assumed number of events in a turn of a stream until the stream reports the real number: about what one read of the
+ * log returns.
  */
 const EXPECTED_EVENTS = 128;
 
-/** How often a stream that waits for its turn checks whether requests still wait. */
+/**
+ * A stream that waits for its turn checks at this interval, in ms, if HTTP requests still wait. If none does, it sends
+ * at once.
+ */
 const PACE_LOOK_MS = 1_000;
 
 export type StreamPace = ReturnType<typeof createStreamPace>;
 
 /**
- * Limits all event streams together while requests wait; readers catch up from the log later. `requests` returns how
- * many requests have arrived so far.
+ * Limits all event streams together while requests wait. Their readers catch up from the log later. `requests`: returns
+ * how many requests have arrived since the start.
  */
 export function createStreamPace(
   requests: () => number,
@@ -179,22 +183,22 @@ export function createStreamPace(
   sleep: (ms: number, signal: AbortSignal) => Promise<void>,
 ) {
   const intake = createIntakePriority(requests);
-  /** Time at which the turns granted so far are over, in ms since the epoch. */
+  /** Time at which the last turn that was granted ends, in ms since the epoch. */
   let freeAt = 0;
 
   return {
     /**
-     * Resolves when the stream may send its next events, or when `signal` aborts; turns follow the order of the calls.
-     * The stream then calls the returned function with the number of events that it sent.
+     * Resolves when it is the stream's turn to send events, in the order of the calls, or when `signal` aborts. The
+     * stream then calls the returned function with the number of events that it sent.
      */
     async turn(signal: AbortSignal): Promise<(events: number) => void> {
       let now = clock();
       if (!intake.isBusy(now)) {
-        // No request waits any more, so earlier turns do not matter.
+        // No request waits any more, so streams need not keep to their turns.
         freeAt = 0;
         return () => {};
       }
-      // Each turn has its own time: if all waited for the same one, all would run at once.
+      // Each turn has a different start. If all streams waited for the same time, they would all send at once.
       const at = Math.max(freeAt, now);
       freeAt = at + toMs(EXPECTED_EVENTS);
       for (; now < at && intake.isBusy(now) && !signal.aborted; now = clock()) {
@@ -212,8 +216,8 @@ function toMs(events: number): number {
 }
 
 /**
- * Identifies the reader of an event stream. `name` is the same for a token and the sessions opened with it, for
- * counting streams. `isKnown` is true while the reader may read, since the stream may outlast token and session.
+ * Identifies the reader of an event stream. `name`: the same for a token and all sessions opened with it, because their
+ * streams count together. `isKnown`: false once token or session has ended, which the stream may outlast.
  */
 export function identifyReader(
   { authentication, sessions }: { readonly authentication: Authentication; readonly sessions: Sessions },
@@ -221,12 +225,13 @@ export function identifyReader(
 ) {
   const authorization = request.headers.get("authorization");
   if (authorization === null) {
-    // The request no longer exists when the session is checked again.
+    // Only the cookie is kept, because the request no longer exists when the session is checked later.
     const kept = { headers: new Headers({ cookie: request.headers.get("cookie") ?? "" }) };
     const signedIn = sessions.tokenOf(kept);
     const name = signedIn === undefined ? `address ${toNetwork(readAddress())}` : `caller ${signedIn.name}`;
     const isKnown = (): boolean => {
-      // A session that was ended at another instance stops with the first message after this look.
+      // Starts to read from the vault if the session was ended at another instance. The stream learns the result before
+      // its next message.
       void sessions.look(kept);
       return sessions.admits(kept);
     };

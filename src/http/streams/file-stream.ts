@@ -9,13 +9,13 @@ export interface Download {
   /** Media type of the file. */
   readonly type: string;
   readonly name: string;
-  /** Opens the file's text as chunks. */
+  /** Starts the file's text, and returns it in chunks. */
   readonly open: () => AsyncGenerator<ExportChunk, void, void>;
 }
 
 /**
- * Answers with a file, and makes each chunk when the caller reads it. A fault breaks the answer off, because half an
- * export must not pass for a whole one. Throws the problem 429 if the caller has too many streams open.
+ * Answers with a file, each chunk of which is made when the caller reads it. After a fault the response breaks off,
+ * because half an export must not look complete. Throws the problem 429 if the caller has too many streams open.
  */
 export async function sendFile(context: HttpContext, call: RequestContext, { type, name, open }: Download) {
   const { load, stopping, streamPace, encryptedLog, logger } = context;
@@ -23,7 +23,7 @@ export async function sendFile(context: HttpContext, call: RequestContext, { typ
   const { name: reader, isKnown } = identifyReader(context, call);
   const headers = attachment(type, name);
   if (request.method === "HEAD") return whole({ status: 200, headers, body: "" });
-  // Checked first, because an export that has begun can only be cut off.
+  // The log and the keys are checked first, because an export that has begun can only be broken off.
   await Promise.all([encryptedLog.head(), encryptedLog.keyring.keys.revision()]);
   const onGone = load.openStream(reader);
   const chunks = open();
@@ -53,7 +53,7 @@ export async function sendFile(context: HttpContext, call: RequestContext, { typ
           await end();
           if (!stopping.aborted)
             logger.error("an export failed", { ...requestFields(metadata), ...errorFields(fault) });
-          // Without a reason, which the server would write to stderr.
+          // No reason is given, because the server would write it to stderr.
           controller.error();
         }
       },

@@ -11,7 +11,7 @@ const TYPE_PREFIX = "reachlog.";
  */
 const NOT_IN_ATTRIBUTES = /[\u007f-\u009f]|\p{Noncharacter_Code_Point}/gu;
 
-/** Largest value of a CloudEvents Integer attribute. */
+/** Maximum value of a CloudEvents Integer attribute. */
 const INTEGER_MAX = 2 ** 31 - 1;
 
 /**

@@ -18,10 +18,16 @@ export interface AdVisit {
   readonly conversion?: Conversion;
 }
 
-/** Greatest age of an event, in ms. OpenAI takes no older one; Snap names 37 days, and clients of it send no older one. */
+/**
+ * Maximum age of an event, in ms. OpenAI accepts no older one; Snap names 37 days, but its documented clients send no
+ * older one either.
+ */
 const EVENT_AGE_MS_MAX = 7 * 24 * 3_600_000;
 
-/** How long a repeat is safe, in ms. These networks recognise it by the event's id, and do not say for how long. */
+/**
+ * Time in ms for which a repeat is assumed to be safe. These networks recognise it by the event's id, and do not say
+ * for how long.
+ */
 const RECOGNISES_MS = 24 * 3_600_000;
 
 interface RequestOptions {
@@ -30,16 +36,16 @@ interface RequestOptions {
   readonly timeoutMs: number;
 }
 
-/** Everything in which an ads network differs from the others. */
+/** The parts in which one ads network differs from the others. */
 interface AdsNetwork extends Omit<Channel, "batch" | "send" | "check" | "recognisesMs"> {
   readonly title: string;
   readonly clock: Clock;
-  /** Settings that hold the credential, for the operator. */
+  /** Names of the settings that hold the credential, as messages to the operator list them. */
   readonly settings: string;
   /** True if the network refuses a visit without an IP address. */
   readonly needsAddress?: boolean;
   toEvent(visit: AdVisit): object;
-  /** Sends serialized events, all of which the network refuses if one is bad. */
+  /** Sends serialized events in one request. If one event is bad, the network refuses all of them. */
   request(events: readonly string[], options: RequestOptions): Promise<NetworkAnswer>;
 }
 
@@ -91,10 +97,13 @@ export function createAdsChannel(ads: AdsNetwork): Channel {
   };
 }
 
-/** A visitor made of what RFC 2606 and RFC 5737 reserve, for events that the network does not count. */
+/**
+ * A visitor with an address and an IP address that are reserved for examples (RFC 2606, RFC 5737), for events that the
+ * network does not count.
+ */
 const TEST_VISIT = { url: "https://example.com/reachlog-test", ip: "192.0.2.1", userAgent: "reachlog", ids: {} };
 
-/** Statuses by which a network refuses the credential or the pixel in the address. */
+/** Statuses by which a network refuses the credential, or the pixel that the address names. */
 const CHANNEL_STATUSES: readonly number[] = [401, 403, 404];
 
 function readByStatus(title: string): AnswerRules {

@@ -33,7 +33,7 @@ export function createOpenAiAdsChannel(options: {
   });
 }
 
-/** Types of events, with the shape of their data, by Meta's names. */
+/** OpenAI's type of event and the shape of its data, by the name that Meta gives the event. */
 const TYPES: Readonly<Record<string, readonly [type: string, shape: string]>> = {
   Purchase: ["order_created", "contents"],
   ViewContent: ["contents_viewed", "contents"],
@@ -54,7 +54,7 @@ function toEvent({ id, at, url, ip, userAgent, ids, conversion }: AdVisit) {
     id,
     type,
     timestamp_ms: at,
-    // JSON leaves out undefined members.
+    // JSON omits the member if it is undefined.
     custom_event_name: type === "custom" ? name : undefined,
     oppref: ids.oppref,
     source_url: url,

@@ -14,7 +14,7 @@ export function createSnapChannel(options: {
   readonly clock: Clock;
 }): Channel {
   const { pixelId, accessToken, baseUrl, safeFetch, clock } = options;
-  // Snap takes the token in the address only.
+  // Snap accepts the access token only in the address.
   const query = () => `access_token=${encodeURIComponent(accessToken.reveal())}`;
   const url = `${baseUrl}/v3/${encodeURIComponent(pixelId)}/events`;
   return createAdsChannel({
@@ -26,6 +26,7 @@ export function createSnapChannel(options: {
     credential: secret(`${pixelId}\n${accessToken.reveal()}`),
     needsAddress: true,
     toEvent,
+    // Snap checks test events at another address:
     // https://developers.snap.com/api/marketing-api/Conversions-API/VerifySetUp
     request: (events, { isTest, timeoutMs }) =>
       safeFetch(`${url}${isTest ? "/validate" : ""}?${query()}`, {
@@ -50,7 +51,7 @@ function toEvent({ id, at, url, ip, userAgent, ids, conversion }: AdVisit) {
     event_source_url: url,
     action_source: "WEB",
     user_data: { client_ip_address: ip, client_user_agent: userAgent, sc_click_id: ids.sc_click_id },
-    // JSON leaves out undefined members.
+    // JSON omits the member if it is undefined.
     custom_data: value === undefined ? undefined : { value: rawNumber(value), currency },
   };
 }

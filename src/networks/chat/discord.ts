@@ -16,8 +16,8 @@ const SUPPRESS_EMBEDS = 1 << 2;
 const DISCORD_USER_AGENT = `DiscordBot (reachlog, ${VERSION}) ${USER_AGENT}`;
 
 /**
- * API version that we call, regardless of the configured address. The address that Discord shows names none, which
- * means the sixth: its pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
+ * API version that messages are sent to. The address that Discord shows names no version, which means the sixth, whose
+ * pauses are in milliseconds. https://docs.discord.com/developers/reference#api-versioning
  */
 const WEBHOOKS = "/api/v10/webhooks/";
 
@@ -31,7 +31,7 @@ export function createDiscordChannel(options: WebhookOptions): Channel {
       JSON.stringify({ content: discordText(text), allowed_mentions: { parse: [] }, flags: SUPPRESS_EMBEDS }),
     toPostUrl(webhookUrl) {
       const url = versioned(webhookUrl);
-      // Otherwise Discord answers before it has saved the message, and a failure to save it shows nowhere.
+      // Without `wait`, Discord answers before it has saved the message, and a failure to save it shows nowhere.
       url.searchParams.set("wait", "true");
       return url.href;
     },
@@ -79,7 +79,8 @@ export const DISCORD_ANSWERS: AnswerRules = {
   refusesChannel({ status, text }) {
     return CHANNEL_STATUSES.has(status) || CHANNEL_CODES.has(parseAnswer(REFUSED, text)?.code ?? 0);
   },
-  // The body has fractions of a second. Without a body, a proxy in front of Discord answered.
+  // The body states the wait with fractions of a second. An answer without a body comes from a proxy in front of
+  // Discord, which states it in a header.
   retryAfterMs: ({ text, headers }) =>
     retryAfterMs(parseAnswer(LIMITED, text)?.retry_after) ?? parseRetryAfter(headers),
 };
@@ -94,7 +95,7 @@ function pauseAfter(headers: Headers): number | undefined {
 }
 
 /**
- * Most characters of a Discord message, counted in UTF-16 units, which are never fewer;
+ * Maximum length of a Discord message, counted in UTF-16 units, which are never fewer than characters;
  * https://docs.discord.com/developers/resources/webhook#execute-webhook
  */
 const CONTENT_UNITS_MAX = 2_000;

@@ -11,7 +11,8 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
     answers: GOOGLE_CHAT_ANSWERS,
     headers: { "content-type": "application/json; charset=utf-8" },
     formatMessage: (text) => JSON.stringify({ text: googleChatText(text) }),
-    // The request holds nothing to post: a living webhook complains about that, and a dead one about its address.
+    // An empty request posts nothing: Google Chat complains about its missing text if the webhook works, or else about
+    // the webhook's address.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
     isAlive: (answer) => answer.status === 400 && /empty/i.test(errorIn(answer)?.message ?? ""),
     alive: "the webhook is alive",
@@ -19,8 +20,8 @@ export function createGoogleChatChannel(options: WebhookOptions): Channel {
 }
 
 /**
- * Most UTF-16 units of a text. A Google Chat message may have 32,000 bytes, and a unit takes three at most, in UTF-8 as
- * in JSON; https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
+ * Maximum number of UTF-16 units of a text. A Google Chat message may have 32,000 bytes, and a unit takes three at
+ * most, in UTF-8 as in JSON; https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create
  */
 const TEXT_UNITS_MAX = 10_000;
 

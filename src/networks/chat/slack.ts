@@ -9,17 +9,18 @@ export function createSlackChannel(options: WebhookOptions): Channel {
     network: "slack",
     answers: SLACK_ANSWERS,
     formatMessage: slackMessage,
-    // The request holds nothing to post: a living webhook complains, and a dead one answers that it is dead.
+    // An empty request posts nothing: Slack complains about its missing text if the webhook works, or else answers that
+    // the webhook does not exist.
     probe: (url) => ({ url, method: "POST", body: "{}" }),
     isAlive: (answer) => answer.status === 400 && EMPTY_PAYLOAD_ERRORS.has(errorIn(answer)),
     alive: "the webhook is alive",
   });
 }
 
-/** Error codes by which a living Slack webhook answers a payload without a message, as a check sends it. */
+/** Error codes by which Slack answers a check of a working webhook, whose payload has no message. */
 const EMPTY_PAYLOAD_ERRORS: ReadonlySet<string> = new Set(["no_text", "invalid_payload"]);
 
-/** Error codes of Slack that every other message of the channel would get too, with any status. */
+/** Error codes by which Slack refuses every message of the channel, with any status. */
 const CHANNEL_ERRORS: ReadonlySet<string> = new Set([
   "action_prohibited",
   "channel_is_archived",
@@ -56,18 +57,18 @@ function errorIn({ text }: NetworkAnswer): string {
 }
 
 /**
- * Most characters of a section of a Slack message:
+ * Maximum number of characters of a section of a Slack message:
  * https://docs.slack.dev/reference/block-kit/composition-objects/text-object
  */
 const SECTION_CHARS_MAX = 3000;
 
 /**
- * Most sections of a Slack message. Together with the fallback they have 11,000 characters: near 13,200 Slack answers
- * `msg_blocks_too_long`.
+ * Maximum number of sections of a Slack message. Together with the fallback they have 11,000 characters: near 13,200
+ * Slack answers `msg_blocks_too_long`.
  */
 const SECTIONS_MAX = 3;
 
-/** Most characters of a Slack message's fallback, the text that a notification on a telephone shows. */
+/** Maximum number of characters of a Slack message's fallback, the text that a notification on a telephone shows. */
 const FALLBACK_CHARS_MAX = 2000;
 
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };

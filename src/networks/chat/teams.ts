@@ -11,7 +11,7 @@ export function createTeamsChannel(options: WebhookOptions): Channel {
     network: "teams",
     answers: TEAMS_ANSWERS,
     formatMessage: teamsMessage,
-    // Any request to the address itself starts the workflow, so only its host is asked.
+    // Checks only the host of the address, because any request to the address itself starts the workflow.
     probe: (url) => ({ url: `${new URL(url).origin}/`, method: "GET" }),
     isAlive: () => true,
     alive:
@@ -28,8 +28,8 @@ const REFUSED = Type.Object({ error: Type.Object({ code: Type.String({ pattern: 
 const CHANNEL_STATUSES: ReadonlySet<number> = new Set([401, 403, 404, 405, 410]);
 
 /**
- * Error codes by which Teams refuses every message of the channel, with other statuses: the flow is switched off, or
- * its address requires another way of signing in.
+ * Error codes by which Teams refuses every message of the channel under other statuses than these: the flow is switched
+ * off, or its address requires another way of signing in.
  */
 const CHANNEL_CODES = /^(?:DirectApi|Workflow\w*(?:Disabled|NotEnabled|NotFound|Suspended))/;
 
@@ -45,7 +45,7 @@ export const TEAMS_ANSWERS: AnswerRules = {
     const run = RUN.exec(headers.get("x-ms-workflow-run-id") ?? "")?.[0];
     return status === 202 || (status === 200 && run !== undefined) ? { networkId: run } : undefined;
   },
-  // Never its message, which can name the flow's address.
+  // Leaves out the message of Teams' answer, which can name the workflow's address.
   describe: (answer) => `The Teams workflow answered ${answer.status} ${codeIn(answer)}`.trimEnd(),
   refusesChannel: (answer) => CHANNEL_STATUSES.has(answer.status) || CHANNEL_CODES.test(codeIn(answer)),
 };
@@ -55,7 +55,7 @@ function codeIn({ text }: NetworkAnswer): string {
 }
 
 /**
- * Most bytes of a Teams message. Teams accepts "about 28 KB", and documents no exact number.
+ * Maximum size of a Teams message in bytes. Teams accepts "about 28 KB", and documents no exact number.
  * https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/connectors-using
  */
 const MESSAGE_BYTES_MAX = 28_000;
@@ -76,7 +76,7 @@ export function teamsMessage(text: string): string {
   let left = MESSAGE_BYTES_MAX - Buffer.byteLength(formatCard([]));
   for (const line of text.split("\n")) {
     const size = countBytes(line);
-    // Room for the ellipsis is kept while more lines may follow.
+    // Keeps room for the ellipsis, because more lines may follow.
     if (size > left - countBytes(ELLIPSIS)) {
       blocks.push(toBlock(cut(line, left) + ELLIPSIS));
       break;
@@ -89,7 +89,7 @@ export function teamsMessage(text: string): string {
 
 /** Shortens a line to what fits together with an ellipsis, and never cuts a character in half. */
 function cut(line: string, bytes: number): string {
-  // Bisects, because a line's size in JSON grows with its length.
+  // Finds the length by bisection, because a line's size in JSON grows with its length.
   let fits = 0;
   let tooLong = line.length + 1;
   while (tooLong - fits > 1) {
@@ -106,7 +106,7 @@ function countBytes(line: string): number {
 }
 
 function toBlock(line: string): object {
-  // An empty run would show no line at all.
+  // An empty line gets a non-breaking space, because Teams would not show a line with an empty run.
   const runs = line === "" ? ["\u00a0"] : line.split(MACRO_OPENING);
   return { type: "RichTextBlock", spacing: "None", inlines: runs.map((text) => ({ type: "TextRun", text })) };
 }

@@ -6,14 +6,14 @@ import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
 import { wordDispatch, excerpt, truncate } from "../plain-text.ts";
 
 /**
- * Most UTF-16 units of a LINE text, as LINE counts:
+ * Maximum number of UTF-16 units of a LINE text, which LINE counts too:
  * https://developers.line.biz/en/docs/messaging-api/text-character-count/
  */
 const TEXT_UNITS_MAX = 5_000;
 
 /**
- * How long LINE recognises a repeat. Its retry keys are valid for 24 hours; an hour less here, for clocks that differ
- * and requests under way.
+ * Time in ms for which LINE recognises a repeat. Its retry keys are valid for 24 hours; this is an hour less, because
+ * clocks differ and requests take time.
  */
 const RECOGNISES_MS = 23 * 3_600_000;
 
@@ -34,7 +34,8 @@ export function createLineChannel(options: {
   return {
     name: "messaging",
     network: "line",
-    // Includes the recipient: a wrong one suspends the channel as a wrong token does.
+    // The credential includes the recipient, because a wrong recipient suspends the channel, as a wrong token does,
+    // until the recipient is changed.
     credential: secret(`${to}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     async send(dispatch, { timeoutMs }) {
@@ -78,8 +79,8 @@ const QUOTA_USED_UP = /monthly limit/i;
 const RECIPIENT_AT_FAULT = /failed to send messages|'to'/i;
 
 /**
- * How LINE's answers are read. A 409 means that a push with the same retry key was accepted before.
- * https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
+ * Rules by which LINE's answers are read. A 409 means that LINE accepted a message with the same retry key before, so
+ * the message counts as delivered. https://developers.line.biz/en/docs/messaging-api/retrying-api-request/
  */
 export const LINE_ANSWERS: AnswerRules = {
   accepted({ status, text }) {
@@ -89,7 +90,7 @@ export const LINE_ANSWERS: AnswerRules = {
   describe: (answer) => `LINE answered ${answer.status} ${excerpt(refusalIn(answer).message)}`.trimEnd(),
   isRateLimit: ({ status, text }) => status === 429 && !QUOTA_USED_UP.test(text),
   refusesChannel(answer) {
-    // The recipient is the same for each message of the channel.
+    // A refusal of the recipient is one of the channel, because all of its messages go to the same recipient.
     const { message, details = [] } = refusalIn(answer);
     const isAboutRecipient = RECIPIENT_AT_FAULT.test(message) || details.some(({ property }) => property === "to");
     return CHANNEL_STATUSES.has(answer.status) || isAboutRecipient;

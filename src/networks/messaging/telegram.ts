@@ -48,7 +48,8 @@ export function createTelegramChannel(options: {
   return {
     name: "messaging",
     network: "telegram",
-    // Includes the chat: a wrong one suspends the channel as a wrong token does.
+    // The credential includes the chat, because a wrong chat suspends the channel, as a wrong token does, until the
+    // chat is changed.
     credential: secret(`${options.chatId}\n${options.botToken.reveal()}`),
     send(dispatch, { timeoutMs }) {
       return toDispatchResult(sendText(telegramText(wordDispatch(dispatch)), timeoutMs), TELEGRAM_ANSWERS);
@@ -68,8 +69,7 @@ export function createTelegramChannel(options: {
 }
 
 /**
- * Most characters of a Telegram message. Telegram counts them in UTF-16 units;
- * https://core.telegram.org/bots/api#sendmessage
+ * Maximum length of a Telegram message. Telegram counts UTF-16 units: https://core.telegram.org/bots/api#sendmessage
  */
 const TEXT_UNITS_MAX = 4096;
 
@@ -94,7 +94,7 @@ const COMMAND = /(?<![A-Za-z0-9_/<>])\/(?=[A-Za-z0-9_])/g;
  * percent-encoded, which leads to the same page, and is no mention even if Telegram sees no address.
  */
 export function telegramText(text: string): string {
-  // The group in the expression makes every second piece a link.
+  // `split` returns the links as every second piece, because the expression has a group.
   const pieces = text.split(LINK).map((piece, at) => (at % 2 === 1 ? piece.replace(MENTION, "%40") : disarm(piece)));
   return truncate(pieces.join(""), TEXT_UNITS_MAX);
 }

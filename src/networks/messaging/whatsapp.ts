@@ -28,7 +28,8 @@ export function createWhatsappChannel(options: {
   return {
     name: "messaging",
     network: "whatsapp",
-    // Includes number and recipient: a wrong one suspends the channel as a wrong token does.
+    // The credential includes the number and the recipient, because a wrong one suspends the channel, as a wrong token
+    // does, until it is changed.
     credential: secret(`${phoneNumberId}\n${to}\n${accessToken.reveal()}`),
     async send(dispatch, { timeoutMs }) {
       const text = { preview_url: false, body: whatsappText(wordDispatch(dispatch)) };
@@ -41,6 +42,8 @@ export function createWhatsappChannel(options: {
           ...recipient,
           type: "text",
           text,
+          // WhatsApp returns this id with each status of the message.
+          biz_opaque_callback_data: dispatch.id,
         }),
         timeoutMs,
       });
@@ -56,7 +59,7 @@ export function createWhatsappChannel(options: {
   };
 }
 
-/** Most characters of a WhatsApp text, counted in UTF-16 units, which are never fewer. */
+/** Maximum length of a WhatsApp text, counted in UTF-16 units, which are never fewer than characters. */
 const TEXT_UNITS_MAX = 4_096;
 
 /** Returns text from outside as a WhatsApp body that shows as it was written. */
@@ -80,7 +83,7 @@ const PAUSES_MS: ReadonlyMap<number, number> = new Map([
  * them, as it has one recipient.
  * https://developers.facebook.com/documentation/business-messaging/whatsapp/support/error-codes
  */
-const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
+export const CHANNEL_FAULTS: ReadonlyMap<number, string> = new Map([
   [0, "the access token is refused"],
   [33, "the phone number is gone"],
   [130_497, "the account may not write to the recipient's country"],
@@ -112,7 +115,7 @@ export const WHATSAPP_ANSWERS: AnswerRules = {
     return graph.describe("WhatsApp", answer) + (words === undefined ? "" : `: ${words}`);
   },
   isRateLimit: (answer) => PAUSES_MS.has(parseCode(answer)) || graph.isRateLimit(answer),
-  // A fault of the channel is one with any status.
+  // An error code of the channel is a clear refusal, whatever the status of the answer.
   isUncertain: (answer) => !isChannelFault(answer) && (answer.status < 400 || graph.isPassing(answer)),
   refusesChannel: isChannelFault,
   retryAfterMs(answer) {

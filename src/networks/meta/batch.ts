@@ -2,20 +2,20 @@ import type { DispatchResult } from "../network.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
 /**
- * Most events that one request of Meta's Conversions API accepts;
+ * Maximum number of events that one request of Meta's Conversions API accepts;
  * https://developers.facebook.com/docs/marketing-api/conversions-api/using-the-api
  */
 export const EVENTS_MAX = 1_000;
 
 /**
- * Most bytes of events in one request to Meta, which names no limit. This holds a thousand usual events; a thousand
- * with the longest addresses would be 5 MB, too much for a slow line within the time-out.
+ * Maximum size of the events in one request to Meta, in bytes; Meta names no limit. It holds a thousand usual events; a
+ * thousand with the longest addresses would be 5 MB, too much for a slow line within the time-out.
  */
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /**
- * Most requests for one batch. One bad event among a thousand takes at most 21. If all are bad, each request after the
- * first ten settles half an event, so that eight attempts of a dispatch settle a thousand of them.
+ * Maximum number of requests for one batch. One bad event among a thousand takes at most 21. If all are bad, each
+ * request after the first ten settles half an event, so that eight attempts of a dispatch settle a thousand of them.
  */
 export const REQUESTS_MAX = 300;
 
@@ -33,7 +33,7 @@ export interface BatchOptions {
   readonly timeoutMs: number;
   /** Sends serialized events in one request. The result applies to all of them. */
   readonly post: (events: readonly string[], timeoutMs: number) => Promise<DispatchResult>;
-  /** Called before each request of the batch; false ends the batch. */
+  /** The sending calls this before each request of the batch; if it returns false, no further request is made. */
   readonly goesOn?: (() => boolean) | undefined;
   /** Returns the time of a monotonic clock, in ms. */
   readonly elapsedMs?: () => number;
@@ -47,10 +47,10 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
   const { timeoutMs, post, goesOn = () => true, elapsedMs = () => performance.now() } = options;
   const results: DispatchResult[] = [];
   const endsAt = elapsedMs() + DEADLINE_REQUESTS * timeoutMs;
-  // The next part is the last of the list.
+  // Parts of the batch that are still to be sent; the next part is the last of the list.
   const open = splitIntoRequests(events).toReversed();
-  // A fault of the channel, or one that may pass, ends the batch. So do REQUESTS_MAX requests and, once the batch has
-  // settled something, the deadline. The rest is not asked.
+  // Result of the events that are not sent: those after a fault of the channel, after one that may pass, after
+  // REQUESTS_MAX requests or, once an event was settled, after the deadline.
   let rest = UNASKED;
   for (let requests = 0; requests < REQUESTS_MAX; requests++) {
     const part = open.pop();
@@ -60,7 +60,7 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
     // would block the batch for ever.
     if (leftMs <= 0 && results.length > 0) break;
     const result = await post(part, leftMs > 0 ? Math.min(timeoutMs, leftMs) : timeoutMs);
-    // The refusal blames an event rather than the channel.
+    // The network refuses one of these events, and not the channel, so the part is halved to find it.
     if (part.length > 1 && result.outcome === "refused" && !result.channel) {
       const middle = Math.ceil(part.length / 2);
       open.push(part.slice(middle), part.slice(0, middle));
@@ -68,7 +68,7 @@ export async function deliverBatch(events: readonly string[], options: BatchOpti
     }
     for (const _ of part) results.push(result);
     if (result.outcome === "retryable" || (result.outcome === "refused" && result.channel)) {
-      // Events without a request wait as long as the one before them.
+      // Events that were not sent wait as long as those of the failed request.
       const pause = result.outcome === "retryable" ? result.retryAfterMs : undefined;
       const detail = "the network was not asked: the request before it failed";
       rest = { ...UNASKED, detail, ...omitUndefined({ retryAfterMs: pause }) };

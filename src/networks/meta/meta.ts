@@ -7,18 +7,18 @@ import { deliverAmongSkipped, EVENTS_MAX, type Skipped } from "./batch.ts";
 import type { Channel, Click, Conversion, DispatchResult, Dispatch } from "../network.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
 
-/** Greatest age of an event, in ms: Meta refuses a whole request that holds an older one. */
+/** Maximum age of an event, in ms. Meta refuses a whole request that holds an older event. */
 const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
 
 /**
- * How long Meta recognises a repeated event by its id. Meta says 48 hours; an hour less here, for clocks that differ
- * and requests under way.
+ * Time in ms for which Meta recognises a repeated event by its id. Meta says 48 hours; this is an hour less, because
+ * clocks differ and requests take time.
  */
 const RECOGNISES_MS = 47 * 60 * 60_000;
 
 /**
- * Asks Meta to limit the use of an event where the visitor's state has such a law. Zeros let Meta find the state, since
- * its own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
+ * Asks Meta to limit its use of an event if the visitor's US state has such a law. Zeros let Meta find the state, since
+ * Meta's own lists of states differ. https://developers.facebook.com/docs/marketing-apis/data-processing-options
  */
 const LIMITED_DATA_USE = {
   data_processing_options: ["LDU"],
@@ -56,7 +56,8 @@ export function createMetaChannel(options: {
   return {
     name: "ads",
     network: "meta",
-    // Includes the pixel: a wrong one suspends the channel as a wrong token does.
+    // The credential includes the pixel, because a wrong pixel suspends the channel, as a wrong token does, until the
+    // pixel is changed.
     credential: secret(`${options.pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
@@ -137,7 +138,7 @@ export function metaAnswers(events = 1): AnswerRules {
  */
 const CLICK_ID = /^[^#?]*\?(?:[^#]*&)?fbclid=([A-Za-z0-9_-]+)(?=[&#]|$)/;
 
-/** How far ahead of the click's time, in ms, a cookie may have been made: Meta refuses one from the future. */
+/** Maximum time in ms by which a cookie may seem to be made after the click. Meta refuses a cookie from the future. */
 const COOKIE_AHEAD_MS_MAX = 60_000;
 
 /** Returns a cookie of Meta's pixel, byte for byte. Undefined if the visitor's clock was wrong when it was made. */
@@ -156,12 +157,12 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
   const { ids = {} } = click;
   const fbclid = ids.fbclid ?? CLICK_ID.exec(click.normalizedUrl)?.[1];
   const fbc = keepCookie(ids.fbc, clickedAt);
-  // A click on a newer ad than the cookie's replaces it.
+  // If the click came by a newer ad than the one in the cookie, the newer one replaces it.
   const isCurrent = fbclid === undefined || fbc?.split(".")[3] === fbclid;
   return serverEvent("PageView", click.id, clickedAt, click.normalizedUrl, {
     client_user_agent: userAgent,
     client_ip_address: click.ip,
-    // 1: made by a server without a cookie,
+    // The 1 tells Meta that a server made this value, and no cookie:
     // https://developers.facebook.com/docs/marketing-api/conversions-api/parameters/fbp-and-fbc
     fbc: isCurrent ? fbc : `fb.1.${clickedAt}.${fbclid}`,
     fbp: keepCookie(ids.fbp, clickedAt),
@@ -174,7 +175,8 @@ export function pageView(click: Click, userAgent: string, now: number): MetaEven
  */
 export function testEvent(test: Extract<Dispatch, { kind: "test" }>, testEventCode: string | undefined): MetaEvent {
   const name = testEventCode === undefined ? "ReachlogTest" : "PageView";
-  // The visitor is invented from what RFC 2606 and RFC 5737 reserve: Meta refuses events without a visitor.
+  // Meta refuses events without a visitor, so this one has an address and an IP address that are reserved for examples
+  // (RFC 2606, RFC 5737).
   return serverEvent(name, test.id, Date.parse(test.time), "https://example.com/reachlog-test", {
     client_user_agent: "reachlog",
     client_ip_address: "192.0.2.1",
@@ -194,7 +196,7 @@ function serverEvent(name: string, id: string, at: number, url: string, user: Re
     event_id: id,
     event_source_url: url,
     action_source: "website",
-    // JSON leaves out undefined members.
+    // JSON omits members that are undefined.
     user_data: user,
   };
 }

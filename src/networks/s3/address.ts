@@ -1,3 +1,4 @@
+// Parses addresses of the form `s3://BUCKET/PREFIX` in settings and options. It builds no URLs of requests.
 export interface S3Address {
   readonly bucket: string;
   /** Beginning of the names of all objects at this address: empty, or with a slash at its end. */

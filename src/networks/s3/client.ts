@@ -32,8 +32,8 @@ export interface S3Request {
 }
 
 /**
- * Most bytes of an object. Files are held in memory whole: a sealed segment, or the keys of a million and a half
- * recipients.
+ * Maximum size of an object in bytes. Files are held in memory whole: a sealed segment, or the keys of a million and a
+ * half recipients.
  */
 export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
 
@@ -41,8 +41,8 @@ export const OBJECT_BYTES_MAX = 256 * 1024 * 1024;
 const TIMEOUT_MS = 120_000;
 
 /**
- * Most attempts of one request to the object store. Waits between them take up to 22 seconds in all: a store that asks
- * to slow down does so for moments.
+ * Maximum number of attempts of one request to the object store. Waits between them take up to 22 seconds in all: a
+ * store that asks to slow down does so for moments.
  */
 export const REQUEST_ATTEMPTS_MAX = 5;
 const BACKOFF = { baseMs: 500, factor: 3 };
@@ -73,7 +73,7 @@ export function createS3Client(access: S3Access, { objectFetch, clock, sleep, ra
     }
   };
 
-  // Returns the first answer that another attempt would not change, also if it is a refusal.
+  // Returns the first answer that another attempt would not change, even if it is a refusal.
   return async (request: S3Request): Promise<ObjectAnswer> => {
     for (let tried = 1; ; tried++) {
       const found = await attempt(request);
@@ -113,7 +113,7 @@ function mayRetry(found: ObjectAnswer | NetworkFault): boolean {
 
 /**
  * Returns the code in the body of an object store's error, such as `SlowDown`; empty if there is no error or no code.
- * The rest of the body may repeat the request's headers.
+ * Other parts of the body may repeat the request's headers.
  */
 export function readErrorCode({ status, bytes }: ObjectAnswer): string {
   if (status < 300) return "";

@@ -7,7 +7,9 @@ import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, type S3Client, type S3Re
 /** Header with the hash of a file as it was written, which the object store keeps with the file. */
 const HASH_HEADER = "x-amz-meta-sha256";
 
-/** Most pages of a list of files, of mostly 1,000 names each. A store that never ends a list is at fault. */
+/**
+ * Maximum number of pages of a list of files, of mostly 1,000 names each. A store that never ends a list is at fault.
+ */
 const PAGES_MAX = 10_000;
 
 /**
@@ -69,7 +71,8 @@ export function createS3Storage(ask: S3Client, { bucket, prefix }: S3Address): S
       const answer = await ask(request);
       if (answer.status === 200) return;
       if (answer.status !== 412) throw toStoreFault(request, answer);
-      // This is also the answer if an earlier attempt was stored and its own answer was lost.
+      // The store also refuses if an earlier attempt stored the file and its answer was lost, so the stored file is
+      // compared.
       const kept = await read(name);
       if (kept !== undefined && Buffer.compare(kept, bytes) === 0) return;
       throw new SegmentDamaged(`s3://${bucket}/${prefix}${name} is there with other bytes: move it away`);

@@ -15,21 +15,23 @@ const PRIVATE_TYPES = ["dm.received", "dm.read", "chat.received"];
 /** Type that X's guide has and X's specification lacks, so X may refuse it. */
 const REVOKE = "oauth.revoke";
 
-/** Longest wait for the stream's head, in ms: an idle stream answers with its first keep-alive, after 20 s. */
+/** Maximum time in ms until the stream's head arrives: an idle stream answers with its first keep-alive, after 20 s. */
 const ANSWER_MS = 45_000;
 
-/** Longest silence of the stream, in ms. X sends a keep-alive every 20 s. */
+/** Maximum time in ms in which the stream sends nothing. X sends a keep-alive every 20 s. */
 const SILENCE_MS = 40_000;
 
-/** Most characters of a line: a message of 10,000 characters, all escaped, and the profiles of two users. */
+/**
+ * Maximum number of characters of a line: a message of 10,000 characters, all escaped, and the profiles of two users.
+ */
 const LINE_CHARACTERS_MAX = 256 * 1024;
 
 const SUBSCRIBE_TIMEOUT_MS = 10_000;
 
-/** Most pages of subscriptions: an app has 1,500 at most, and a page 1,000. */
+/** Maximum number of pages of subscriptions: an app has 1,500 at most, and a page 1,000. */
 const PAGES_MAX = 2;
 
-/** Most bytes of a page of 1,000 subscriptions. */
+/** Maximum size of a page of 1,000 subscriptions, in bytes. */
 const SUBSCRIPTIONS_BYTES_MAX = 1024 * 1024;
 
 const SUBSCRIPTIONS = Type.Object({
@@ -62,14 +64,15 @@ export function createActivityStream(options: ActivityOptions): SignalStream {
       const refused: string[] = [];
       for (const type of [...PRIVATE_TYPES, REVOKE].filter((one) => !present.has(one))) {
         const why = await create(options, token, type, userId);
-        // Without this one, the next refresh of the token shows what it would have said.
+        // A refusal of `oauth.revoke` is no loss: without that signal, the next refresh of the token shows that the
+        // user has revoked it.
         if (why !== undefined && type !== REVOKE) refused.push(`${type}: ${why}`);
       }
       return refused;
     },
     async open(userId, signal) {
       const answer = await lineFetch(`${apiUrl}/2/activity/stream`, {
-        // A compressed stream would be held back until a block is full.
+        // The stream is requested uncompressed, because a compressed one would be held back until a block is full.
         headers: { authorization: `Bearer ${bearer.reveal()}`, "accept-encoding": "identity" },
         answerMs: ANSWER_MS,
         silenceMs: SILENCE_MS,
@@ -82,13 +85,16 @@ export function createActivityStream(options: ActivityOptions): SignalStream {
   };
 }
 
-/** Says that X refuses the app's token: a refusal of the user's token would have that one refreshed. */
+/**
+ * Converts X's refusal of the app's own token to an error that names the setting. Otherwise it would look like a
+ * refusal of the user's token, which would then be refreshed.
+ */
 function blameBearer(fault: unknown): unknown {
   const isRefused = fault instanceof SocialError && fault.kind === "unauthorized";
   return isRefused ? new SocialError("rejected", "X does not accept X_APP_BEARER_TOKEN") : fault;
 }
 
-/** Returns the types of event that are subscribed to for this user, with those that need no user. */
+/** Returns the types of event that the app is subscribed to on X for this user, and those that need no user. */
 async function listSubscriptions(options: ActivityOptions, userId: string): Promise<ReadonlySet<string>> {
   const read = createReads(options)(options.bearer.reveal());
   const found = new Set<string>();
@@ -178,7 +184,7 @@ const READERS = Type.Optional(
   ),
 );
 
-/** Both forms that X sends of a receipt. Its documents show neither for this stream. */
+/** Both forms in which X reports that messages were read. X's documents show neither for this stream. */
 const READ = Type.Object({ direct_message_events: READERS, direct_message_mark_read_events: READERS });
 
 const CHAT = Type.Object({ id: ANY_ID, created_at_msec: MS, sender_id: ID, conversation_id: Type.String() });
@@ -199,7 +205,7 @@ async function* toSignals(lines: AsyncIterable<string>, userId: string, clock: (
 /** Function that turns a payload into signals. */
 type Parser = (payload: unknown, userId: string, now: number) => readonly Signal[];
 
-/** Says that a signal could not be read, so that reading has to find what it meant. */
+/** Stands for a signal that could not be read: the messages must be read from X to find what it meant. */
 const UNCLEAR: readonly Signal[] = [{ kind: "unclear" }];
 
 const PARSERS: Readonly<Record<string, Parser>> = {

@@ -11,10 +11,10 @@ const READ_TIMEOUT_MS = 10_000;
  */
 const LARGE_READ_TIMEOUT_MS = 30_000;
 
-/** Bytes of X's answer above which a read has the longer time-out. */
+/** Size of an answer, in bytes, above which a read from X has the longer time-out. */
 const LARGE_BYTES = 1024 * 1024;
 
-/** Most bytes of X's answer in addition to its entries, including X's errors. */
+/** Maximum size of X's answer in addition to its entries, in bytes, including X's errors. */
 export const FRAME_BYTES = 64 * 1024;
 
 export interface XOptions {
@@ -28,7 +28,7 @@ export type XRead = (question: {
   readonly path: string;
   /** Query of the request; undefined members are left out. */
   readonly query: Readonly<Record<string, string | undefined>>;
-  /** Most bytes of a valid answer, if it may be larger than usual. */
+  /** Maximum size of a valid answer in bytes, if it may be larger than usual. */
   readonly answerBytesMax?: number;
 }) => Promise<string>;
 
@@ -49,7 +49,7 @@ export function createReads({ apiUrl, safeFetch, clock }: XOptions): (token: str
     };
 }
 
-/** Smallest and largest `max_results` that an endpoint of X accepts. */
+/** Minimum and maximum `max_results` that an endpoint of X accepts. */
 export interface PageSize {
   readonly least: number;
   readonly most: number;

@@ -15,7 +15,7 @@ export const isXUsername = (text: string): boolean => Value.Check(USERNAME, text
 
 export const META = Type.Object({
   result_count: Type.Optional(Type.Integer()),
-  /** Cursor of the next page. X documents no greatest length; the size of the whole answer is limited. */
+  /** Cursor of the next page. X documents no maximum length; the size of the whole answer is limited. */
   next_token: Type.Optional(Type.String()),
 });
 
@@ -50,7 +50,8 @@ export function sendOutcome(answer: NetworkAnswer, now: number): SendDmResult {
   if (refusal.kind === "unauthorized") return { outcome: "unauthorized", rate };
   const { kind, detail } = refusal;
   if (kind === "stopped") return { outcome: kind, reason: refusal.reason, detail, rate };
-  // A duplicate may be the very message whose first answer was lost: only the conversation shows it.
+  // X refuses a message as a duplicate also if its own first answer to that message was lost. Only the conversation
+  // shows if it was sent.
   const outcome = kind === "duplicate" || kind === "unavailable" ? "in_doubt" : kind;
   return { outcome, detail, rate };
 }
@@ -121,21 +122,22 @@ interface Signs {
  * https://docs.x.com/x-api/fundamentals/response-codes-and-errors
  */
 const MEANINGS: readonly (Meaning & Signs)[] = [
-  // Could not authenticate; invalid or expired token; bad authentication data.
+  // X's words for these codes: could not authenticate; invalid or expired token; bad authentication data.
   { kind: "unauthorized", status: 401, codes: [32, 89, 215] },
   { kind: "stopped", reason: "credits_depleted", status: 402, slugs: ["credits", "credits-depleted"] },
   { kind: "stopped", reason: "usage_capped", slugs: ["usage-capped"], title: "UsageCapExceeded" },
   { kind: "rate_limited", status: 429, codes: [88] },
-  // Not following you; cannot send messages to this user; takes requests of verified accounts only.
+  // X's words for these codes: not following you; cannot send messages to this user; takes requests of verified
+  // accounts only.
   { kind: "recipient_closed", codes: [150, 349, 476] },
-  // Same status already posted.
+  // X's words for this code: same status already posted.
   { kind: "duplicate", codes: [187] },
-  // The app's access level does not include the endpoint.
-  // No write access; suspended app.
+  // X's words for the slug and these codes: the app's access level does not include the endpoint; no write access;
+  // suspended app.
   { kind: "stopped", reason: "app_not_enrolled", slugs: ["client-forbidden"], codes: [261, 416, 453] },
-  // No access to direct messages; credentials without access to the resource.
+  // X's words for these codes: no access to direct messages; credentials without access to the resource.
   { kind: "stopped", reason: "missing_scope", codes: [93, 220] },
-  // Account suspended; looks automated; account locked.
+  // X's words for these codes: account suspended; looks automated; account locked.
   { kind: "stopped", reason: "sender_restricted", codes: [64, 226, 326] },
 ];
 
@@ -144,7 +146,8 @@ const FORBIDDEN: readonly (Meaning & Signs)[] = [
   { kind: "recipient_closed", words: /permission to dm|cannot send messages to this user|not following you/i },
   { kind: "duplicate", words: /duplicate/i },
   { kind: "rejected", slugs: ["not-authorized-for-resource"] },
-  // A token of the app rather than of the user lacks the right to write as well.
+  // X uses this slug for a token of the app where one of the user is needed, and this word for a token without the
+  // right to write.
   { kind: "stopped", reason: "missing_scope", slugs: ["unsupported-authentication"], words: /^forbidden$/i },
 ];
 
@@ -155,15 +158,18 @@ export function classifyXRefusal(answer: NetworkAnswer): Meaning & { readonly de
 
 function classifyProblem(problem: Problem): Meaning {
   const { status, detail, codes } = problem;
-  // The message may have been sent, regardless of the body. 408 leaves open how much was understood.
+  // With these statuses the message may have been sent, regardless of the body. After a 408 it is unknown how much of
+  // the request X has processed.
   if (status < 400 || status === 408 || status >= 500) return { kind: "unavailable" };
   const isShown = (signs: Signs): boolean => fits(problem, signs);
   const known = MEANINGS.find(isShown) ?? (status === 403 ? FORBIDDEN.find(isShown) : { kind: "rejected" as const });
   if (known !== undefined) return known;
-  // A code that no document explains is not blamed on the account. Some bodies repeat the status as their code.
+  // An undocumented code counts as a refusal by the recipient, not of the account. Some bodies repeat the status as
+  // their code.
   if (codes.some((code) => code !== status)) return { kind: "recipient_closed" };
   // In production, "This operation is not permitted." concerned one recipient while others in the same run were
-  // reached. Unknown words may, too. A refusal without a word is not the API's, and continuing could cost the account.
+  // reached; unknown words may, too. A refusal without words does not come from the API, and continuing could cost the
+  // account.
   const isSilent = detail === "" && codes.length === 0;
   return isSilent ? { kind: "stopped", reason: "sender_restricted" } : { kind: "not_permitted" };
 }
@@ -197,10 +203,10 @@ function describe({ status, title, detail, codes }: Problem): string {
 const ENDPOINT_PREFIX = "x-rate-limit";
 const DAY_PREFIXES = ["x-user-limit-24hour", "x-app-limit-24hour"];
 
-/** Shortest time until a window resets, so that a reset that has just passed causes no busy loop. */
+/** Minimum time in ms until a window resets, so that a reset that has just passed causes no busy loop. */
 const RESET_IN_MS_MIN = 1000;
 
-/** Longest time until a window of X resets. A header that gives more is broken. */
+/** Maximum time in ms until a window of X resets. A header that gives more is broken. */
 const RESET_IN_MS_MAX = 24 * 60 * 60_000;
 
 /** Length of X's usual window, for a 429 that does not say until when. */
@@ -215,7 +221,8 @@ export function parseRate(headers: Headers, now: number): RateWindow | undefined
   const days = DAY_PREFIXES.map((prefix) => parseWindow(headers, prefix, now)).filter((window) => window !== undefined);
   const all = endpoint === undefined ? days : [endpoint, ...days];
   const exhausted = all.filter(({ remaining }) => remaining === 0).sort((one, other) => other.resetAt - one.resetAt)[0];
-  // The endpoint's comes first, so that the day's messages are not spread over the day while the endpoint accepts more.
+  // The endpoint's window comes first, so that the day's messages are not spread over the day while the endpoint
+  // accepts more.
   return exhausted ?? endpoint ?? days.sort((one, other) => one.remaining - other.remaining)[0];
 }
 
@@ -237,7 +244,8 @@ function parseWindow(headers: Headers, prefix: string, now: number): RateWindow 
   const remaining = integer(headers.get(`${prefix}-remaining`));
   const resetSeconds = integer(headers.get(`${prefix}-reset`));
   if (limit === undefined || remaining === undefined || resetSeconds === undefined) return undefined;
-  // X's clock, or ours if it names no time. It is cut to the second, so we wait a little too long.
+  // Time at which X answered, by X's clock or, if the answer has no `Date`, by ours. It is cut to the second, so the
+  // wait is a little too long.
   const answeredAt = Date.parse(headers.get("date") ?? "");
   const resetIn = resetSeconds * 1000 - (Number.isNaN(answeredAt) ? now : answeredAt);
   const bounded = Math.min(RESET_IN_MS_MAX, Math.max(RESET_IN_MS_MIN, resetIn));

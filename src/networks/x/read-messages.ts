@@ -8,14 +8,14 @@ import { FRAME_BYTES, clampPageSize, type XRead } from "./get-request.ts";
 const MESSAGES = { least: 1, most: 100 };
 
 /**
- * Most bytes of a message in X's JSON: 10,000 characters outside of the first plane, each escaped as two of `\uXXXX`
- * (12 bytes), and the other fields.
+ * Maximum size of a message in X's JSON, in bytes: 10,000 characters outside of the first plane, each escaped as two of
+ * `\uXXXX` (12 bytes), and the other fields.
  */
 const MESSAGE_BYTES_MAX = 125_000;
 
 /**
- * Most pages that one read of a conversation takes: X may filter by type after it has cut the page, so a page may have
- * few messages.
+ * Maximum number of pages that one read of a conversation takes. X may filter by type after it has cut the page, so a
+ * page may have few messages.
  */
 const PAGES_MAX = 3;
 
@@ -67,7 +67,7 @@ export async function fetchConversation(read: XRead, recipientId: string, limit:
   for (let page = 1; page <= PAGES_MAX; page++) {
     const left = size - found.length;
     const { events, senders, next } = await readEvents(read, path, `${FIELDS},entities`, left, cursor);
-    // The expansion lists the senders. If there is only one, it is the sender of all.
+    // The answer lists the senders of its messages. If it lists only one, that user has sent them all.
     const onlySender = senders.length === 1 ? senders[0]?.id : undefined;
     found.push(...events.map((event) => toMessage(event, event.sender_id ?? onlySender)));
     if (found.length >= size || next === undefined) return found.slice(0, size);
@@ -107,7 +107,8 @@ async function readEvents(read: XRead, path: string, fields: string, size: numbe
   };
   const text = await read({ path, query, answerBytesMax: FRAME_BYTES + size * MESSAGE_BYTES_MAX });
   const { data: events, errors = [], includes, meta } = required(EVENTS, text);
-  // Empty only if X says so: an error, or a count without the messages, leaves it open.
+  // The page counts as empty only if X says so. An error, or a count without the messages, leaves it open whether there
+  // are any.
   const isEmpty = (meta?.result_count ?? events?.length) === 0 && errors.length === 0;
   if (!isEmpty && !events?.length) throw unreadable();
   return { events: events ?? [], senders: includes?.users ?? [], ...parseNext(meta) };

@@ -56,7 +56,7 @@ export function readAuthors(text: string): UserPage & { readonly newest?: string
   if (posts.length === 0 && meta.result_count !== 0) throw unreadable();
   const users = new Map(usersIn(includes?.users).map((user) => [user.id, user]));
   const authors = new Set(posts.flatMap(({ author_id }) => author_id ?? []));
-  // Ids of X grow with time.
+  // Returns the later of two ids of X, which grow with time.
   const later = (one: string, other: string): string => (BigInt(one) > BigInt(other) ? one : other);
   const newest = posts.map(({ id }) => id).reduce(later, "");
   return {

@@ -7,19 +7,22 @@ import { readAuthors, readUser, readUserPage, readUsers } from "./read-users.ts"
 
 const BATCH_MAX = 100;
 
-/**
- * Range of `max_results` for followers, as for members and posts below: https://docs.x.com/x-api, the reference of each
- * endpoint.
- */
+/** Range of `max_results` for followers: https://docs.x.com/x-api, the reference of the endpoint. */
 const FOLLOWERS = { least: 1, most: 1_000 };
+/** Range of `max_results` for members of a list, from X's reference of that endpoint. */
 const MEMBERS = { least: 1, most: 100 };
+/** Range of `max_results` for a search of recent posts, from X's reference of that endpoint. */
 const POSTS = { least: 10, most: 100 };
 
-/** Most bytes of a user in X's JSON: a name of 50 characters, each escaped as two of `\uXXXX`, and the other fields. */
+/**
+ * Maximum size of a user in X's JSON, in bytes: a name of 50 characters, each escaped as two of `\uXXXX`, and the other
+ * fields.
+ */
 const USER_BYTES_MAX = 1024;
 
 /**
- * Most bytes of a post in X's JSON: 25,000 characters, which are rare. A post of 280 has 3,400 bytes if all is escaped.
+ * Maximum size of a post in X's JSON, in bytes: 25,000 characters, which are rare. A post of 280 characters has 3,400
+ * bytes if all are escaped.
  */
 const POST_BYTES_MAX = 32 * 1024;
 
@@ -86,7 +89,7 @@ export function createX(options: XOptions): SocialNetwork {
 }
 
 /**
- * Looks up users by names or ids. A value that X cannot have makes it refuse them all, so only `possible` ones may be
+ * Looks up users by names or ids. One value that X cannot have makes X refuse them all, so only `possible` ones may be
  * passed.
  */
 async function lookUp(read: XRead, path: string, key: string, possible: readonly string[]) {
@@ -118,8 +121,8 @@ function checkedId(id: string): string {
 const SEND_TIMEOUT_MS = 15_000;
 
 /**
- * Most characters of a direct message on X, by its older reference. They are counted in UTF-16 units, which are never
- * fewer.
+ * Maximum length of a direct message on X, by its older reference. It is counted in UTF-16 units, which are never fewer
+ * than characters.
  */
 const DM_UNITS_MAX = 10_000;
 

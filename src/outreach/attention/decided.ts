@@ -6,7 +6,7 @@ import { mention, say, type Sentence } from "../../history/words/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment } from "../../projector/page-moments.ts";
 
-/** Events by which an operator decides about what waits for one. */
+/** Types of events that record an operator's decision, such as to retry a dispatch or to sign in. */
 const DECISIONS: readonly EventType[] = [
   "DispatchRetryRequested",
   "DispatchDiscarded",
@@ -18,10 +18,16 @@ const DECISIONS: readonly EventType[] = [
   "MessagesLookedUp",
 ];
 
-/** Age up to which a decision is shown, in ms: a quarter of an hour, as long as an operator works on the list. */
+/**
+ * For how long a decision is shown after it was made, in ms: 15 minutes, about as long as an operator works on the
+ * list.
+ */
 const SHOWN_MS = 15 * 60_000;
 
-/** Newest events that are read for decisions. A decision about more dispatches counts only these. */
+/**
+ * Maximum number of newest events read to find decisions. A decision about more dispatches is shown with this number of
+ * them.
+ */
 const EVENTS_READ = 500;
 
 /** Something that an operator decided a short time ago. */
@@ -31,11 +37,11 @@ export interface DecidedItem {
   /** Time of the decision, ISO 8601. */
   readonly at: string;
   readonly why: string | undefined;
-  /** How many of the retried dispatches have ended, while some are under way. */
+  /** Progress of retried dispatches: how many of `all` have ended. Undefined once all have, and for other decisions. */
   readonly progress: { readonly ended: number; readonly all: number } | undefined;
 }
 
-/** Reads what operators decided in the last minutes, the newest first. Events of one request are one item. */
+/** Reads what operators decided in the last 15 minutes, newest decision first. Events of one request are one item. */
 export async function readDecided(moment: PageMoment<"deliveries">): Promise<readonly DecidedItem[]> {
   const events = await newestEvents(moment, { types: DECISIONS, limit: EVENTS_READ });
   const own = events.filter(
@@ -107,8 +113,8 @@ function describeDecision(
 }
 
 /**
- * Counts how retried dispatches of one channel ended. Undefined if the events are no retries. `events`: all decisions,
- * as a retry that failed may have been given up since.
+ * Counts how the dispatches ended that an operator had repeated in one request, `group`; undefined if the request was
+ * no retry. `events`: all recent decisions of operators, who may have given up a retry that failed.
  */
 function countRetried({ state }: PageMoment<"deliveries">, group: readonly Recorded[], events: readonly Recorded[]) {
   const retries = group.flatMap(({ type, data }) => (type === "DispatchRetryRequested" ? [data] : []));
@@ -125,7 +131,10 @@ function countRetried({ state }: PageMoment<"deliveries">, group: readonly Recor
   return { all: retries.length, ended, failed, arrived: ended - failed };
 }
 
-/** Returns the source of a dispatch that was given up after a retry; undefined for any other decision. */
+/**
+ * Returns the source of a dispatch that an operator gave up after its retry; undefined if the event records another
+ * decision.
+ */
 function toGivenUp({ type, data, position }: Recorded, retry: Recorded): number | undefined {
   const isGivenUp = type === "DispatchDiscarded" || (type === "DispatchSettled" && data.as === "left");
   if (!isGivenUp || position < retry.position || !("channel" in retry.data)) return undefined;

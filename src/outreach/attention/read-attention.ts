@@ -11,28 +11,29 @@ import { readDecided } from "./decided.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
 
-/** The act that settles an item, with what its form or link needs. */
+/** The action by which an operator settles an item of the attention list, with the data that its form or link needs. */
 export type AttentionAct =
   | { readonly kind: "authorize" | "inspect" | "read_replies" | "wait" }
   | { readonly kind: "resume"; readonly backlog: ChannelBacklog }
   | { readonly kind: "retry" | "settle"; readonly group: UndeliveredGroup }
   | { readonly kind: "messages"; readonly count: number; readonly canLookUp: boolean };
 
-/** Something that waits for an operator. */
+/** An item of the attention list: a fault or question that waits for an operator. */
 export interface AttentionItem {
   readonly severity: Severity;
   readonly title: string;
-  /** Times at which it began, and at which it last happened, ISO 8601; undefined if unknown. */
+  /** When the fault or question arose, ISO 8601; undefined if unknown. */
   readonly since: string | undefined;
+  /** When it last happened, ISO 8601; absent if it did not happen again. */
   readonly to?: string;
-  /** Why it happened: the words of the network, as far as they are known. */
+  /** Why the item needs an operator, in the network's own words if the log has them. */
   readonly cause: Sentence;
-  /** Advice that begins with a verb. */
+  /** Advice to the operator, beginning with a verb. */
   readonly todo: string;
   readonly act: AttentionAct;
 }
 
-/** State of the process that no log holds. */
+/** State that only the running process knows, as no event records it: a wrong clock, and a lookup in progress. */
 interface LiveState {
   clockFault(): string | undefined;
   lookup(): { readonly caller: string | undefined; readonly started_at: string } | undefined;
@@ -46,7 +47,7 @@ interface AttentionSettings {
 type Reads = "account" | "deliveries" | "run";
 type AttentionMoment = ReadMoment<Reads>;
 
-/** Reads what waits for an operator, and what one decided in the last minutes. */
+/** Reads the items that wait for an operator, and the decisions that operators made in the last 15 minutes. */
 export async function readAttention(
   moment: PageMoment<Reads>,
   settings: AttentionSettings,
@@ -55,7 +56,7 @@ export async function readAttention(
   return { open: await readOpenItems(moment, settings, live), decided: await readDecided(moment) };
 }
 
-/** Reads what waits for an operator, the most severe first, then what waits for longest. */
+/** Reads the items that wait for an operator: the most severe first, and among equally severe ones the oldest first. */
 export async function readOpenItems(
   moment: AttentionMoment,
   settings: AttentionSettings,
@@ -84,7 +85,7 @@ export async function readOpenItems(
   );
 }
 
-/** Comes after all times. */
+/** Stands for an unknown time when items are sorted by time: it sorts after every ISO 8601 time. */
 const LAST = "~";
 
 function readBroken({ verified }: AttentionMoment): AttentionItem[] {
@@ -181,7 +182,7 @@ function toUndelivered(group: UndeliveredGroup, status: LetterStatus): Attention
   return { ...item, severity: "error", title: `${title} did not take ${what}`, todo: `${advice} ${risk}`, act };
 }
 
-/** Newest doubts and lookups that are read to say why a message is in doubt. */
+/** Maximum number of newest events read to say why a message is in doubt: records of doubts, and of lookups at X. */
 const DOUBTS_READ = 100;
 
 async function readMessages(moment: AttentionMoment, live: LiveState | undefined): Promise<AttentionItem[]> {

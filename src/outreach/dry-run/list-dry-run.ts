@@ -25,13 +25,16 @@ export interface DryRunAnswer extends RunSelection, DryRun {
   readonly notes?: readonly string[];
 }
 
-/** Most recipients that a dry run lists for each skip reason. A list without any consent has 100,000 of one reason. */
+/**
+ * Maximum number of recipients that a dry run lists for each skip reason. A list without consents may have 100,000 with
+ * the same reason.
+ */
 const LISTED_SKIPS_MAX = 100;
 
-/** Most events that are appended together: other appends wait for them. */
+/** Maximum number of events in one append, because other appends wait until it is done. */
 const APPENDED_TOGETHER = 500;
 
-/** Appends the events that list the recipients of a dry run, before the one that ends it. */
+/** Appends the events that list the recipients of a dry run. The caller appends the end of the dry run after them. */
 export async function recordListed(run: RunContext, found: DryRun, names: ReadonlyMap<string, string>): Promise<void> {
   const { metadata, lease } = run;
   const listed = listRecipients(run.projector.state("run").current, found, names, run.runId);
@@ -41,8 +44,8 @@ export async function recordListed(run: RunContext, found: DryRun, names: Readon
 }
 
 /**
- * Makes the events that list the recipients of a dry run: those who would be skipped, except for an earlier message,
- * then those who would get one. `names`: names that only the network knows, by the recipient's id.
+ * Makes the events that list a dry run's recipients: those it would skip, without those already contacted, then those
+ * it would write to. `names`: names that only the network knows, by the recipient's id.
  */
 function listRecipients(
   current: RunState | null,
@@ -53,7 +56,8 @@ function listRecipients(
   const counts = new Map<SkipReason, number>();
   const skips = found.would_skip.filter(({ recipient, reason }) => {
     if (isRequested(current, recipient)) return true;
-    // Their messages are in the log: one more event about each of them in every dry run would say nothing new.
+    // The log already holds the messages to contacted recipients, so it would gain nothing if each dry run listed these
+    // recipients.
     if (reason === "already_contacted") return false;
     const count = (counts.get(reason) ?? 0) + 1;
     counts.set(reason, count);

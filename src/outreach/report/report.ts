@@ -14,7 +14,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
 import { readOpenItems } from "../attention/read-attention.ts";
 
-/** Run that is about to end. `usd`: the most that it cost, in US dollars; null if no one knows. */
+/** Run that is about to end. `usd`: the maximum that it cost, in US dollars; null if unknown, as for a dead process. */
 export interface EndingRun extends RunCounts {
   readonly run_id: string;
   readonly reason: RunEndReason;
@@ -22,12 +22,12 @@ export interface EndingRun extends RunCounts {
 }
 
 /**
- * Returns the events by which the end of a run requests its report; empty if none is wanted. Never rejects: a report
- * without most figures is better than a run that does not end.
+ * Returns the events that request the report of a run's end; empty if none is wanted. Never rejects: if figures cannot
+ * be read, the report lacks them, and the run still ends.
  */
 export type ReportEnd = (run: EndingRun) => Promise<readonly NewEvent[]>;
 
-/** Creates the function that reports the ends of runs to the team chat, as REPORT says. */
+/** Creates the function that requests reports of runs for the team chat, as the setting REPORT says. */
 export function createRunReports(context: Reachlog): ReportEnd {
   const { chat, outreach } = context.config;
   if (!outreach.report.isAfterRun || chat === undefined) return () => Promise.resolve([]);
@@ -95,7 +95,7 @@ function toReported(context: Reachlog, runId: string, run: RunSummary, ending: E
   };
 }
 
-/** Sums up the runs that ended since the last report, without the newest. Undefined if there were none. */
+/** Sums up the runs that ended since the last report, except the newest one. Undefined if there were none. */
 function sumEarlier({ started, since }: Runs, newest: string | undefined): ReportFigures["earlier"] {
   const ends = [...started].flatMap(([id, { number, end }]) => {
     const isTold = number === null || id === newest || end === null || since.at === null || end.at <= since.at;
@@ -127,7 +127,10 @@ async function judgeVariants({ projector, config }: Reachlog): Promise<ReportFig
   return judgeTemplates(rows, { dailyLimit, peopleLeft }).find((verdict) => verdict.template === template.id) ?? "none";
 }
 
-/** Time by which a run may begin later than expected, in ms: schedulers and restarts are not on the minute. */
+/**
+ * Time after the expected hours since the last run until the next one counts as overdue, in ms, because schedulers and
+ * restarts are not punctual.
+ */
 const START_LATE_MS = 2 * 3_600_000;
 
 function findOverdue({ clock, config }: Reachlog, newest: RunSummary | undefined): ReportFigures["overdueHours"] {
@@ -138,7 +141,7 @@ function findOverdue({ clock, config }: Reachlog, newest: RunSummary | undefined
   return newest.end === null || ms < expectedHours * HOUR_MS + START_LATE_MS ? undefined : Math.floor(ms / HOUR_MS);
 }
 
-/** Reads what waits for an operator, and whether no run can start. */
+/** Reads the items that wait for an operator, and adds one if no X account is linked. */
 async function readOpen({ projector, eventLog: { store }, clock, config }: Reachlog) {
   const { state, isFolded, position } = projector;
   const verified = await findLast(store, "LogVerified");

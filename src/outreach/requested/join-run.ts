@@ -24,14 +24,15 @@ export interface Joined {
 }
 
 /**
- * Has the recipients join the run in progress on any instance, by events at the stream's version: the run cannot end in
- * between. Undefined if none takes them.
+ * Has the recipients join the run in progress, on any instance. The events are appended at the stream's version, so
+ * that the run cannot end in between. Undefined if no run accepts them.
  */
 export async function joinRun(outer: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
   const { recipients = [], metadata, key, selection: { campaign } = {} } = request;
   const context = forCampaign(outer, campaign);
   for (let earlier = 0; ; earlier++) {
-    // The run of a dead process would not reach them; its lease has expired, or another process closes the run.
+    // Recipients must not join the run of a dead process, which would not reach them. Its lease has expired, or is held
+    // by the process that closes the run.
     const [lease] = await context.eventLog.store.leases.list([ROLES.run]);
     let joined: { readonly run_id: string; readonly expected: readonly Expected[] } | undefined;
     const decide = () => {
@@ -57,12 +58,15 @@ export function judgeNow(context: OutreachContext, named: readonly Recipient[], 
   return judgeRequested(outreachState(context), context.rules, { now: quotaNow(context), recipients, selection });
 }
 
-/** Returns the key of a request that is executed again, because `earlier` runs of its key came to nothing. */
+/**
+ * Returns the idempotency key for another execution of a request. `earlier`: the number of its runs that ended without
+ * completing.
+ */
 export function nextKey(key: IdempotencyKey | undefined, earlier: number): IdempotencyKey | undefined {
   return key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` };
 }
 
-/** Returns the id of the run that started, or that recipients joined, at a position. */
+/** Returns the id of the run that the event at a position starts, or that recipients join by it. */
 export async function runAt({ eventLog }: OutreachContext, position: number): Promise<string> {
   const event = await eventAt(eventLog.store, position);
   if (event.type === "RunStarted" || event.type === "RecipientRequested") return event.data.run_id;

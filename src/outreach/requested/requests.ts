@@ -5,15 +5,18 @@ import { isRequested, type RunState } from "../../../projections/run.ts";
 import type { AppendDecision } from "../../log/decide-and-append.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 
-/** Most recipients that one request for a run names. */
+/** Maximum number of recipients in one request for a run. */
 export const RECIPIENTS_MAX = 100;
 
-/** Most recipients that wait for their turn in one run. Those not reached are recorded together with its end. */
+/**
+ * Maximum number of recipients that wait for their turn in one run. When it ends, one append records all that it did
+ * not reach.
+ */
 const REQUESTED_MAX = 5_000;
 
 /**
- * Returns the recipients that a caller names, each once and by all names that the log holds. A former handle stays as it
- * is: only the network knows who has it today.
+ * Returns the recipients that a caller names, each once, with the id and handle that the log holds. A former handle
+ * stays as it is: only the network knows whose it is now.
  */
 export function toRequested(contacts: Contacts, named: readonly Recipient[]): readonly Recipient[] {
   const requested = named.map((recipient) => {
@@ -33,7 +36,10 @@ export function toRequests(run_id: string, recipients: readonly Recipient[]): Ne
   return recipients.map((recipient) => ({ type: "RecipientRequested", data: { run_id, recipient } }));
 }
 
-/** Decides that recipients join the run in progress. Refused if there is none, or one that takes no more recipients. */
+/**
+ * Decides that recipients join the run in progress. Refused if there is none, if it is a dry run or is being stopped,
+ * or if too many already wait.
+ */
 export function decideJoin(current: RunState | null, recipients: readonly Recipient[]): AppendDecision<"not_joined"> {
   const isOpen = current !== null && !current.dry_run && current.stop_requested_at === null;
   if (!isOpen || current.requested.length + recipients.length > REQUESTED_MAX) return { refusal: "not_joined" };
@@ -45,7 +51,10 @@ interface Refused {
   readonly verdict: { readonly verdict: "skip" } | { readonly verdict: "pass"; readonly reason: NotReachedReason };
 }
 
-/** Makes the events about requested recipients that a run passes over without a skip. Other recipients need none. */
+/**
+ * Makes the events about requested recipients that the run passes over without a skip. Recipients that no caller
+ * requested need none.
+ */
 export function toNotReached(current: RunState | null, run_id: string, refused: readonly Refused[]): NewEvent[] {
   return refused.flatMap(({ recipient, verdict }): NewEvent[] => {
     if (verdict.verdict === "skip" || !isRequested(current, recipient)) return [];
@@ -54,8 +63,8 @@ export function toNotReached(current: RunState | null, run_id: string, refused: 
 }
 
 /**
- * Decides how a run ends: in the same append, each requested recipient without an outcome gets one. Refused if `hadTurn`
- * is false for one of a completed run, which then continues. `report`: the request for the run's report.
+ * Ends a run, with an outcome for each requested recipient that has none, in one append. Refused if the run completed
+ * and `hadTurn` is false for one of them: it must continue. `report`: the request for the report.
  */
 export function decideEnd(
   current: RunState | null,

@@ -16,34 +16,40 @@ import { decideReceived, isUndecided, readNewMessages } from "../inbox.ts";
 import { createMeter, priceMessages } from "../network-cost.ts";
 import { createRetry, READ_ATTEMPTS_MAX } from "../pacing-and-retries.ts";
 
-/** Outreach with the network's stream of signals. */
+/**
+ * The context of outreach with the network's stream of signals, its notifications of messages, read receipts and
+ * revoked authorizations.
+ */
 export interface SignalContext extends OutreachContext {
   readonly stream: SignalStream;
 }
 
-/** Signal that leads to events of its own. */
+/** A signal that may lead to events: a message, a message in X Chat, or a read receipt. */
 type AcceptedSignal = Extract<Signal, { kind: "message" | "chat" | "read" }>;
 
-/** Shortest time between two readings that close a gap, in ms: X allows 15 reads of messages in 15 minutes. */
+/** Minimum time between two readings of the inbox, in ms: X allows 15 reads of messages in 15 minutes. */
 const GAP_MS_MIN = 60_000;
 
-/** Time after which an open stream counts as steady, so that the next attempts after its end start over, in ms. */
+/**
+ * Time in ms after which an open stream counts as steady: when it ends, the waits between attempts begin at the
+ * shortest again.
+ */
 const STEADY_MS = 60_000;
 
-/** Attempts in a row without an open stream before the log says so. */
+/** Number of failed attempts in a row to open the stream before the log records it. */
 const ATTEMPTS_NOTED = 5;
 
-/** Backoffs by X's page https://docs.x.com/x-api/fundamentals/handling-disconnections. */
+/** Waits before the next attempt, as X prescribes: https://docs.x.com/x-api/fundamentals/handling-disconnections */
 const UNREACHABLE = { stepMs: 250, maxMs: 16_000 };
 const UNAVAILABLE = { baseMs: 5_000, factor: 2, maxMs: 320_000 };
 const REFUSED = { baseMs: 60_000, factor: 2, maxMs: 15 * 60_000 };
 
-/** Ids of charged signals that are remembered, since the network may repeat one. */
+/** Maximum number of remembered ids of charged signals. The network may repeat a signal, which is charged once. */
 const REMEMBERED_MAX = 1_000;
 
 /**
- * Follows the network's signals for the linked account until it is disposed. A signal leads to the events to which the
- * reading of the same message leads; each opened stream is followed by a reading, because the network repeats nothing.
+ * Follows the network's signals for the linked account until disposed. A signal leads to the same events as its message
+ * in the inbox. The inbox is read after each opening, because the network does not repeat missed signals.
  */
 export function followSignals(context: SignalContext, lease: HeldLease): AsyncDisposable {
   return workUntilDisposed(async (stopping) => {
@@ -78,7 +84,7 @@ interface Following {
   readonly lease: HeldLease;
   readonly signal: AbortSignal;
   readonly gap: ReturnType<typeof createGapReading>;
-  /** Ids of the newest signals that were charged. */
+  /** Ids of the newest signals that were recorded as charged. */
   readonly charged: Set<string>;
   readonly userId: string;
 }
@@ -120,8 +126,8 @@ async function accept(context: SignalContext, following: Following, signal: Sign
 }
 
 /**
- * Has the access token renewed, as after a refusal. If the network refuses that too, the log says that the grant is
- * dead.
+ * Renews the access token after a signal that the user revoked the app. If the network refuses the renewal, the log
+ * records that the grant is dead.
  */
 async function checkGrant({ credentials }: SignalContext): Promise<void> {
   try {
@@ -131,7 +137,7 @@ async function checkGrant({ credentials }: SignalContext): Promise<void> {
   }
 }
 
-/** Returns the event of a signal that the network charges for: a signal of X Chat costs as much as a message. */
+/** Returns the event for a signal that the network charges for. A signal of X Chat costs as much as a message. */
 function toCharge({ prices }: SignalContext, { kind }: AcceptedSignal): NewEvent {
   return {
     type: "SignalsReceived",
@@ -141,7 +147,7 @@ function toCharge({ prices }: SignalContext, { kind }: AcceptedSignal): NewEvent
 
 const FOUND = { via: "stream" } as const;
 
-/** Decides which events follow from a signal: those that the log lacks, in whatever order signals come. */
+/** Decides which events follow from a signal: those that the log lacks. Signals may come in any order. */
 function decideSignal(state: OutreachState, rules: ReplyRules, signal: AcceptedSignal): readonly NewEvent[] {
   if (signal.kind === "message") {
     const decided = decideReceived(state, rules, [signal.message], FOUND);
@@ -156,7 +162,7 @@ function decideSignal(state: OutreachState, rules: ReplyRules, signal: AcceptedS
     return seen_at === undefined ? [] : [{ type: "DirectMessagesSeen", data: { recipient, seen_at } }];
   }
   const { id: message_id, createdAt, inGroup } = signal;
-  // A group's talk concerns us only if we have to do with the sender.
+  // A message to a group counts only if the log knows its sender.
   if (inGroup && contact === undefined) return [];
   if (!isUndecided(state, rules.rules, recipient, createdAt)) return [];
   const data = { recipient, message_id, received_at: isoTime(createdAt), reason: "x_chat", ...FOUND } as const;
@@ -164,8 +170,8 @@ function decideSignal(state: OutreachState, rules: ReplyRules, signal: AcceptedS
 }
 
 /**
- * Returns when the recipient has read our newest message, ISO 8601. Undefined if the receipt does not reach it, or the
- * log knows it.
+ * Returns when the recipient read our newest message, ISO 8601. Undefined if the receipt is for an older message, or
+ * the log already records a read.
  */
 function seenAt(contact: Contact, { at, lastReadId }: Extract<Signal, { kind: "read" }>): string | undefined {
   const { attempted_at, message_id, seen_at } = contact;
@@ -176,7 +182,10 @@ function seenAt(contact: Contact, { at, lastReadId }: Extract<Signal, { kind: "r
   return isReached ? isoTime(Math.max(at, Date.parse(attempted_at))) : undefined;
 }
 
-/** Creates the reading that closes gaps of the stream. It takes turns, and repeats itself until it has succeeded. */
+/**
+ * Creates the reading of the inbox for signals that were missed. One reading runs at a time, and a failed one is
+ * repeated.
+ */
 function createGapReading(context: SignalContext, lease: HeldLease, stopping: AbortSignal) {
   const { clock, sleep, logger } = context;
   const pause = (_reason: unknown, until: number): Promise<void> => sleep(until - clock(), stopping);
@@ -201,7 +210,10 @@ function createGapReading(context: SignalContext, lease: HeldLease, stopping: Ab
   return reading;
 }
 
-/** Says in the log that the stream does not open: at once if the network refuses it, else after a few attempts. */
+/**
+ * Records that the stream does not open: at once if the network refuses it, else after several failed attempts. Other
+ * faults are only logged.
+ */
 async function noteFault(context: SignalContext, lease: HeldLease, fault: unknown, attempt: number): Promise<void> {
   if (fault === undefined || fault instanceof LeaseLost) return;
   const isRefusal = fault instanceof SocialError && fault.kind !== "unavailable";
@@ -211,7 +223,10 @@ async function noteFault(context: SignalContext, lease: HeldLease, fault: unknow
   await noteStream(context, lease, { open: false, details: [fault.message] });
 }
 
-/** Appends whether the stream is open, if that has changed. A fault is logged only, since the next attempt says it again. */
+/**
+ * Records whether the stream is open, if that has changed. If the append fails, that is only logged: the next attempt
+ * records it.
+ */
 async function noteStream(context: SignalContext, lease: HeldLease, data: { open: boolean; details: string[] }) {
   const decide = (): AppendDecision<never> => {
     const { open, details } = context.projector.state("signals");
@@ -225,7 +240,10 @@ async function noteStream(context: SignalContext, lease: HeldLease, data: { open
   }
 }
 
-/** Returns how long to wait before the next attempt, in ms. The network prescribes the least, so no chance shortens it. */
+/**
+ * Returns how long to wait before the next attempt, in ms. The network prescribes a minimum, so chance must not shorten
+ * it.
+ */
 function waitMs({ clock }: SignalContext, fault: unknown, attempt: number): number {
   if (!(fault instanceof SocialError)) return Math.min(UNREACHABLE.maxMs, (attempt - 1) * UNREACHABLE.stepMs);
   if (fault.kind === "unavailable") return backoffMs(Math.max(1, attempt), 1, UNAVAILABLE);

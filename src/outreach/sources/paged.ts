@@ -8,18 +8,18 @@ type PageRead = UserPage & { readonly newest?: string };
 
 export interface PagedOptions {
   readonly name: PagedSource;
-  /** Query, list or account that the source reads. The log keeps one cursor for each. */
+  /** Returns the query, list or account that the source reads. The log keeps a separate cursor for each. */
   readonly scope: (run: RunContext) => string;
   /**
    * Reads a page of the network's list; with `since`, only newer entries if the network can. `newest`: the page's
-   * newest entry, if that is not its first recipient. Throws SocialError.
+   * newest entry, if that is a post and not a recipient. Throws SocialError.
    */
   readonly read: (run: RunContext, token: string, page: PageRequest & { readonly since?: string }) => Promise<PageRead>;
 }
 
 /**
- * Creates a source of recipients from a list of the network, read page by page, newest first. A run resumes the pass
- * that an earlier run left unfinished; after a complete pass, a later one reads only newer entries.
+ * Creates a source that reads a list of the network page by page, newest first. A run resumes a pass through the list
+ * that an earlier run left unfinished; after a complete pass, the next one reads only newer entries.
  */
 export function pagedSource(options: PagedOptions): Source {
   return {
@@ -53,8 +53,8 @@ function beginPass(next: string | undefined, since: readonly string[]) {
   return {
     next,
     /**
-     * Newest entries of earlier passes through the list, those of the last pass first. The pass ends where it meets
-     * one.
+     * Newest entries of earlier passes through the list, those of the last pass first. A pass ends at the first of them
+     * that it meets.
      */
     since,
     follow: guardCursors(next),
@@ -64,8 +64,8 @@ function beginPass(next: string | undefined, since: readonly string[]) {
 }
 
 /**
- * Reads the next page of a pass; undefined if the network refused an old cursor. After one restart the cursor is fresh,
- * so a refusal has another cause and is thrown: each restart costs money.
+ * Reads the next page of a pass; undefined if the network refused the cursor of an earlier run. After a restart the
+ * cursor is new, so a refusal is thrown: the network charges for each restart.
  */
 async function readPage(
   { read }: PagedOptions,
@@ -83,8 +83,8 @@ async function readPage(
 }
 
 /**
- * True if the page meets an entry at which an earlier pass through the list, or one of its pages, began. Known contacts
- * prove nothing: an imported one may follow us only since. Searches end by themselves.
+ * True if the page holds an entry at which an earlier pass began. Other known contacts prove nothing, as an imported
+ * one may have begun to follow us later. A search needs no such entry, because it only asks for newer posts.
  */
 function isKnownFrom({ users, newest }: PageRead, { since }: Pass): boolean {
   return newest === undefined && users.some(({ id }) => since.includes(id));
@@ -99,20 +99,23 @@ function toBatch(source: PagedSource, scope: string, pass: Pass, page: PageRead,
 }
 
 /**
- * Returns the entry at which a later pass through the list ends: a recipient of this page; for a search, the newest
- * post of the first page.
+ * Returns the entry at which the next pass will end: the first recipient of this page or, in a search, the newest post
+ * of the first page.
  */
 function findNewest({ users, newest }: PageRead, { next }: Pass): string | undefined {
   if (newest === undefined) return users[0]?.id;
   return next === undefined ? newest : undefined;
 }
 
-/** Number of empty pages in a row after which the read of a list ends. X may filter a page after it has cut it. */
+/**
+ * Number of empty pages in a row at which the reading of a list ends. X may remove all entries of a page and still
+ * return a cursor.
+ */
 export const EMPTY_PAGES_MAX = 5;
 
 /**
- * Creates a function from a page's entries and cursor to the next cursor, undefined at the end. Stops if the network
- * repeats a cursor, since each page costs money. `from`: the first cursor, undefined at the newest page.
+ * Creates a function that returns the cursor of the next page; undefined at the end, if a cursor repeats, or after too
+ * many empty pages, since each page costs money. `from`: the first cursor, undefined for the newest page.
  */
 export function guardCursors(from: string | undefined) {
   const seen = new Set([from]);

@@ -10,9 +10,7 @@ import { pagedSource, type PagedOptions } from "./paged.ts";
 type ListSettings = { readonly [Setting in "searchQuery" | "listId"]?: string | undefined };
 
 interface SourceKind {
-  /**
-   * True if reading the source costs money. A run then reads no more recipients than the day's quota has places for.
-   */
+  /** True if the network charges for reading the source. A run then reads no more recipients than it may write to. */
   readonly isPaid: boolean;
   /** True if a known contact belongs to the source. Absent if only the network knows the source's recipients. */
   readonly isKnown?: (contact: Contact, campaign: string | undefined) => boolean;
@@ -21,8 +19,8 @@ interface SourceKind {
 /** Kind of each source of recipients: if it costs money, and which contacts belong to it. */
 export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
   /**
-   * Source `again`: recipients that an earlier run could not write to yet. They are found here, without reading their
-   * first source again.
+   * Source `again`: recipients that an earlier run could not write to yet. The log names them, so their first source
+   * need not be read again.
    */
   again: {
     isPaid: false,
@@ -35,8 +33,8 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
   search: { isPaid: true },
   list_members: { isPaid: true },
   /**
-   * Source `last`: recipients that an earlier run tried and the network refused. They come after all others, wherever
-   * they were found.
+   * Source `last`: recipients whose message from an earlier run the network refused. They get their turn after all
+   * others.
    */
   last: { isPaid: false, isKnown: isTriedLast },
 };
@@ -55,14 +53,17 @@ export interface TurnSource {
   readonly name: Source["name"] | "requested";
 }
 
-/** Returns the source's name as events record it; undefined if its recipients come from other sources. */
+/**
+ * Returns the source's name as events record it; undefined for `again`, `last` and `requested`, whose recipients come
+ * from other sources.
+ */
 export function namedSource(name: TurnSource["name"]): RecipientSource | undefined {
   return name === "again" || name === "last" || name === "requested" ? undefined : name;
 }
 
 /**
- * Sources that read a list of the network page by page. A configuration that lacks the setting for its source is
- * refused at start.
+ * Creates each source that reads a list of the network page by page. Its setting is never missing here: the
+ * configuration is refused at start without it.
  */
 const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOptions, "name">>> = {
   /** Source `followers`: followers of the account that makes the run. */
@@ -79,7 +80,7 @@ const PAGED: Readonly<Record<PagedSource, (config: ListSettings) => Omit<PagedOp
   }),
 };
 
-/** Opens the configured sources in their order, between the two sources of retried recipients. */
+/** Opens the configured sources in their order, after source `again` and before source `last`. */
 export function openSources(config: OutreachConfig): readonly Source[] {
   return (["again", ...config.sources, "last"] as const).map((name) => openSource(name, config));
 }
@@ -91,8 +92,8 @@ export function openSource(name: Source["name"], config: ListSettings = {}): Sou
 }
 
 /**
- * Creates the source of recipients who wrote to us first: those in the log, in the order in which their messages were
- * read, then those of older inbox messages.
+ * Creates the source of recipients who wrote to us first: those that the log knows, in the order in which it first
+ * mentions them, then those found in older inbox messages.
  */
 function inboundSource(): Source {
   return {
@@ -122,7 +123,7 @@ function contactsSource(name: "again" | "list" | "last"): Source {
   return {
     name,
     async *batches({ run }) {
-      // A copy, because events recorded meanwhile change the Map.
+      // The list is copied, because events recorded during the run change the Map.
       const people = [...run.projector.state("contacts").people.values()].filter(
         (contact) => SOURCE_KINDS[name].isKnown?.(contact, run.rules.campaign) === true,
       );
@@ -140,8 +141,8 @@ export function toHandleKey({ username = "" }: Recipient): string {
 }
 
 /**
- * Looks up recipients whose source did not give a profile, with at most one request by id and one by handle. `user` is
- * undefined if the network does not know the recipient. Throws the network's SocialError.
+ * Looks up recipients whose profile the source did not give, with at most one request by id and one by handle. `user`
+ * is undefined if the network does not know the recipient. Throws the network's SocialError.
  */
 export async function lookUpUsers({ network, credentials }: RunContext, entries: readonly BatchEntry[]) {
   const asked = entries.filter(({ user }) => user === undefined).map(({ recipient }) => recipient);

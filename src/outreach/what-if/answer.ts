@@ -13,28 +13,28 @@ import type { BotRule } from "./count-clicks.ts";
 import { toReport, type WhatIfReport } from "./report.ts";
 import { createWhatIf, WHAT_IF_TYPES, type WhatIfQuestion } from "./what-if.ts";
 
-/** Recipients named in each list of a what-if answer: as many as fit a screen. */
+/** Maximum number of recipients in each list of a what-if answer: as many as fit a screen. */
 const RECIPIENTS_SHOWN = 20;
 
 export interface WhatIfDeps {
   readonly log: EncryptedLog;
   readonly hashesOf: HashesOf;
-  /** Configured outreach settings of now; a what-if question changes some of them. */
+  /** Outreach settings as configured now; the what-if question changes some of them. */
   readonly today: OutreachConfig;
   /** Returns the present time, in ms since 1970. */
   readonly clock: () => number;
   readonly metadata: EventMetadata;
   /** Signal that ends a what-if calculation early. */
   readonly signal: AbortSignal;
-  /** Callback for progress: called now and then with the position that was decided again, of `to` positions. */
+  /** The calculation calls this now and then with the position that it has reached, of `to` positions. */
   readonly onProgress?: (position: number, to: number) => void;
-  /** Callback once the what-if answer is ready, before the question is recorded in the log. */
+  /** The calculation calls this when the what-if answer is ready, before it records the question in the log. */
   readonly beforeRecord?: () => Promise<void>;
 }
 
 /**
- * Answers what other rules would have done, and records the question. Folds the log in slices of some milliseconds.
- * Returns undefined and records nothing if the signal aborts.
+ * Answers what would have happened under other rules, and records that the question was asked. Folds the log in slices
+ * of some milliseconds. If the signal aborts, returns undefined and records nothing.
  */
 export async function answerWhatIf(rules: OtherRules, deps: WhatIfDeps): Promise<WhatIfReport | undefined> {
   const { log, hashesOf, today, clock, metadata, signal, onProgress, beforeRecord } = deps;
@@ -116,8 +116,8 @@ function createBotRule({ lists, words }: NonNullable<OtherRules["bots"]>): BotRu
 }
 
 /**
- * Compares today's stop words with others. Undefined if they are the same; `keepsAll` if all of today's are among the
- * others.
+ * Compares today's stop words with those of the question. Undefined if they are the same; `keepsAll` if the question
+ * only adds some.
  */
 function compareWords(today: readonly string[], other: readonly string[]): WhatIfQuestion["stopWords"] {
   const keepsAll = today.every((word) => other.includes(word));

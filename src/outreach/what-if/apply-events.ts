@@ -13,7 +13,10 @@ import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type W
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";
 
-/** Ends of runs that a rule causes. Under other rules such a run may continue with the remaining recipients. */
+/**
+ * Reasons for the end of a run that its rules cause. Under other rules such a run may continue with the remaining
+ * recipients.
+ */
 const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
   "completed",
   "daily_limit_reached",
@@ -25,8 +28,8 @@ const ENDED_BY_RULE: ReadonlySet<RunEnd> = new Set<RunEnd>([
 type Take<Type extends EventType> = (comparison: Comparison, event: Folded<Type>) => void;
 
 /**
- * Functions that apply an event of the log to the world of the other rules. An event of another type changes both
- * worlds alike.
+ * Functions that apply an event of the log to the states under the other rules. An event of another type changes the
+ * log's states and those alike.
  */
 const TAKES: { readonly [Type in EventType]?: Take<Type> } = {
   LinkClicked() {},
@@ -51,7 +54,7 @@ export function takeEvent(comparison: Comparison, event: Folded): void {
   const { was, would, run } = comparison;
   const take = TAKES[event.type] as Take<EventType> | undefined;
   if (take !== undefined) take(comparison, event);
-  // The end of a dry run does not end the run that waits for its window.
+  // The end of a dry run does not end the hypothetical run that waits for its sending window.
   else if (event.type !== "DryRunFinished" || run === undefined) would.fold(event);
   was.fold(event);
 }
@@ -68,7 +71,7 @@ function takeStart(comparison: Comparison, event: Folded<"RunStarted">): void {
     if (rules === undefined) runs.unrecorded++;
     const start = decideStartIn(would, comparison);
     const starts = start === "start" || start === decideStartIn(was, comparison);
-    // A trigger that finds a run in progress starts none.
+    // A hypothetical run that is still in progress continues in place of this run.
     if (starts) comparison.run ??= beginRun(comparison, run_id, toSelection(event.data));
   }
 }
@@ -82,11 +85,11 @@ function toSelection({ campaign, limit, ...rest }: RunSelection & { readonly rec
   return omitUndefined({ campaign, limit, variant, basis, source, recipients });
 }
 
-/** Starts a run that the rules of that time refused, if the other rules allow it. */
+/** Starts a hypothetical run where the log records a refusal, if only the other rules allow it. */
 function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefused">): void {
   const { was, would } = comparison;
   if (comparison.run !== undefined || data.reason === "clock_skewed") return;
-  // The log does not hold the names of a refused request.
+  // A refused request for certain recipients is left out: the log does not hold their names.
   if (data.recipients !== undefined) return;
   if (decideStartIn(would, comparison) !== "start" || decideStartIn(was, comparison) === "start") return;
   const run = beginRun(comparison, `refused at ${position}`, toSelection(data));
@@ -98,7 +101,7 @@ function takeRefusal(comparison: Comparison, { data, position }: Folded<"RunRefu
 
 function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAbandoned">): void {
   const { run, was, would, sources, unknown } = comparison;
-  // It may be the end of a dry run.
+  // Without a hypothetical run, this event ends a dry run, or a run that the other rules ended or did not start.
   if (run === undefined) return would.fold(event);
   const { type, data } = event;
   if (ENDED_BY_RULE.has(type === "RunFinished" ? data.reason : "fault")) {
@@ -111,7 +114,7 @@ function takeEnd(comparison: Comparison, event: Folded<"RunFinished" | "RunAband
   if (run.resumeAt === undefined) finishRun(comparison, run);
 }
 
-/** Gives all recipients with an open sending window their turn, because the run now waits for closed ones to open. */
+/** Gives a turn to all recipients whose sending window is open, because the log's run begins to wait here. */
 function takePause(comparison: Comparison, { data }: Folded<"RunPaused">): void {
   const { run } = comparison;
   if (data.reason === "window_closed" && run !== undefined) completeRun(comparison, run);
@@ -126,14 +129,15 @@ function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempt
 }
 
 /**
- * Decides a message of the log again under the other rules, and folds the result. True if the same message would be
- * sent.
+ * Decides again, under the other rules, about a message that the log records, and folds the result. True if the same
+ * message would be sent.
  */
 function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<"DirectMessageAttempted">): boolean {
   const { was, would } = comparison;
   const { recipient, source, basis } = event.data;
   const met = { recipient, source, basis };
-  // A requested recipient had their turn before those of the sources.
+  // Requested recipients have their turn before those of the sources, so the walk through the sources does not advance
+  // for them.
   const { current } = was.state.run;
   if (!isRequested(current, recipient)) advance(comparison, run, toTarget(contactIn(would, recipient), source));
   if (run.ended !== undefined) return false;
@@ -155,8 +159,8 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
 }
 
 /**
- * Folds a message of the log into the world of the other rules: as it was, or with the text of another variant. True if
- * the text is the same.
+ * Folds a recorded message into the states under the other rules: unchanged, or as a message with another template's
+ * text. True if it is unchanged.
  */
 function attempt(
   comparison: Comparison,
@@ -178,8 +182,8 @@ function attempt(
 }
 
 /**
- * Returns the recipient as the target of a walk, with the source in which the run found them. For a retried recipient,
- * the intent's event names no source, or the list.
+ * Returns the point up to which a walk goes: a recipient, and the source in which the run found them. For a retried
+ * recipient the log names no source, or the list.
  */
 function toTarget(contact: Contact | undefined, source: RecipientSource | undefined): WalkTarget {
   if (contact !== undefined && isTriedLast(contact)) return { contact, source: "last" };
@@ -218,8 +222,8 @@ function takeOutcome(comparison: Comparison, event: Folded<OutcomeType>): void {
 type ReactionType = "DirectMessageReceived" | "RecipientSuppressed" | "RecipientHeld" | "ConsentRecorded";
 
 /**
- * Folds a recipient's reaction into the world of the other rules; or counts it as unknown, if it answers a message that
- * they would not have got there.
+ * Folds a recipient's reaction into the states under the other rules. If it answers a message that those rules would
+ * not have sent, it counts as unknown instead.
  */
 function takeReaction(comparison: Comparison, event: Folded<ReactionType>): void {
   const { was, would, unknown } = comparison;

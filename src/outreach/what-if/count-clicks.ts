@@ -11,8 +11,8 @@ import { countsOn, dayAt, type Comparison } from "./two-worlds.ts";
 export type BotRule = (userAgent: string | null | undefined) => boolean | undefined;
 
 /**
- * Counts clicks in both worlds. Takes each event in order, since the one after a click tells whose link it was on, and
- * undefined at the end. If `isBot` is undefined, bots count as recorded.
+ * Counts clicks in the log and under the other rules. The caller passes each event in order, since the event after a
+ * click tells whose link it was, then undefined. If `isBot` is undefined, the recorded judgement on bots counts.
  */
 export function createClickCounter(comparison: Comparison, isBot: BotRule | undefined) {
   let waiting: Folded<"LinkClicked"> | undefined;

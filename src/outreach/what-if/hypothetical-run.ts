@@ -34,7 +34,7 @@ export function finishRun(comparison: Comparison, { id, ended }: HypotheticalRun
 }
 
 /**
- * Advances a hypothetical run: gives a turn to all recipients before the target, or to all that remain if there is no
+ * Gives a turn, in a hypothetical run, to all recipients before the target, or to all remaining ones if there is no
  * target.
  */
 export function advance(comparison: Comparison, run: HypotheticalRun, target?: WalkTarget): void {
@@ -47,7 +47,8 @@ export function advance(comparison: Comparison, run: HypotheticalRun, target?: W
 }
 
 /**
- * Continues a hypothetical run's walk through its recipients. False if the run can give no further recipient a turn.
+ * Continues a hypothetical run's walk up to the target. False if the run has ended or no further recipient can get a
+ * turn.
  */
 function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget | undefined): boolean {
   while (run.ended === undefined) {
@@ -67,8 +68,8 @@ function walkOn(comparison: Comparison, run: HypotheticalRun, target: WalkTarget
 }
 
 /**
- * Begins a page of recipients in a hypothetical run. Skips come before messages, and skipped recipients keep their
- * place, because the walk may stop at them.
+ * Begins a page of recipients in a hypothetical run. As in a real run, skips come before messages; skipped recipients
+ * stay on the page, because the walk may stop at one.
  */
 function openBatch(comparison: Comparison, run: HypotheticalRun, { source, people }: WalkedBatch): void {
   run.source = source;
@@ -87,8 +88,8 @@ function openBatch(comparison: Comparison, run: HypotheticalRun, { source, peopl
 }
 
 /**
- * Gives a turn to a recipient that the log does not mention in this run. False if the run can give no further recipient
- * a turn.
+ * Gives a turn to a recipient that this run's events do not mention. False if the run can give no further recipient a
+ * turn.
  */
 function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean {
   const { was, would } = comparison;
@@ -100,11 +101,12 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
     if (!decided.isRecorded && !isSameDecision(before, decided)) skip(comparison, run, met.recipient, decided.reason);
   } else if (decided.kind === "closed") postpone(comparison, run, met.recipient, before);
   else if (decided.kind === "end") {
-    // If the run ends by the rules of then too, the log says if it did.
+    // If the rules of the log's run end the hypothetical run here too, the log tells if and when the run ended.
     if (before.kind !== "end") run.ended = decided.reason;
     return false;
   } else if (decided.kind === "write") {
-    // If both decide to write and the log has no message, something else prevented it, and would again.
+    // If the other rules and those of the log's run both allow the message, but the log has none, another cause
+    // prevented it, and would again. So no message is counted.
     const attempt = { attempt_id: `${run.id}/${run.seen.size}`, run_id: run.id, recipient: met.recipient };
     if (before.kind !== "write") write(comparison, attempt, decided.variant ?? "");
     if (contact !== undefined) run.seen.add(contact);
@@ -113,8 +115,7 @@ function visit(comparison: Comparison, run: HypotheticalRun, met: Met): boolean 
 }
 
 /**
- * Postpones the turn of a recipient until their sending window opens. `before`: the decision about them by the rules of
- * that time.
+ * Postpones a recipient's turn until their sending window opens. `before`: the decision by the rules of the log's run.
  */
 export function postpone(
   { was, would, ms }: Comparison,
@@ -125,13 +126,13 @@ export function postpone(
   const { window } = would.rules;
   if (window === undefined) return;
   run.zones.add(windowZone(window, contactIn(would, recipient)?.timezone, toMoment(would, ms)));
-  // If the run of the log would wait too, the log says if it did.
+  // If the run would also wait by the rules of the log's run, the log tells if and until when it waited.
   if (before.kind !== "closed" || was.rules.window?.whenClosed !== "pause") run.waitsByItself = true;
 }
 
 /**
- * Completes a hypothetical run: gives all remaining recipients a turn. If the run waits for closed sending windows,
- * their recipients get a turn when those open.
+ * Gives all remaining recipients of a hypothetical run a turn. If the run waits for closed sending windows, it resumes
+ * when they open.
  */
 export function completeRun(comparison: Comparison, run: HypotheticalRun): void {
   const { would, sources, ms } = comparison;
@@ -152,8 +153,8 @@ export function completeRun(comparison: Comparison, run: HypotheticalRun): void 
 }
 
 /**
- * Returns why a hypothetical run ends at a paid source: it has no place left. Undefined if it continues, or does not
- * read such a source because the sending window is closed.
+ * Returns why a hypothetical run ends before it reads a paid source, such as a used-up quota. Undefined if it
+ * continues, or if a closed sending window keeps it from reading one.
  */
 function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): RunEnd | undefined {
   const now = toMoment(would, ms);
@@ -163,14 +164,14 @@ function reasonAtPaidSource({ would, sources, identities, ms }: Comparison): Run
   return reasonToEnd(would.state, toRules(would, identities), now);
 }
 
-/** Resumes a hypothetical run that waits for its sending window, each time the window opens before `until`. */
+/** Resumes a hypothetical run that waits, each time its sending window opens before `until`. */
 export function resumeUntil(comparison: Comparison, until: number): void {
   for (let { run } = comparison; run?.resumeAt !== undefined && run.resumeAt <= until; { run } = comparison) {
     const at = run.resumeAt;
     comparison.ms = at;
     run.resumeAt = undefined;
     run.waitsByItself = false;
-    // The time limit applies only once the log's run is over; before that, the log says how long it lasted.
+    // The time limit is checked only after the log's run has ended; until then, the log shows how long the run lasted.
     if (run.isAlone && at > run.startedMs + comparison.runMaxMs) run.ended = "time_limit";
     else completeRun(comparison, run);
     if (run.isAlone && run.resumeAt === undefined) finishRun(comparison, run);

@@ -9,7 +9,9 @@ export interface WalkedBatch {
   readonly people: readonly Contact[];
 }
 
-/** Recipient at which a walk stops: one that a run of the log wrote to, with the source where it found them. */
+/**
+ * The point up to which a walk goes: a recipient that a run of the log wrote to, and the source where it found them.
+ */
 export interface WalkTarget {
   readonly contact: Contact | undefined;
   readonly source: Source["name"];
@@ -52,8 +54,8 @@ export function createWalk(
       return { source: order[at]!, people: batch };
     },
     /**
-     * True if the walk still comes to the target: it is on a later page, or among `left`, the recipients of the last
-     * page who had no turn.
+     * True if the walk still comes to the target: on a later page, or among `left`, the recipients of the present page
+     * without a turn.
      */
     leadsTo(target: WalkTarget, left: readonly Contact[]): boolean {
       const its = order.indexOf(target.source);

@@ -12,18 +12,20 @@ import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import { rulesForCampaign, type RulesInForce } from "../run-rules.ts";
 import { consentForCampaign } from "../campaigns/rules.ts";
 
-/** Functions that recognise suppressed and forgotten recipients. They are the same under all rules. */
+/** Functions that tell if a recipient is suppressed or erased. They do not depend on the rules. */
 export interface Identities {
   readonly hashes: OutreachRules["hashes"];
   readonly isForgotten: OutreachRules["isForgotten"];
 }
 
-/** Empty state of short links: what-if decisions do not depend on the existing links. */
+/** Empty state of short links, because what-if decisions do not depend on links. */
 const NO_LINKS = links.initial();
 
 export type World = ReturnType<typeof createWorld>;
 
-/** Creates a world of a what-if comparison: states folded under some rules, those of that time or the other ones. */
+/**
+ * Creates one world of a what-if comparison: states folded under the rules of the log's runs, or under the other rules.
+ */
 export function createWorld(rules: RulesInForce) {
   const states = createStates(["run", "quota", "contacts", "account", "campaigns"]);
   return {
@@ -42,8 +44,8 @@ export function toMoment({ rules }: World, ms: number): TurnMoment {
 }
 
 /**
- * A decision about a recipient, made again before the network is asked. `none`: no run was in progress that sends
- * anything.
+ * A decision about a recipient that a what-if calculation takes from the log's states alone, without asking the
+ * network. `none`: no run was in progress that sends messages.
  */
 export type Redecided =
   | { readonly kind: "write"; readonly variant: string | undefined }
@@ -51,11 +53,11 @@ export type Redecided =
   | { readonly kind: "end"; readonly reason: RunEnd }
   | { readonly kind: "pass" | "left_out" | "closed" | "none" };
 
-/** A recipient whose turn it is in a hypothetical run. */
+/** A recipient that a hypothetical run decides about, and the source in which the run finds them. */
 export interface Met {
   readonly recipient: Recipient;
   readonly source?: RecipientSource | undefined;
-  /** Basis recorded with the intent to write; used if the recipient's data was erased since. */
+  /** Basis that the log recorded with the message; used if the recipient's data was erased since. */
   readonly basis?: Basis | undefined;
 }
 
@@ -67,13 +69,13 @@ export function toRules({ rules, state }: World, identities: Identities): Outrea
 interface Circumstances {
   readonly identities: Identities;
   /**
-   * Time as of which a run's decision about a recipient is made again, in ms since 1970. Quota day and sending window
-   * are judged at this time, not now.
+   * Time at which the run made its decision, in ms since 1970. Quota day and sending window are judged for this time,
+   * not for now.
    */
   readonly ms: number;
 }
 
-/** Decides about a recipient in one world, by the same functions that a run uses. */
+/** Decides about a recipient under one world's rules and states, by the same functions that a run uses. */
 export function decideIn(world: World, { identities, ms }: Circumstances, met: Met): Redecided {
   world.ms = ms;
   const { state } = world;
@@ -102,7 +104,7 @@ export function decideIn(world: World, { identities, ms }: Circumstances, met: M
   return isClosedFor(rules.window, contact, now) ? { kind: "closed" } : { kind: "write", variant };
 }
 
-/** True if the run in progress may write to one more recipient, one that the log does not know. */
+/** True if the world's run in progress could write to one more recipient: one that only the network knows. */
 export function mayGoOn(world: World, { identities, ms }: Circumstances): boolean {
   const now = toMoment(world, ms);
   const end = reasonToEnd(world.state, toRules(world, identities), now);
@@ -112,7 +114,7 @@ export function mayGoOn(world: World, { identities, ms }: Circumstances): boolea
 export function isSameDecision(one: Redecided, other: Redecided): boolean {
   if (one.kind === "skip" && other.kind === "skip")
     return one.reason === other.reason && one.isRecorded === other.isRecorded;
-  // Another text is the same decision, and so is the end of a run for another reason.
+  // A message with another text counts as the same decision, and so does an end for another reason.
   return one.kind === other.kind;
 }
 

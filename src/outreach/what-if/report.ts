@@ -22,7 +22,7 @@ const place = Type.Object({ position: count });
 /** Schema of a what-if answer in the API: the effect of other rules. */
 export const whatIfReport = Type.Object({
   rules: Type.Array(oneOf(...WHAT_IF_RULES)),
-  /** Position of the last event that the what-if calculation decided again. */
+  /** Position of the last event that the what-if calculation has taken into account. */
   as_of: place,
   /** Position of the event that records the what-if question. */
   recorded_at: place,
@@ -83,7 +83,7 @@ export function describeReport(report: WhatIfReport) {
     recordedAt: recorded_at.position,
     isSame: days.length === 0,
     rows: toRows(report),
-    /** Sentences on what the log cannot answer, and on what was assumed to stay as it was. */
+    /** Sentences on what the log cannot tell, and on what the answer assumes to be unchanged. */
     open: [...describeUnknown(report), ...describeAssumed(report)],
     lists: LIST_NAMES.map((name) => ({
       name,
@@ -131,7 +131,7 @@ export function describeOutcome({ day, skipped }: Changes["lost"]["shown"][numbe
   return [...(day === null ? [] : [`message on ${day}`]), ...skips].join("; ") || "nothing";
 }
 
-/** Describes what a what-if answer leaves open, in one sentence each. */
+/** Returns a sentence for each thing that a what-if answer cannot tell. */
 export function describeUnknown({ unknown }: WhatIfReport): readonly string[] {
   const { sends, clicks, reactions, opt_outs, messages_read, unread_sources } = unknown;
   const sentences: readonly (readonly [number, string])[] = [
@@ -146,8 +146,8 @@ export function describeUnknown({ unknown }: WhatIfReport): readonly string[] {
 }
 
 /**
- * Returns a sentence for each assumption behind a what-if answer: rules that a run did not record were today's
- * settings, and a message that its own rules do not explain is unaffected. Empty if none was needed.
+ * Returns a sentence for each assumption of a what-if answer: that a run which recorded no rules had today's, and that
+ * a message which its own rules do not explain stays. Empty if there are none.
  */
 export function describeAssumed({ runs, unexplained }: WhatIfReport): readonly string[] {
   const sentences: readonly (readonly [number, string])[] = [

@@ -7,15 +7,15 @@ import { recipientAnswer } from "../../recipients/resolve-recipient.ts";
 import { dayIn } from "../quota-day.ts";
 import { contactIn, type World } from "./redecide.ts";
 
-/** A count under the rules of that time, and under the other rules. */
+/** A count under the rules of the log's runs, and under the other rules of the what-if question. */
 export interface ComparedCount {
   was: number;
   would: number;
 }
 
 /**
- * A compared count, and the part that no log can know. `unknown`: for example messages that the network might not have
- * accepted.
+ * A compared count. `unknown`: the part that the log cannot tell, such as invented messages that the network might have
+ * refused.
  */
 interface ComparedInPart extends ComparedCount {
   unknown: number;
@@ -27,15 +27,18 @@ export type DayCounts = ReturnType<typeof noCounts>;
 export function noCounts() {
   const none = (): ComparedInPart => ({ was: 0, would: 0, unknown: 0 });
   return {
-    /** Messages that a run decided to send, in each world. Each uses a place of the day's quota. */
+    /**
+     * Numbers of messages that runs decided to send, by the log (`was`) and under the other rules (`would`). Each uses
+     * one place of the day's quota.
+     */
     messages: { was: 0, would: 0 },
     /**
-     * Number of the day's messages that the network accepted, in a what-if comparison: under the rules of that time,
-     * and under the other rules.
+     * Number of the day's messages that the network accepted (`was`), and of those that it would have accepted if runs
+     * had decided by the other rules (`would`).
      */
     sent: none(),
     skipped: new Map<SkipReason, ComparedCount>(),
-    /** Clicks without those of bots, but with those suspected to be the network's. */
+    /** Clicks that no bot made, including those suspected to come from the network itself. */
     clicks: none(),
   };
 }
@@ -72,8 +75,8 @@ export function isChanged({ messages, sent, skipped, clicks }: DayCounts): boole
 }
 
 /**
- * Schema of what a recipient got in one world. `day`: of their newest message, in the quota's time zone; null if they
- * got none.
+ * Schema of a recipient's outcome, by the log or under the other rules: the day of their newest message in the quota's
+ * time zone (null if they got none), and the reasons why they were skipped.
  */
 const outcome = named(
   "RecipientOutcome",
@@ -99,8 +102,8 @@ export const recipientChanges = Type.Object({ lost: changed, gained: changed, mo
 export type Changes = Static<typeof recipientChanges>;
 
 /**
- * Compares what each recipient got in the two worlds, one recipient a step, and returns those who differ. Lists no
- * erased recipient, because they have no name.
+ * Compares each recipient's outcome by the log with that under the other rules, one recipient a step, and returns the
+ * recipients who differ. Lists no erased recipient, because they have no name.
  */
 export function* compareRecipients(was: World, would: World, limit: number): Generator<void, Changes, void> {
   const changes = { lost: newList(), gained: newList(), moved: newList(), skips: newList() };

@@ -12,7 +12,7 @@ import { contactIn, createWorld, toMoment, type Identities, type Met, type World
 
 export interface ComparedRules {
   readonly changes: RuleChanges;
-  /** Rules of now, for runs of the log that recorded none. */
+  /** Today's rules, used for runs whose start recorded no rules. */
   readonly today: RulesInForce;
   /** Configured sources of recipients, in the order in which a run reads them. */
   readonly sources: readonly RecipientSource[];
@@ -28,24 +28,24 @@ export interface HypotheticalRun {
   /** Recipients of the hypothetical run's last page who had no turn yet. */
   open: Contact[];
   source: WalkTarget["source"];
-  /** Recipients who had their turn in the hypothetical run. Each gets one turn. */
+  /** Recipients who had their turn in the hypothetical run, so that none gets two. */
   readonly seen: Set<Contact>;
   /**
-   * Recipients found in the network that the log's run skipped, but that the other rules would not skip. Their turn
-   * comes after the page.
+   * Recipients that the log's run skipped and the other rules would not skip, if the run found them in the network.
+   * They get a turn after the page on which the run found them.
    */
   readonly deferred: Met[];
-  /** Time zones in which the sending window is closed for recipients whose turn comes later. */
+  /** Time zones in which the sending window is closed for postponed recipients. */
   readonly zones: Set<string>;
   /**
    * Time at which the hypothetical run resumes after a closed sending window, ms since 1970; undefined if it does not
    * wait.
    */
   resumeAt: number | undefined;
-  /** True if only the other rules make the run wait for the sending window, not those of that time. */
+  /** True if the other rules make the run wait for the sending window, and the rules of the log's run do not. */
   waitsByItself: boolean;
   ended: RunEnd | undefined;
-  /** True if the run of the log has ended, and only the hypothetical one continues, after its sending window opens. */
+  /** True once the log's run has ended while the hypothetical run still waits for its sending window to open. */
   isAlone: boolean;
 }
 
@@ -57,32 +57,41 @@ export function createComparison(rules: ComparedRules) {
     ...rules,
     was: createWorld(rules.today),
     would: createWorld({ ...rules.today, ...rules.changes }),
-    /** Counts of both worlds for each day of the quota. */
+    /** Counts for each day of the quota: as the log has them, and as they would be under the other rules. */
     days: new Map<string, DayCounts>(),
-    /** Counts of facts that the log cannot tell about the other rules. */
+    /** Counts of what the log cannot tell about the other rules. */
     unknown: {
       /** Number of replies and opt-outs that answer messages which the other rules would not have sent. */
       reactions: 0,
-      /** Number of opt-outs that other stop words had recognised. They stay. */
+      /**
+       * Number of opt-outs that were recognised by stop words which the other rules do not have. They count as opt-outs
+       * still.
+       */
       opt_outs: 0,
-      /** Number of messages that recipients sent and whose texts are not kept, so other stop words may be in them. */
+      /** Number of messages from recipients. Their texts are not kept, so the other stop words may be in them. */
       messages_read: 0,
       /** Number of runs that would have continued with recipients that only the network knows. */
       unread_sources: 0,
     },
-    /** Number of runs in each world. `unrecorded`: runs of the log that recorded no rules. */
+    /**
+     * Number of runs in the log (`was`) and under the other rules (`would`). `unrecorded`: runs of the log that
+     * recorded no rules.
+     */
     runs: { was: 0, would: 0, unrecorded: 0 },
     /** Links in messages that the other rules would not have sent. */
     lostLinks: new Set<string>(),
     /** The run in progress under the other rules; undefined if there is none. */
     run: undefined as HypotheticalRun | undefined,
-    /** Number of messages in the log that the rules of that time do not explain. */
+    /**
+     * Number of recorded messages that the comparison cannot explain: under the rules of the log's run it decides not
+     * to send them.
+     */
     unexplained: 0,
-    /** Position of the log's event that is decided again now. */
+    /** Position of the log's event for which the comparison decides now. */
     position: 0,
     /**
-     * Moment of the decision that is made again, ms since 1970: the time of the current event, or when a waiting run
-     * resumes.
+     * Moment for which the comparison decides about a recipient under both sets of rules, ms since 1970: when the
+     * current event was recorded, or when a hypothetical run resumes after its wait.
      */
     ms: 0,
   };
@@ -93,14 +102,13 @@ export function countsOn({ days }: Comparison, day: string): DayCounts {
 }
 
 /**
- * A quarter of an hour, in ms. Every time zone begins its days at a full quarter, so all moments of a quarter have the
- * same day.
+ * A quarter of an hour, in ms. A day begins at a full quarter of an hour in every time zone, so all moments of one
+ * quarter are on the same day.
  */
 const QUARTER_MS = 15 * 60_000;
 
 /**
- * Cache of the last computed day. Neighbouring events of the log are mostly from the same quarter of an hour, and the
- * calendar is slow.
+ * The last computed day. Neighbouring events are mostly of the same quarter of an hour, and computing a day is slow.
  */
 const last = { timezone: "", quarter: Number.NaN, day: "" };
 
@@ -117,7 +125,7 @@ export function countSkip(comparison: Comparison, side: "was" | "would", reason:
 
 type Invented = "DirectMessageAttempted" | "DirectMessageSent" | "DirectMessageSkipped" | "RunStarted" | "RunFinished";
 
-/** Folds a made-up event, which the log does not hold, into the world of the other rules. */
+/** Folds a made-up event, which the log does not hold, into the states under the other rules. */
 export function invent<Type extends Invented>({ would, position, ms }: Comparison, type: Type, data: DataOf<Type>) {
   would.fold({ type, data, position, version: 0, time: isoTime(ms) } as unknown as Folded);
 }
@@ -128,8 +136,8 @@ export function skip(comparison: Comparison, { id }: HypotheticalRun, recipient:
 }
 
 /**
- * Adds a message that only the other rules would send; its outcome is unknown. It uses a place of the quota, and its
- * recipient gets no other message.
+ * Adds a message that only the other rules would send. It uses a place of the quota, and its recipient gets no other
+ * one; if the network would have accepted it is unknown.
  */
 export function write(
   comparison: Comparison,

@@ -12,20 +12,20 @@ import { addUp, compareRecipients, isChanged } from "./tally.ts";
 import { resumeUntil } from "./hypothetical-run.ts";
 
 export interface WhatIfQuestion extends ComparedRules {
-  /** Rule by which the question recognises bots. Undefined: clicks count as a bot's if they were recorded so. */
+  /** Rule by which the what-if question recognises bots. Undefined: the recorded judgement on each click counts. */
   readonly isBot: BotRule | undefined;
-  /** Other stop words of the question; undefined: those of that time. `keepsAll`: all of today's are among them. */
+  /**
+   * Other stop words of the question. `keepsAll`: they include all of today's. Undefined: the question does not change
+   * them.
+   */
   readonly stopWords: { readonly keepsAll: boolean } | undefined;
-  /** Most recipients named in each list of the answer. */
+  /** Maximum number of recipients in each list of the answer. */
   readonly limit: number;
 }
 
 export type WhatIf = Awaited<ReturnType<ReturnType<typeof createWhatIf>["finish"]>>;
 
-/**
- * Event types that a what-if calculation reads: the decisions of runs, and what they depend on. An event of another
- * type changes neither world.
- */
+/** Event types that a what-if calculation reads: decisions of runs, and the events on which decisions depend. */
 export const WHAT_IF_TYPES: readonly EventType[] = [
   ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types]),
   "RunRefused",
@@ -33,16 +33,15 @@ export const WHAT_IF_TYPES: readonly EventType[] = [
 ];
 
 /**
- * Decides all runs of a log again under other rules, by the same functions. Folds two worlds in one pass: the log as it
- * is, and as it would be. Where both decide alike, the log's event holds for both; where they differ, no outcome is
- * made up.
+ * Decides all runs of a log again under other rules, by the code that runs use. Folds two worlds in one pass: the log
+ * as it is, and as it would be. Where the decisions differ, no outcome is invented.
  */
 export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuestion) {
   const comparison = createComparison(rules);
   const { was, would, days, unknown, runs } = comparison;
   const takeClick = createClickCounter(comparison, isBot);
   return {
-    /** Applies the next event of the log to both worlds. */
+    /** Applies the next event of the log to its states and to those under the other rules. */
     take(event: Folded): void {
       const ms = msOf(event.time);
       takeClick(event);
@@ -67,7 +66,10 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
         recipients: await inTimeSlices(compareRecipients(was, would, limit)),
         unknown,
         runs,
-        /** Number of messages that today's code would not decide by the rules of that time. They stay as they were. */
+        /**
+         * Number of recorded messages that today's code would not send by the rules of the log's run. The comparison
+         * leaves these messages as they were.
+         */
         unexplained: comparison.unexplained,
       };
     },
@@ -75,8 +77,8 @@ export function createWhatIf({ isBot, stopWords, limit, ...rules }: WhatIfQuesti
 }
 
 /**
- * Counts the messages and opt-outs that other stop words might change. Texts of messages are not kept, so none can be
- * read again.
+ * Counts the opt-outs and messages that other stop words might judge differently. Texts of messages are not kept, so
+ * none can be read again.
  */
 function countTexts({ unknown }: Comparison, { keepsAll }: { readonly keepsAll: boolean }, event: Folded): void {
   if (event.type === "InboxRead") unknown.messages_read += event.data.messages;

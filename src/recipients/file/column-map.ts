@@ -2,8 +2,8 @@ import { fieldName, fieldNameFault } from "../../template/normalize-field.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
 /**
- * Columns that the operator chose for names in a file's header, by the name as {@link fieldName} writes it. Null leaves
- * the column out.
+ * The operator's choice of a column for each name in a file's header, by the name as {@link fieldName} writes it. Null:
+ * the file's column is left out.
  */
 export type ColumnMap = ReadonlyMap<string, string | null>;
 

@@ -6,20 +6,17 @@ import { isId, type Cells, type FileRow } from "./row.ts";
 import { readGuarded } from "../../log/export-formats/csv.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 
-/** Separators of cells that spreadsheets of different languages write. */
+/** Separators that spreadsheet programs write between cells, depending on their language. */
 const DELIMITERS = [",", ";", "\t"];
 
-/**
- * Line ends of all systems. A CSV file may mix them: a line appended by hand often ends differently from those before
- * it.
- */
+/** Line ends of all systems. One CSV file may mix them, because a line appended by hand often ends differently. */
 const LINE_ENDS = ["\r\n", "\n", "\r"];
 const LINE_END = /\r\n|\n|\r/;
 
-/** Matches the line by which Excel names the separator, and which it hides. */
+/** Matches the first line `sep=;`, by which Excel tells the separator and which it does not show. */
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
 
-/** Matches the beginning of a JSON object or of a list of objects. No column has such a name. */
+/** Matches the beginning of a JSON object or list of objects. No CSV header begins like that. */
 const JSON_START = /^\s*(?:\[\s*)?\{\s*"/;
 
 interface CsvRecord {
@@ -27,7 +24,10 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/** Reads the names and the records of a CSV file. Throws a ServiceError (invalid) for a file without a header. */
+/**
+ * Reads the column names and the records of a CSV file. Throws a ServiceError (invalid) for JSON, an empty file, or
+ * names in apostrophes.
+ */
 export function readCsvTable(text: string) {
   if (JSON_START.test(text))
     throw new ServiceError("invalid", "this is JSON, whatever its name says: give the file the ending .json or .jsonl");
@@ -65,8 +65,8 @@ export function* readCsvRows(text: string, columns: Columns): Generator<FileRow>
 }
 
 /**
- * Converts a CSV record to a row. Blank cells at the record's end may be missing or exceed the header, because programs
- * write both.
+ * Converts a CSV record to a row. Programs may leave out blank cells at the end of a record, or write more of them than
+ * the header has.
  */
 function toRow({ line, cells }: CsvRecord, header: Header, names: readonly string[]): FileRow {
   const { columns } = header;
@@ -89,7 +89,10 @@ function toRow({ line, cells }: CsvRecord, header: Header, names: readonly strin
   return { line, cells: row, header, remarks };
 }
 
-/** Returns why a row's cells cannot be told apart, or why it is not a row; undefined if there is no fault. */
+/**
+ * Returns why a record is refused: too many cells, quotes that a program wrote wrongly, or a repeated header. Undefined
+ * if it is a usable row.
+ */
 function findRowFault(cells: readonly string[], names: readonly string[]): string | undefined {
   if (cells.length > names.length && cells.slice(names.length).some((cell) => cell.trim() !== "")) {
     const count = cells.length > COLUMNS_MAX ? `more than ${COLUMNS_MAX}` : cells.length;
@@ -101,8 +104,8 @@ function findRowFault(cells: readonly string[], names: readonly string[]): strin
 }
 
 /**
- * Reads the records of a CSV file and counts its lines, because the parser's count is wrong after a CRLF inside quotes.
- * Keeps blank lines as records for the same reason.
+ * Reads the records of a CSV file, each with its line. Lines are counted here, over blank records too, because the
+ * parser miscounts after a CRLF inside quotes.
  */
 function readRecords(text: string, delimiter: string, firstLine: number) {
   const records: CsvRecord[] = [];
@@ -128,10 +131,15 @@ function readRecords(text: string, delimiter: string, firstLine: number) {
   return { records, unclosedFrom: undefined };
 }
 
-/** Most cells that are read of a record: one more than can be used, so that an excess is still noticed. */
+/**
+ * Maximum number of cells read of a record: one more than a row may have, so that a record with too many is noticed.
+ */
 const CELLS_MAX = COLUMNS_MAX + 1;
 
-/** Splits a file without quotes into records: each line is one, and need not be scanned character by character. */
+/**
+ * Splits a file without any quote into one record for each line. That is faster than the parser, which scans each
+ * character.
+ */
 function splitRecords(text: string, delimiter: string, firstLine: number): CsvRecord[] {
   return text.split(LINE_END).map((line, at) => ({ line: firstLine + at, cells: line.split(delimiter, CELLS_MAX) }));
 }
@@ -147,13 +155,19 @@ function detectDelimiter(text: string): string {
   return DELIMITERS.reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-/** Matches a long number behind an apostrophe, which keeps a spreadsheet from rounding it. */
+/** Matches an apostrophe before a long number. A program writes it so that a spreadsheet does not round the number. */
 const GUARDED_NUMBER = /^\s*'(?=\d{12,}\s*$)/;
 
-/** Matches a formula that is only a text, such as `="123"`, which keeps spreadsheets from rounding a number. */
+/**
+ * Matches a formula that only holds a text, such as `="123"`. A program writes it so that a spreadsheet does not round
+ * the number.
+ */
 const TEXT_FORMULA = /^\s*="((?:[^"]|"")*)"\s*$/;
 
-/** Returns the cell without the guard that a program added against a spreadsheet. */
+/**
+ * Returns the cell's value without the apostrophe or formula that a program added so that a spreadsheet does not change
+ * it.
+ */
 function withoutGuard(cell: string): string {
   if (cell.includes('="')) return cell.replace(TEXT_FORMULA, (_, text: string) => text.replaceAll('""', '"'));
   if (!cell.includes("'")) return cell;
@@ -163,8 +177,8 @@ function withoutGuard(cell: string): string {
 }
 
 /**
- * Matches a quoted cell with a space before the quote, as people type it. The parser would take such quotes for a part
- * of the text.
+ * Matches a quoted cell with a space before the quote, as people type it. The parser would leave these quotes in the
+ * value.
  */
 const SPACED_QUOTES = /^\s+"((?:[^"]|"")*)"\s*$/;
 
@@ -172,12 +186,18 @@ function withoutSpacedQuotes(cell: string): string {
   return !cell.includes('"') ? cell : cell.replace(SPACED_QUOTES, (_, text: string) => text.replaceAll('""', '"'));
 }
 
-/** True for a cell in which a program wrote `\"` for a quote. The end of such a cell is a guess. */
+/**
+ * True for a cell in which a program wrote `\"` for a quote. Such a row is refused, because the end of the cell is
+ * unclear.
+ */
 function hasBackslashQuotes(cell: string): boolean {
   return cell.includes('\\"') && cell.trimStart().startsWith('"');
 }
 
-/** True for a header in apostrophes: its program writes them around cells instead of quotes. */
+/**
+ * True for a name in apostrophes: a program that writes them in the header also writes them around cells, where quotes
+ * belong.
+ */
 function isInApostrophes(name: string): boolean {
   return /^\s*'.+'\s*$/.test(name);
 }

@@ -22,34 +22,37 @@ export function formatOfName(name: string): RecipientsFormat | "workbook" | unde
   return Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined;
 }
 
-/** Largest file that is read, in bytes. The whole file is held in memory. */
+/** Maximum size of a file, in bytes. The whole file is held in memory. */
 export const FILE_BYTES_MAX = 50 * 1024 * 1024;
 
-/** Largest file that is accepted over HTTP, in bytes: a hundred thousand recipients with some fields each. */
+/**
+ * Maximum size of a file sent over HTTP, in bytes: enough for a hundred thousand recipients with some template fields
+ * each.
+ */
 export const SENT_BYTES_MAX = 10 * 1024 * 1024;
 
 /**
- * Largest list of suppressions that is accepted over HTTP, in bytes: a hundred thousand recipients in JSON Lines, the
- * id and the handle of each as a hash.
+ * Maximum size of a list of suppressions sent over HTTP, in bytes: enough for a hundred thousand recipients in JSON
+ * Lines, with a hash of the id and of the handle for each.
  */
 export const SENT_SUPPRESSIONS_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Most columns of a file: those of the widest sheet of a spreadsheet program. Exports of nearly empty sheets have as
- * many columns without a name.
+ * Maximum number of columns of a file: as many as a spreadsheet program's sheet has. Exports of nearly empty sheets
+ * have that many columns without a name.
  */
 export const COLUMNS_MAX = 16_384;
 
-/** Most rows of a file. At 100 messages a day, more would take 27 years. */
+/** Maximum number of rows of a file. At 100 messages a day, to write to more recipients would take over 27 years. */
 export const ROWS_MAX = 1_000_000;
 
 /**
- * Most remarks of each kind that are kept of a file. An operator reads no more at once, and a file of nothing but
- * faults has a million.
+ * Maximum number of remarks of each kind kept for a file. An operator reads no more at once, and each row of a file may
+ * cause one.
  */
 export const REMARKS_MAX = 1_000;
 
-/** The first items of a long list, and the number of all. */
+/** The first items of a long list, and the number of all its items. */
 export interface Some<Member> {
   readonly count: number;
   readonly first: readonly Member[];

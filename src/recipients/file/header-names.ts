@@ -1,11 +1,11 @@
-// Names that people and programs give to the columns of a list.
+// Column names that people and programs write, by the column of ours that they mean.
 import { fieldName } from "../../template/normalize-field.ts";
 import { CONSENT_MEMBERS } from "../parse-consent.ts";
 
-/** Names of file columns, separated by commas, by the column that they mean. */
+/** Column names of files, separated by commas, for each column of ours. */
 type Names = Readonly<Record<string, string>>;
 
-/** Column names of a file that can only mean this column. */
+/** Column names of a file that can only mean this one column of ours. */
 const CERTAIN: Names = {
   username: "handle, user name, x handle, x username, twitter handle, twitter username, screen name",
   id: "x id, x user id, twitter id, twitter user id",
@@ -13,7 +13,8 @@ const CERTAIN: Names = {
 };
 
 /**
- * Column names of a file that mean this column if no other name in the header does; otherwise they are template fields.
+ * Column names of a file that mean this column of ours, unless another name in the header means it more clearly; then
+ * they become template fields.
  */
 const LIKELY: Names = {
   username: `
@@ -25,8 +26,8 @@ const LIKELY: Names = {
 };
 
 /**
- * Column names of a file that may mean this column or something else. The import asks, because a wrong guess could
- * change a consent.
+ * Column names of a file that may mean this column of ours or something else. The import asks the operator, because a
+ * wrong guess could change a consent.
  */
 const ASKED: Names = {
   name: "first name, full name, display name, given name, contact name, vorname, prénom, nombre, nome",
@@ -52,7 +53,10 @@ const ASKED: Names = {
   reason: "why, note, notes, comment, comments, unsubscribe reason, unsub reason, opt out reason, suppression reason",
 };
 
-/** Column names that a preview takes for this column. Without a preview, they become template fields. */
+/**
+ * Column names that a preview assigns to this column of ours, for the operator to check. An import without a preview
+ * makes them template fields.
+ */
 const GUESSED: Names = {
   name: "firstname, contact, person, recipient, prenom",
   consent_at: "date, signup date, sign up date, subscribed at, created at",
@@ -60,7 +64,8 @@ const GUESSED: Names = {
 };
 
 /**
- * Column names of a file that may mean a column that identifies a row. The import asks if the file has no such column.
+ * Column names of a file that may mean the column which identifies a row. The import asks the operator if no other name
+ * in the file means that column.
  */
 const MISSED: Names = {
   username: `
@@ -74,7 +79,7 @@ const MISSED: Names = {
     "link, redirect, redirect url, redirect to, website, website url, landing page, address, web address, points to",
 };
 
-/** Column names of a file that say that a recipient opted out. */
+/** Names of columns that say, in each row, if the recipient opted out. */
 const OPT_OUT = `
   opt out, opted out, has opted out, email opt out, has opted out of email, unsubscribed, dnc,
   unsubscribed from all email, do not contact, do not message, do not email, do not mail, suppressed,
@@ -92,8 +97,8 @@ function byCompactName(names: Names): ReadonlyMap<string, string> {
 }
 
 /**
- * Columns with a fixed meaning. Programs also write their names without separators, such as `consentAt`. Without `id`,
- * because an `ID#` is often another program's id.
+ * Our columns whose names programs also write without separators, such as `consentAt`. `id` is missing, because an
+ * `ID#` in a file is often the id of another program.
  */
 const COLUMNS = [..."username name timezone hash reason suppressed_at code target".split(" "), ...CONSENT_MEMBERS];
 
@@ -104,7 +109,7 @@ const GUESSED_BY_NAME = byCompactName(GUESSED);
 const MISSED_BY_NAME = byCompactName(MISSED);
 const OPT_OUT_NAMES: ReadonlySet<string> = new Set(compactNames(OPT_OUT));
 
-/** Returns the column of `known` that a header's name certainly means; undefined if there is none. */
+/** Returns the one of the `known` columns that a header's name certainly means; undefined if there is none. */
 export function certainColumn(raw: string, known: ReadonlySet<string>): string | undefined {
   const snake = fieldName(raw).replace(/[ _-]+/g, "_");
   if (known.has(snake)) return snake;
@@ -112,24 +117,29 @@ export function certainColumn(raw: string, known: ReadonlySet<string>): string |
   return column !== undefined && known.has(column) ? column : undefined;
 }
 
-/** Returns the column that a header's name means if no other name does; undefined if there is none. */
+/**
+ * Returns the column that a header's name means unless another name means it more clearly; undefined if there is none.
+ */
 export function likelyColumn(raw: string): string | undefined {
   return LIKELY_BY_NAME.get(compactName(raw));
 }
 
-/** Returns the column that a header's name may mean, so that the import asks; undefined if there is none. */
+/**
+ * Returns the column that a header's name may mean, about which the import asks the operator; undefined if there is
+ * none.
+ */
 export function askedColumn(raw: string): string | undefined {
   return ASKED_BY_NAME.get(compactName(raw));
 }
 
-/** Returns the column that a preview takes a header's name for; undefined if there is none. */
+/** Returns the column to which a preview assigns a header's name; undefined if there is none. */
 export function guessedColumn(raw: string): string | undefined {
   return askedColumn(raw) ?? GUESSED_BY_NAME.get(compactName(raw));
 }
 
 /**
- * Returns the column that a header's name may mean in a file in which no other name identifies a row; undefined if
- * there is none.
+ * Returns the identifying column that a header's name may mean, for files in which no name means it clearly; undefined
+ * if there is none.
  */
 export function missedColumn(raw: string): string | undefined {
   return MISSED_BY_NAME.get(compactName(raw));

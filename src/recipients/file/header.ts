@@ -7,20 +7,20 @@ import { askedColumn, certainColumn, isOptOutColumn, likelyColumn, missedColumn 
 import type { ColumnMap } from "./column-map.ts";
 import type { RowRefusal } from "./import-remarks.ts";
 
-/** Most template fields a recipient may have. */
+/** Maximum number of template fields of a recipient. */
 export const FIELDS_MAX = 50;
 
-/** Columns that a kind of file may have, such as a list of recipients, and how they are read. */
+/** The columns of one kind of file, such as a list of recipients, and how they are read. */
 export interface Columns {
-  /** Member of a JSON object that holds the rows, if the file is an object. */
+  /** Name of the member that holds the rows, in a JSON file that is an object. */
   readonly list: string;
   readonly known: ReadonlySet<string>;
   /** Columns that identify a row: at least one of them is needed, or all with `needsAll`. */
   readonly identifying: readonly string[];
   readonly needsAll?: true;
-  /** Treatment of all other columns: template fields, refused or ignored. */
+  /** Treatment of columns that are not `known`: they become template fields, or are refused or ignored. */
   readonly others: "fields" | "refused" | "ignored";
-  /** Columns that the operator chose for names in the header. */
+  /** The operator's choice of columns for names in the header. */
   readonly chosen?: ColumnMap | undefined;
 }
 
@@ -46,7 +46,7 @@ export const LINK_COLUMNS: Columns = {
   others: "ignored",
 };
 
-/** Most column names that a sentence shows. A file may have thousands. */
+/** Maximum number of column names in one sentence for the operator. A file may have thousands. */
 const NAMES_SHOWN_MAX = 10;
 const NAME_SHOWN_CHARS_MAX = 64;
 
@@ -57,11 +57,14 @@ export interface Header {
    * operator left out.
    */
   readonly columns: readonly (string | undefined | null)[];
-  /** Columns that the operator chose for names that do not say so. A consent in them may say yes or no. */
+  /**
+   * Columns that the operator assigned to names which do not mean them by themselves. In such a column, a consent may
+   * be a yes or no.
+   */
   readonly chosen: ReadonlySet<string | null>;
-  /** Template fields whose name says that a recipient must not be contacted. */
+  /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];
-  /** Template field that may be the recipient's name, if the file has no column for that. */
+  /** Template field that may hold the recipient's name; absent if the file has a column for it. */
   readonly nameLike?: string;
 }
 
@@ -87,8 +90,8 @@ export function shownName(column: string): string {
 }
 
 /**
- * Finds the meaning of a header's names. Returns a refusal if they cannot be used: two mean the same column, or a wrong
- * guess might change a consent.
+ * Finds the meaning of a header's names. Returns a refusal if two names mean the same column, or if a name might mean a
+ * consent and only the operator can tell.
  */
 export function toHeader(names: readonly string[], columns: Columns): Header | { readonly refusal: RowRefusal } {
   const found = findMeanings(names, columns);
@@ -103,7 +106,10 @@ export function toHeader(names: readonly string[], columns: Columns): Header | {
   return { columns: found, chosen, optOuts, ...(nameLike !== undefined && { nameLike: nameLike.column }) };
 }
 
-/** Returns the chosen columns that their names do not say. A preview's form also sends those that the names say. */
+/**
+ * Returns the columns that the operator assigned to names which do not mean them by themselves. The form of a preview
+ * sends a choice for the other names too.
+ */
 function findChosen(names: readonly string[], { known, chosen }: Columns): readonly (string | null)[] {
   if (chosen === undefined) return [];
   return names.flatMap((name) => {
@@ -112,7 +118,7 @@ function findChosen(names: readonly string[], { known, chosen }: Columns): reado
   });
 }
 
-/** Returns the meaning of each name in a header, as {@link Header} has it. */
+/** Returns the meaning of each name in a header, in the form of `Header.columns`. */
 export function findMeanings(names: readonly string[], { known, chosen }: Columns): Header["columns"] {
   const certain = names.map((name) => {
     if (name.trim() === "") return undefined;
@@ -128,8 +134,8 @@ export function findMeanings(names: readonly string[], { known, chosen }: Column
 }
 
 /**
- * Returns the refusal of two names that mean the same column. Looks at each name only once, because an object may have
- * a million.
+ * Returns the refusal of a header in which two names mean the same column; undefined if none do. Looks at each name
+ * only once, because a JSON object may have a million.
  */
 function findRepeated(names: readonly string[], found: Header["columns"]): RowRefusal | undefined {
   const first = new Map<string, string>();
@@ -151,7 +157,9 @@ interface Asked {
   readonly meant: string;
 }
 
-/** Finds the template fields that may mean a column that the file does not have, so that the import asks. */
+/**
+ * Finds the template fields whose names may mean a column that the file lacks, so that the import asks the operator.
+ */
 function findAsked(names: readonly string[], found: Header["columns"], columns: Columns): readonly Asked[] {
   const { known, others, chosen } = columns;
   if (others !== "fields") return [];
@@ -167,7 +175,10 @@ function findAsked(names: readonly string[], found: Header["columns"], columns: 
   return asked;
 }
 
-/** Valid words of a consent column, for the question if a template field is meant as that column. */
+/**
+ * Sentences that name the valid words of a consent column; part of the question if a template field is meant as that
+ * column.
+ */
 const WORDS: Readonly<Record<string, string>> = {
   basis: " In basis, each row says opt_in, dm_first or none.",
   tracking: " In tracking, each row says granted, denied or unknown.",
@@ -187,8 +198,8 @@ function findOptOuts(found: Header["columns"], { others }: Columns): Header["opt
 }
 
 /**
- * Reads a file's header. Throws a ServiceError (invalid) if it is unusable, because no column identifies a row, or two
- * mean the same.
+ * Reads a file's header. Throws a ServiceError (invalid) if it is unusable, for example because no column identifies a
+ * row, or because two names mean the same column.
  */
 export function readHeader(names: readonly string[], columns: Columns): Header {
   const refuse = (reason: string): never => {
@@ -223,7 +234,10 @@ function describeMissing(named: readonly string[], { identifying, needsAll }: Co
   return `no column is named ${wanted}`;
 }
 
-/** Writes the question about names that may mean an identifying column that the file lacks. */
+/**
+ * Returns the question if a name in the header is meant as the identifying column that the file lacks; empty if no name
+ * may be.
+ */
 function askMissed(names: readonly string[], named: readonly string[], { identifying }: Columns): string {
   const meant = names.flatMap((name) => {
     const column = missedColumn(name);

@@ -13,20 +13,20 @@ const SCIENTIFIC = /^\d(?:[.,]\d+)?e\+?\d+$/i;
 const WAS_ROUNDED = "and its digits are lost; format the column as text and export again";
 
 /**
- * Matches a number that a spreadsheet rounded: it keeps 15 digits and fills up with zeros. With 18 or more digits, that
- * is hardly ever a real id.
+ * Matches a number that a spreadsheet rounded: it keeps 15 digits and writes zeros for the rest. With 18 or more
+ * digits, a real id hardly ever looks so.
  */
 const ROUNDED = /^\d{15}0{3,4}$/;
 
 const HANDLE = /^[@＠]?([A-Za-z0-9_]{1,15})$/;
 
-/** Matches most ids and handles, from which no character must be removed. */
+/** Matches a plain id or handle, as most are: no character has to be removed from it. */
 const PLAIN = /^@?[A-Za-z0-9_]+$/;
 
 const PROFILE =
   /^(?:https?:\/\/)?(?:(?:www|mobile|m)\.)?(?:x|twitter)\.com\/(?:#!\/)?@?([A-Za-z0-9_]{1,15})(?:[/?#].*)?$/i;
 
-/** First parts of the paths on X that are pages, not people. */
+/** First path segments of X addresses that are pages of X and not profiles of people. */
 const PAGES = new Set(
   "compose explore hashtag home i intent login messages notifications privacy search settings share signup tos".split(
     " ",
@@ -55,7 +55,7 @@ export function readHandle(raw: string): string | Faulty | undefined {
   if (value === "") return undefined;
   const handle = HANDLE.exec(value)?.[1];
   if (handle !== undefined) return handle;
-  // Without a sign it may be a handle, as 1e10 is.
+  // Without a `+`, the value may be a handle, such as 1e10.
   if (SCIENTIFIC.test(value)) return { fault: `username ${value}: a spreadsheet has rounded a number ${WAS_ROUNDED}` };
   const profile = PROFILE.exec(value)?.[1];
   if (profile === undefined || PAGES.has(profile.toLowerCase())) {
@@ -67,8 +67,8 @@ export function readHandle(raw: string): string | Faulty | undefined {
 }
 
 /**
- * Reads a handle in a row of a list. Refuses a program's word for an empty value behind `@` or an address (`@null`),
- * because that account has nothing to do with the row.
+ * Reads a handle in a row of a list. Refuses a program's word for an empty value after `@` or in an address (`@null`):
+ * an account of that name exists, but is not the recipient.
  */
 export function readListedHandle(raw: string): string | Faulty | undefined {
   const handle = readHandle(raw);
@@ -80,8 +80,8 @@ export function readListedHandle(raw: string): string | Faulty | undefined {
 }
 
 /**
- * Removes invisible characters from a cell, which are copied from web pages, and the guards `'123` and `="123"`, which
- * keep a spreadsheet from changing it.
+ * Removes invisible characters, which come with text copied from web pages, and the apostrophe or formula (`'123`,
+ * `="123"`) that keeps a spreadsheet from changing the cell.
  */
 function visible(raw: string): string {
   if (PLAIN.test(raw)) return raw;

@@ -3,15 +3,18 @@ import type { Some } from "./format.ts";
 
 /** Kinds of notes about a cell whose row was accepted. */
 export const CELL_NOTES = [
-  /** Note: the cell counts as empty, because it holds a program's word for that. */
+  /** Note: the cell counts as empty, because it holds a word such as `null` that programs write for an empty cell. */
   "read_as_blank",
-  /** Note: an apostrophe or `=""` was removed, by which a program keeps a spreadsheet from changing the cell. */
+  /**
+   * Note: the import removed an apostrophe or `=""` around the cell's value, which the program that wrote the file had
+   * added so that a spreadsheet does not change the value.
+   */
   "guard_removed",
   /** Note: the cell was kept, although a program probably damaged it. */
   "looks_damaged",
-  /** Note: the row ends before this column. */
+  /** Note: the row ends before this column, so its cell counts as empty. */
   "cells_missing",
-  /** Note: the template field may be the recipient's name. */
+  /** Note: this column became a template field, but may be meant as the recipient's name. */
   "did_you_mean_name",
 ] as const;
 
@@ -30,21 +33,21 @@ export interface CellRemark {
   readonly value: string;
 }
 
-/** Note on `count` cells with the same remark, of which the first is on `line` and has `value`. */
+/** Note on `count` cells with the same remark. The first of them is on `line` and has `value`. */
 export interface CellNote extends CellRemark {
   readonly line: number;
   readonly count: number;
 }
 
-/** Most notes that are kept of a file. Each is about one word of a column, and an operator reads no more. */
+/** Maximum number of notes kept of a file. Each note is about one word of a column, and an operator reads no more. */
 const NOTES_MAX = 100;
 
-/** Characters of a value that a note shows. */
+/** Maximum number of characters of a value in a note. */
 const VALUE_SHOWN_CHARS_MAX = 60;
 
 /**
- * Collects notes on the cells of a file. Cells of one column with the same kind of note become one note, and blank
- * words only if they are the same word.
+ * Collects notes on cells. One note stands for all cells of a column with the same kind of note; for words read as
+ * blank, only if the word is the same too.
  */
 export function createCellNotes() {
   const notes = new Map<string, CellNote>();
@@ -58,7 +61,7 @@ export function createCellNotes() {
       else if (notes.size < NOTES_MAX)
         notes.set(key, { note, column, value: shortened(value, VALUE_SHOWN_CHARS_MAX), line, count: 1 });
     },
-    /** Returns the notes. `count`: the number of cells, including those whose note was not kept. */
+    /** Returns the notes. `count`: the number of cells with a note, also of those beyond the maximum. */
     all: (): Some<CellNote> => ({ count: cells, first: [...notes.values()] }),
   };
 }
@@ -101,7 +104,7 @@ const BLANK_WORDS = new Set(
   ]),
 );
 
-/** Matches text in brackets: a blank word, or a word that means an empty cell only in brackets. */
+/** Matches text in brackets. It may be a word for an empty cell, also one that has another meaning without brackets. */
 const BRACKETED = /^[([{<](.*)[)\]}>]$/;
 const BRACKETED_WORDS = new Set(
   ["blank", "empty", "not set", "not provided", "no value", "unknown", "leer", "vide", "vacío", "vuoto"].concat([
@@ -109,7 +112,7 @@ const BRACKETED_WORDS = new Set(
   ]),
 );
 
-/** Errors such as `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
+/** Matches errors of formulas, such as `#REF!`, `#BEZUG!`, `#¿NOMBRE?`, and LibreOffice's `Err:502`. */
 const FORMULA_ERROR = /^#(?:[\p{Lu}¡¿][\p{Lu}¡¿\d/_]*[!?]|(?:N\/[A-Z]|NV|Н\/Д)!?)$/u;
 const CALC_ERROR = /^(?:Err|Fehler|Erreur):\d{3}$/;
 
@@ -117,15 +120,13 @@ function isFormulaError(text: string): boolean {
   return text.startsWith("#") ? FORMULA_ERROR.test(text) : CALC_ERROR.test(text);
 }
 
-/** Longest blank word or error of a formula, in characters. Longer texts need no check. */
+/** Maximum length of a word for an empty cell or of a formula's error, in characters. Longer texts need no check. */
 const WORD_CHARS_MAX = 24;
 
-/**
- * First names as people write them. In another letter case they are a program's words for an empty cell: NaN, NA, nil.
- */
+/** First names that, in another letter case, are programs' words for an empty cell: NaN, NA, nil. */
 const FIRST_NAMES = new Set(["Nan", "Na", "Nil"]);
 
-/** True for a text that a program writes into a cell that is empty or that it could not compute. */
+/** True for a text that a program writes into a cell that is empty, or whose formula failed. */
 export function isBlankWord(text: string, isName: boolean): boolean {
   if (isName && FIRST_NAMES.has(text)) return false;
   if (text.length > WORD_CHARS_MAX) return false;

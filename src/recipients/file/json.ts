@@ -3,7 +3,7 @@ import { columnFault, shownName, toHeader, type Columns, type Header } from "./h
 import { ROWS_MAX } from "./format.ts";
 import type { Cells, FileRow } from "./row.ts";
 
-/** Reads an array of objects, or an object whose only member is such an array. */
+/** Reads the rows of a JSON file: an array of objects, or an object whose only member is such an array. */
 export function* readJsonRows(text: string, columns: Columns): Generator<FileRow> {
   const scanned = scan(text);
   if ("fault" in scanned) throw new ServiceError("invalid", `the file ${scanned.fault}`);
@@ -12,7 +12,7 @@ export function* readJsonRows(text: string, columns: Columns): Generator<FileRow
   for (const [index, entry] of entries.entries()) yield toRow(entry, scanned.lines[index] ?? 1, headerOf);
 }
 
-/** Reads one object for each line and skips blank lines. */
+/** Reads the rows of a JSON Lines file, one object on each line. Blank lines are skipped. */
 export function* readJsonlRows(text: string, columns: Columns): Generator<FileRow> {
   const headerOf = createHeaders(columns);
   for (const [index, content] of text.split(/\r\n|\n|\r/).entries()) {
@@ -33,13 +33,13 @@ function readEntries(text: string, { list }: Columns): readonly unknown[] {
   const value = tryParse(text);
   if (value === undefined) throw new ServiceError("invalid", "the file is not valid JSON");
   if (Array.isArray(value)) return value;
-  // Other members are refused, because one of them may be the intended list.
+  // An object with other members is refused, because one of them may be the list that was meant.
   const entries = isObject(value) && Object.keys(value).length === 1 ? value[list] : undefined;
   if (Array.isArray(entries)) return entries;
   throw new ServiceError("invalid", `neither an array of objects nor {"${list}": [...]}`);
 }
 
-/** Parses JSON; undefined if it is invalid, a value that no JSON text has. */
+/** Parses JSON. Returns undefined if it is invalid, since no JSON text has that value. */
 function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -51,8 +51,8 @@ function tryParse(text: string): unknown {
 type HeaderOf = (keys: readonly string[], line: number) => ReturnType<typeof toHeader>;
 
 /**
- * Creates a function that finds the meaning of a JSON object's members. It reuses that of the object before, because
- * most have the same members.
+ * Creates a function that finds the meaning of an object's members. Most objects have the members of the one before,
+ * whose meaning is then reused.
  */
 function createHeaders(columns: Columns): HeaderOf {
   let before: { readonly keys: readonly string[]; readonly header: ReturnType<typeof toHeader> } | undefined;
@@ -68,8 +68,8 @@ function createHeaders(columns: Columns): HeaderOf {
 }
 
 /**
- * Refuses an object with unknown members, as a CSV file with unknown columns is. Otherwise a mistyped member would be
- * lost.
+ * Throws for an object with unknown members, as an import of CSV does for unknown columns. Otherwise the value of a
+ * mistyped member would be lost.
  */
 function refuseUnknown(names: Header["columns"], columns: Columns, line: number): void {
   const fault = names.map((name) => name && columnFault(name, columns)).find((text) => text);
@@ -109,20 +109,20 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Most levels of objects and lists in a JSON file. A recipient has three at most, and a value that is in one by mistake
- * a few more.
+ * Maximum depth of nested objects and lists in a JSON file. A recipient has three levels at most, and a few more if a
+ * value was nested by mistake.
  */
 const DEPTH_MAX = 16;
 
-/** Most objects and lists in a JSON file: each row of the largest file, their list, and the object around it. */
+/** Maximum number of objects and lists in a JSON file: one for each row, their list, and the object around it. */
 const OPENED_MAX = ROWS_MAX + 2;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Scans JSON before parsing: finds the line on which each entry begins, or why it must not be parsed. A parser keeps a
- * hundred bytes for each bracket, so a file of brackets would fill the memory. Other errors are left to the parser.
+ * Finds the line on which each entry of a JSON text begins, or why it must not be parsed: each bracket takes a hundred
+ * bytes of memory, so a file of brackets would use it up. The parser finds all other faults.
  */
 function scan(text: string): { readonly lines: readonly number[] } | { readonly fault: string } {
   const listDepth = text.trimStart().startsWith("[") ? 1 : 2;

@@ -12,28 +12,30 @@ import { findMeanings, RECIPIENT_COLUMNS } from "./header.ts";
 import { readJsonlRows, readJsonRows } from "./json.ts";
 import type { ReadOptions } from "./row.ts";
 
-/** Most named columns of a previewed file: each is a field of the form, and a page has 200 KB. */
+/**
+ * Maximum number of columns that the preview of a file names: each is a field of the form, and a page may have 200 KB.
+ */
 const COLUMNS_PREVIEWED_MAX = 60;
 
 const EXAMPLE_CHARS_MAX = 60;
 
-/** Reasons for what a column becomes. */
+/** Reasons why the preview of a file gives a column its meaning. */
 export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
 
 /** A column of a previewed file. */
 export interface PreviewedColumn {
   /** Name in the file's header. */
   readonly name: string;
-  /** First filled cell. */
+  /** First cell of the column that is not empty. */
   readonly example: string;
-  /** Column or template field that the name becomes; null if it is left out. */
+  /** Column of ours, or template field, that the column becomes; null if it is left out. */
   readonly column: string | null;
   readonly why: (typeof WHY_MAPPED)[number];
-  /** True if a guess may be wrong, so that the operator has to look. */
+  /** True if the operator has to check the column's meaning, because the guess may be wrong. */
   readonly is_unclear: boolean;
 }
 
-/** A date and its two readings. */
+/** A date of a file, and how it reads with the day first (`dmy`) and with the month first (`mdy`). */
 interface Readings {
   readonly example: string;
   readonly dmy: string;
@@ -42,30 +44,33 @@ interface Readings {
 
 /** Dates of a previewed file that may be read in two ways. */
 export interface UnclearDates extends Readings {
-  /** Order by which the preview read them; undefined if they were refused. */
+  /** Order in which the preview read the dates; null if it could not tell, so that they are refused. */
   readonly order: DateOrder | null;
-  /** True if other dates of the file have only this order. */
+  /** True if other dates of the file can be read in this order only. */
   readonly is_proven: boolean;
 }
 
 export interface FilePreview {
   readonly rows: number;
-  /** Character between two cells of a CSV file. */
+  /** Character between two cells; absent if the file is no CSV file. */
   readonly delimiter?: string;
   readonly columns: PreviewedColumn[];
   readonly dates?: UnclearDates;
-  /** Reason why no row can be imported with these columns. */
+  /** Reason why no row of the file can be imported as the columns are assigned now. */
   readonly fault?: string;
 }
 
 interface PreviewOptions extends ReadOptions {
-  /** Template fields that a message uses; undefined without a message, which leaves no column out. */
+  /**
+   * Template fields that the message uses: other unknown columns are left out. Undefined if no message is configured;
+   * then no column is left out.
+   */
   readonly fields?: readonly string[] | undefined;
 }
 
 /**
- * Reads a file as {@link parseRecipients} does, with a guess for each column that has no choice in `map`. Throws a
- * ServiceError (invalid) if the whole file is unusable.
+ * Reads a file as {@link parseRecipients} does, and guesses the meaning of each column for which `map` has no choice.
+ * Throws a ServiceError (invalid) if the whole file is unusable.
  */
 export function previewRecipients(
   file: string | Uint8Array,
@@ -104,7 +109,7 @@ export function previewRecipients(
 
 const isUnused = (column: string | null): boolean => column === null || !RECIPIENT_COLUMNS.known.has(column);
 
-/** Returns the names of a file's columns, and the cells under a name. */
+/** Returns the names of a file's columns, and a function that returns the cells of one column. */
 function readTable(text: string, format: RecipientsFormat) {
   if (format === "csv") {
     const { names, records, delimiter } = readCsvTable(text);
@@ -154,7 +159,7 @@ function proposeColumns(
     if (isOptOutColumn(name)) return { name, column, why: "opt_out", is_unclear: true };
     const guess = guessedColumn(name) ?? (isIdentified ? undefined : missedColumn(name));
     if (guess !== undefined && known.has(guess) && !taken.has(guess)) {
-      // A second name with the same guess is left out, and the operator has to choose between the two.
+      // If two names lead to the same guess, the second column is left out until the operator chooses between them.
       const isSecond = guessed.has(guess);
       guessed.add(guess);
       return { name, column: isSecond ? null : guess, why: "guessed", is_unclear: isSecond };
@@ -167,8 +172,8 @@ function proposeColumns(
 }
 
 /**
- * Finds the first date that may be read in two ways, and the order of the file's dates: the one that the operator
- * chose, the only one that fits all of them, or the day first between dots.
+ * Finds the first date that can be read in two ways, and the order for all dates: the operator's choice, else the only
+ * one that other dates allow, else the day first if dots separate the numbers.
  */
 function findUnclearDates(cells: readonly string[], { now, dates }: ReadOptions): UnclearDates | undefined {
   const fitting = new Set<DateOrder>();

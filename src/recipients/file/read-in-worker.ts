@@ -5,18 +5,18 @@ import type { SuppressionRow } from "../recipients-file.ts";
 import type { ImportedRow } from "./unique-recipients.ts";
 import type { ReadReply, ReadTask, Remarks } from "./read-thread.ts";
 
-/** Content of a file as read: all usable rows, and some of the remarks on others. */
+/** Content of a file: the rows that can be imported, and remarks on others, of which only some are kept. */
 export interface ListRead<Row> extends Remarks {
   readonly rows: readonly Row[];
 }
 
-/** Longest time to read a file, in ms. The largest file takes a second or two. */
+/** Maximum time to read a file, in ms. The largest file takes a second or two. */
 export const READ_MS_MAX = 60_000;
 
 /**
- * Reads recipients or suppressions in a separate thread, because ten megabytes take a second. Throws a ServiceError
- * (invalid) if the file is unusable or takes too long, and the signal's reason if it aborts. The thread has ended by
- * then.
+ * Reads recipients or suppressions in a separate thread, which has ended when this settles: ten megabytes take a
+ * second. Throws a ServiceError (invalid) if the file is unusable or takes too long, and the signal's reason if it
+ * aborts.
  */
 export async function readInWorker<Task extends ReadTask>(
   task: Task,

@@ -9,7 +9,7 @@ import { previewRecipients, type FilePreview } from "./preview-file.ts";
 import type { CellNote } from "./import-remarks.ts";
 import { REMARKS_MAX, type RecipientsFormat, type Some } from "./format.ts";
 
-/** Remarks on a file: the rows and cells that were not taken as written. */
+/** Remarks on a file: the rows that were refused, and the cells that were changed. */
 export interface Remarks {
   readonly refused: Some<RefusedRow>;
   readonly duplicates: Some<Duplicate>;
@@ -18,7 +18,8 @@ export interface Remarks {
 }
 
 /**
- * Message from the thread that reads a file: the next rows; at the end, the remarks; or why the file cannot be read.
+ * Message from the thread that reads a file: some rows, or at the end the remarks on the file, or why the file cannot
+ * be read.
  */
 export type ReadReply<Row> = { readonly rows: readonly Row[] } | Remarks | { readonly fault: string };
 
@@ -29,14 +30,17 @@ export interface ReadTask {
   /** Time now, in ms since 1970. */
   readonly now: number;
   readonly dates?: DateOrder | undefined;
-  /** Name of the key with which a list of suppressions hashes names; absent for a file of recipients. */
+  /**
+   * Name of the key with which this log hashes recipients' names; absent if the file has recipients and not
+   * suppressions.
+   */
   readonly hashKey?: string;
   readonly map?: ColumnMap | undefined;
   /** Template fields that a message uses, if the file is read for a preview. */
   readonly preview?: { readonly fields: readonly string[] | undefined };
 }
 
-/** Rows in one message of the reading thread. The other thread takes a millisecond to receive them. */
+/** Number of rows in one message of the reading thread: the main thread takes a millisecond to receive them. */
 const PIECE_ROWS = 1_000;
 
 function* createReplies({

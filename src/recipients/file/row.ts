@@ -9,10 +9,10 @@ import { columnFault, FIELDS_MAX, type Header, isField, RECIPIENT_COLUMNS, shown
 import { shortened } from "../../template/normalize-field.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
-/** Longest value of a template field, in characters: a tenth of the longest message. */
+/** Maximum length of a template field's value, in characters: a tenth of the longest message. */
 const VALUE_CHARS_MAX = 1000;
 
-/** Text of a row's cells by column. A Map, so that no column name can reach a prototype. */
+/** Texts of a row's cells, by column. It is a Map so that a column named `__proto__` cannot do harm. */
 export type Cells = Map<string, string>;
 
 /** A row as the file's format gives it, before its values are checked. */
@@ -23,7 +23,7 @@ export interface CellRow {
   readonly line: number;
   readonly cells: Cells;
   readonly header: Header;
-  /** Remarks on cells that are not read as written; further readers of the row add theirs. */
+  /** Remarks on cells that are not read as written. Later steps of reading the row add theirs. */
   readonly remarks: CellRemark[];
 }
 
@@ -32,7 +32,10 @@ export interface ReadOptions {
   readonly now: number;
   /** Order of day and month in dates that do not begin with the year. */
   readonly dates?: DateOrder | undefined;
-  /** Columns that the operator chose for names in the header. */
+  /**
+   * The column that the operator chose for each name in the file's header. Names without a choice are recognised by the
+   * program.
+   */
   readonly map?: ColumnMap | undefined;
 }
 
@@ -42,8 +45,8 @@ export function isId(column: string): boolean {
 }
 
 /**
- * Recipient in a file, with at least one of `id` and `username`. A member that the row does not have is absent.
- * `fields` has no prototype.
+ * Recipient in a row of a file, with at least one of `id` and `username`. Members that the row lacks are absent.
+ * `fields` has no prototype, so that any column name is safe.
  */
 export interface ImportedRecipient extends ConsentRecord {
   readonly id?: string;
@@ -57,7 +60,7 @@ export interface ImportedRecipient extends ConsentRecord {
   readonly blank: string[];
 }
 
-/** Returns the recipient, or the part of the row that cannot be used. */
+/** Returns the row's recipient or, if the row cannot be imported, the refused value and the reason. */
 export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedRecipient | RowRefusal {
   const refusal = findRefusal(row.cells, RECIPIENT_COLUMNS) ?? findOptOut(row);
   if (refusal !== undefined) return refusal;
@@ -86,7 +89,7 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   };
 }
 
-/** Words for a consent in a column that the operator chose for it. */
+/** Words for yes, in a column that the operator assigned to a consent. */
 const YES = /^(?:yes|y|true|1|ja|oui|s[ií])$/i;
 const NO = /^(?:no?|false|0|nein|non)$/i;
 const CHOSEN_WORDS: Readonly<Record<string, readonly [yes: string, no: string]>> = {
@@ -94,7 +97,10 @@ const CHOSEN_WORDS: Readonly<Record<string, readonly [yes: string, no: string]>>
   tracking: ["granted", "denied"],
 };
 
-/** Returns a member of the consent. A yes or no counts only in a column that the operator chose for that member. */
+/**
+ * Returns a member of the consent as text. A yes or no counts only in a column that the operator assigned to that
+ * member.
+ */
 function readChosenWord({ cells, header }: CellRow, member: string): string | undefined {
   const text = cells.get(member)?.trim() ?? "";
   const words = header.chosen.has(member) ? CHOSEN_WORDS[member] : undefined;
@@ -102,7 +108,7 @@ function readChosenWord({ cells, header }: CellRow, member: string): string | un
   return YES.test(text) ? words[0] : NO.test(text) ? words[1] : text;
 }
 
-/** Clears a cell that holds a program's word for an empty cell, and adds a remark. */
+/** Clears a cell that holds a word such as `null`, which a program wrote for an empty cell, and adds a remark. */
 export function clearBlankWord({ cells, remarks }: CellRow, column: string): void {
   const text = cells.get(column)?.trim() ?? "";
   if (text === "" || !isBlankWord(text, column === "name")) return;
@@ -111,7 +117,8 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
 }
 
 /**
- * Returns the refusal of a row that names no recipient, with the word for an empty cell that might be taken for a name.
+ * Returns the refusal of a row that names no recipient. If a cell held a program's word for an empty cell, such as
+ * `null`, the refusal names that word.
  */
 export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowRefusal {
   const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
@@ -123,8 +130,8 @@ export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowR
 const NOT_OPTED_OUT = /^(?:no?|false|0|nein|non|falsch|faux|falso|nee|não|nej|нет)?$/i;
 
 /**
- * Refuses a row that says that the recipient opted out: nothing else in it is a reason to contact them. Undefined for
- * other rows.
+ * Returns the refusal of a row that says that the recipient opted out: the import must not treat them as a recipient to
+ * contact. Undefined for other rows.
  */
 function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
   for (const column of header.optOuts) {
@@ -136,7 +143,7 @@ function findOptOut({ cells, header }: CellRow): RowRefusal | undefined {
   return undefined;
 }
 
-/** Most characters of a value that a sentence shows. */
+/** Maximum number of characters of a value in a sentence for the operator. */
 const WORD_CHARS_SHOWN = 40;
 
 /** Reads the template fields of a row, and adds remarks on their texts. */
@@ -156,12 +163,15 @@ function readFields({ cells, header: { nameLike }, remarks }: CellRow): Imported
 }
 
 /**
- * Columns, other than template fields, in which a blank cell clears the recorded value. A blank cell never changes a
+ * Columns, besides template fields, whose recorded value is deleted if the cell is blank. A blank cell never changes a
  * consent.
  */
 const CLEARED_BY_BLANK = new Set(["name", "timezone"]);
 
-/** Returns the refusal of a row for a fault that any of its columns may have; undefined if there is none. */
+/**
+ * Returns the refusal of a row for a fault that can be in any column, such as a value that is too long; undefined if
+ * there is none.
+ */
 export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefined {
   let fields = 0;
   for (const [column, value] of cells) {
@@ -172,7 +182,7 @@ export function findRefusal(cells: Cells, columns: Columns): RowRefusal | undefi
       return { value: column, reason: `more than ${FIELDS_MAX} template fields` };
     if (value.length > VALUE_CHARS_MAX)
       return { value, reason: `${column} has more than ${VALUE_CHARS_MAX} characters` };
-    // A program leaves this mark where it could not read a character, so the original is lost.
+    // Programs write this character where they could not read the original one, which is lost.
     if (value.includes("\uFFFD")) {
       return { value, reason: `${column} holds damaged characters (the file was once read in a wrong encoding)` };
     }

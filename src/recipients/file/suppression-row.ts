@@ -7,15 +7,15 @@ import { readId, readListedHandle } from "./id-and-handle.ts";
 import { type CellRow, clearBlankWord, findRefusal, type ReadOptions, refuseUnnamed } from "./row.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 
-/** Longest reason for a suppression that a list may give, in characters: a sentence. */
+/** Maximum length of the reason for a suppression in a list, in characters: a sentence. */
 export const REASON_CHARS_MAX = 500;
 
-/** Reason and time of a suppression, without the recipient. */
+/** Why and when a recipient was suppressed, without the recipient. */
 export interface SuppressionRecord {
   readonly reason: SuppressionReason;
-  /** Text in which a list says why the recipient was suppressed elsewhere. */
+  /** Reason for the suppression, in the words of the list that was imported. */
   readonly reason_text?: string;
-  /** Time at which the recipient was suppressed elsewhere, as a list says, ISO 8601. */
+  /** When the recipient was suppressed elsewhere, according to the imported list, ISO 8601. */
   readonly suppressed_at?: string;
 }
 
@@ -33,8 +33,8 @@ export interface ImportedSuppression extends SuppressionRecord {
 const HASH = /^([0-9a-f]{8})\.([A-Za-z0-9_-]{43})$/;
 
 /**
- * Returns the suppression, or the part of the row that cannot be used. `hashKey` names the key with which this log
- * hashes. Hashes of another key match no recipient here, so they are refused.
+ * Returns the row's suppression or, if the row cannot be used, the refused value and the reason. `hashKey`: name of
+ * this log's hash key; hashes made with another key match no recipient here, so they are refused.
  */
 export function readSuppression(
   row: CellRow,
@@ -71,8 +71,8 @@ export function readSuppression(
 }
 
 /**
- * Reads the reason of a suppression. `Opt-Out`, `opt out` and `opt_out` are the same word; any other text is kept as
- * the list's reason.
+ * Reads the reason of a suppression. `Opt-Out`, `opt out` and `opt_out` count as the same known reason; any other text
+ * is kept as it is.
  */
 function parseReason(text: string): SuppressionRecord {
   const word = text.toLowerCase().replace(/[\s_-]+/g, "_");

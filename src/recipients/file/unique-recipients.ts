@@ -7,20 +7,23 @@ export interface ImportedRow {
   readonly recipient: ImportedRecipient;
 }
 
-/** Note that the row at `line` replaced the row at line `of`: for one recipient, the last row counts. */
+/** Note that the row at `line` replaced an earlier row, at line `of`, about the same recipient. */
 export interface Duplicate {
   readonly line: number;
   readonly of: number;
 }
 
-/** Collects the rows of a file and keeps one for each recipient, found by id or by handle. */
+/**
+ * Collects the rows of a file and keeps the last one for each recipient. Rows with the same id or handle are about the
+ * same recipient.
+ */
 export function createPeople() {
   const kept = new Set<ImportedRow>();
   const byId = new Map<string, ImportedRow>();
   const byUsername = new Map<string, ImportedRow>();
   const duplicates: Duplicate[] = [];
 
-  /** Adds a row; returns why it cannot be taken, undefined if it was. */
+  /** Adds a row. Returns the refusal if its handle has another id on an earlier line; else undefined. */
   function add(row: ImportedRow): RowRefusal | undefined {
     const { id } = row.recipient;
     const username = row.recipient.username?.toLowerCase();
@@ -38,7 +41,9 @@ export function createPeople() {
     return undefined;
   }
 
-  /** Removes the earlier row of the same recipient. Returns the later row, with the revocations of the earlier one. */
+  /**
+   * Removes an earlier row of the same recipient. Returns the new row, with the consents that the earlier row revoked.
+   */
   function replace(earlier: ImportedRow, row: ImportedRow): ImportedRow {
     const { id, username } = earlier.recipient;
     kept.delete(earlier);
@@ -52,7 +57,8 @@ export function createPeople() {
 }
 
 /**
- * Returns the row with any consent that an earlier row of the same recipient revoked, unless the row has its own value.
+ * Returns the row with the revocations of an earlier row of the same recipient: of a consent about which the new row
+ * says nothing.
  */
 function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
   const { basis, tracking } = row.recipient;

@@ -63,7 +63,7 @@ function createModelLog(random: () => number) {
   let position = 1;
   let made = 0;
   const segment = (first: number, last: number) => {
-    // Another version of the program may compress differently.
+    // The same events may give other bytes, as another version of the program may compress a segment differently.
     const bytes = Buffer.from(`${first}-${last} by ${random() < 0.5 ? "one" : "another"}`);
     return { entry: { first, last, hash: "", bytes: bytes.length, sha256: hash("sha256", bytes) }, bytes };
   };
@@ -134,7 +134,7 @@ function count(fault: unknown, tally: Tally): void {
 }
 
 /**
- * Reads the newest backup as a restore does, and expects its number to be at least `least`, that of a backup completed
+ * Reads the newest backup as a restore does. Its number must be at least `least`, that of a backup that was completed
  * before.
  */
 async function readOnce(store: ModelStore, least: number, tally: Tally): Promise<void> {

@@ -38,7 +38,7 @@ test("a unique match redirects to its page; several matches are listed", async (
   for (const wanted of ["@ADA", "ada", "Why did @ada get a message?", "why did @Ada, of all people"]) {
     expect([wanted, await pageOf(wanted)]).toEqual([wanted, "/people/2"]);
   }
-  // Digits may be an id and a position.
+  // "2" may be a recipient's id or a position, so the search shows both.
   expect(await pageOf("2")).toBeNull();
   expect(await resultsOf("2")).toEqual([
     ["@ada (Ada L)not contacted yet", "/people/2"],

@@ -56,6 +56,30 @@ describe("the page of links", () => {
     ]);
   });
 
+  test("shows the conversions of each link, with their value by currency", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", click("a"), click("b"));
+    const sale = { name: "Purchase", occurred_at: "2026-11-20T10:00:00.000Z", channels: [] };
+    const unattributed: NewEvent = { type: "ConversionRecorded", data: { ...sale, value: 100, currency: "EUR" } };
+    await harness.append("requests", unattributed);
+    expect(await pageAt(harness, "/links")).not.toContain("conversions");
+    const ofA = { ...sale, domain: "go.example", short_code: "a", click: 1 };
+    await harness.append(
+      "link-go.example/a",
+      { type: "ConversionRecorded", data: { ...ofA, value: 2490, currency: "EUR" } },
+      { type: "ConversionRecorded", data: { ...ofA, value: 500, currency: "JPY" } },
+      { type: "ConversionReversed", data: { ...ofA, value: -490, currency: "EUR" } },
+    );
+    const rows = await rowsOf(await pageAt(harness, "/links"));
+    const ends = rows.filter((row) => row.startsWith("go.example")).map((row) => row.split(" | ").slice(4, 6));
+    expect(ends).toHaveLength(2);
+    expect(ends).toContainEqual(["0", "–"]);
+    expect(ends).toContainEqual(["2", "20.00 EUR, 500 JPY"]);
+    const link = await pageAt(harness, "/links/go.example/a");
+    expect(link).toContain("2 conversions, 1 reversed; value 20.00 EUR, 500 JPY.");
+    expect(await pageAt(harness, "/links/go.example/b")).not.toContain("conversion");
+  });
+
   test("counts two spellings of a link from an older version as one", async () => {
     const harness = await openConsole();
     await harness.append("link-GO.example/b", clickOf({ domain: "GO.example", short_code: "b", ip: "203.0.113.1" }));

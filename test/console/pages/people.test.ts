@@ -287,7 +287,7 @@ describe("the actions on a recipient", () => {
   });
 });
 
-test("the list as of a moment stays the same once its changes are dropped", async () => {
+test("the list as of a moment stays the same once the changes of contacts up to then are dropped", async () => {
   const harness = await openConsole();
   await harness.append("outreach", person("ada", "none"), person("ada", "opt_in"), person("bea"));
   const rowsAt = async (asOf: number) => rowsOf(await pageAt(harness, `/people?as_of=${asOf}`));

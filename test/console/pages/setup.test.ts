@@ -124,7 +124,7 @@ test.each([
   },
 );
 
-test("the step of live signals compares what the stream and what only reading found", async () => {
+test("the step of live signals compares how many messages the stream brought and how many only the inbox showed", async () => {
   const harness = await openConsole({ env: { ...CONFIGURED, X_APP_BEARER_TOKEN: "token-of-the-app" } });
   expect(await stepsOf(harness)).toContain("Live signals: to do");
   const opened = (...details: string[]) => ({

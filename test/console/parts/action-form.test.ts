@@ -23,7 +23,7 @@ test("a confirmation is a dialog of the page, and its button leads to a page wit
   const alone = await pageAt(harness, `/people/@ada?before=9&confirm=${id}`);
   expect(alone).toContain("<title>Forget · reachlog</title>");
   expect((await textsAt(alone, "main h1")).map(({ text }) => text)).toEqual(["Forget @ada?"]);
-  // Each page has a new token.
+  // Removes the form token, which differs on each page.
   const withoutToken = (text: string) => text.replaceAll(/name="form_token" value="[^"]+"/g, "");
   expect(withoutToken(alone)).toContain(withoutToken(form));
   expect(alone).not.toContain("<dialog");

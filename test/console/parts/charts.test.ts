@@ -217,7 +217,7 @@ const countAt = (quarter: number, count: number, failed = 0): QuarterCount => ({
   failed,
 });
 
-test("a histogram has a bar per counted quarter, high by the square root of the count, with failures in another color", async () => {
+test("a histogram has a bar for each quarter of an hour, by the square root of its count, with failures in another color", async () => {
   expect(await barsIn(10, [countAt(10, 4), countAt(12, 8, 2), countAt(12, 8), countAt(19, 1)])).toEqual([
     "0.2 8",
     "2.2 16",

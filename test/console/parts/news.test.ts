@@ -143,7 +143,7 @@ test("news since a position leave out the lines that ended before", async () => 
   ]);
 });
 
-test("news since a position after the end of the log are none", async () => {
+test("there are no news since a position after the end of the log", async () => {
   const { harness } = await openTimed();
   await harness.append("outreach", click("a"));
   const page = await pageAt(harness, "/activity?show=news&from=999");

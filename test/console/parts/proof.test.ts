@@ -111,7 +111,7 @@ test("a signed-in browser verifies by a form, and downloads valid heads and proo
   expect(openCheckpoint(await download.text(), publicKey)).toMatchObject({ position, hash });
   expect((await ask(harness.app, "/api/audit/head", { token: TOKEN })).status).toBe(200);
   const [first] = await Array.fromAsync(harness.store.read({ from: 1, to: 1 }));
-  // Like the service's ids, it contains the time of its creation.
+  // Like the ids that the service makes, this id contains the time of its creation.
   const id = Bun.randomUUIDv7("hex", Date.parse(first?.time ?? ""));
   const message = { id, type: "MessageRequested", data: { text: "hello" }, meta: { schema: 1 } } as const;
   const { last } = await harness.store.append("requests", [message]);

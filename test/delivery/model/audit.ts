@@ -8,7 +8,7 @@ import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
 
 /**
- * Checks a channel after a history, when everything is settled. `ghosts` counts appends that took effect but were
+ * Checks a channel after a history, once everything is settled. `ghosts`: number of appends that took effect but were
  * reported as failed.
  */
 export function auditLog(
@@ -21,7 +21,8 @@ export function auditLog(
   const outcomes = outcomesOf(log, channel);
   const finals = outcomes.filter(isFinal).map(({ data }) => data.source);
   const distinct = new Set(finals);
-  // Nothing is lost or invented, and only a ghost append leads to a repeated record.
+  // Each requested dispatch has a final outcome, and no other has. Only an append that was reported as failed may
+  // record one twice.
   expect([...distinct].toSorted((a, b) => a - b)).toEqual(requesting.map(({ position }) => position));
   if (ghosts === 0) expect(finals).toHaveLength(distinct.size);
   expect(pendingOf(state)).toBe(0);
@@ -39,7 +40,8 @@ export function auditLog(
 }
 
 /**
- * Returns the events that the webhook had to carry: those of types that it was subscribed to when they were recorded.
+ * Returns the events that the webhook had to receive: events of types to which it was subscribed when they were
+ * recorded.
  */
 function carriedIn(log: readonly Recorded[]): readonly Recorded[] {
   let types: readonly string[] = [];
@@ -59,7 +61,8 @@ export function auditOrder(log: readonly Recorded[], channel: ChannelName): void
 }
 
 /**
- * Checks that no event was sent to the webhook before the earlier ones of its stream had ended, nor after its own end.
+ * Checks that no event was sent to the webhook before the earlier events of its stream had ended, or after it had ended
+ * itself.
  */
 export function auditRequests(
   log: readonly Recorded[],
@@ -99,7 +102,7 @@ function auditAttempts(outcomes: readonly OutcomeOfOne[], keys: ReadonlyMap<numb
   const last = new Map<number, number>();
   for (const { type, data } of outcomes) {
     const before = last.get(data.source) ?? 0;
-    // An end without an attempt has the number of the last attempt.
+    // A final outcome without a new attempt repeats the number of the last attempt.
     const isNext = data.attempt === before + 1 || data.attempt === before;
     if (!isNext) throw new Error(`${keys.get(data.source)}: attempt ${data.attempt} after ${before}, ${type}`);
     if (data.attempt > DISPATCH_ATTEMPTS_MAX) expect(type).not.toBe("DispatchAbandoned");

@@ -1,6 +1,6 @@
 import type { DispatchResult } from "../../../src/networks/network.ts";
 
-/** Simulated network's treatment of one click or text, and its answer. */
+/** Treatment of one click or text by a simulated network, and the network's answer. */
 export interface Fate {
   readonly arrives: boolean;
   readonly result: DispatchResult;
@@ -12,11 +12,11 @@ export interface Fate {
 
 /** Properties of a simulated network. */
 export interface Kind {
-  /** Time for which the network recognises a repeat by its id; undefined if it never does. */
+  /** Time in ms for which the network recognises a repeat by its id. Undefined: never. */
   readonly recognisesMs: number | undefined;
   /** Maximum number of clicks in one request to the network; undefined if it accepts no batches. */
   readonly batch: number | undefined;
-  /** True for a webhook to which each event is sent only after the earlier ones of its stream. */
+  /** True for a webhook that gets an event only after all earlier events of the same stream. */
   readonly isInOrder?: boolean;
 }
 
@@ -32,8 +32,8 @@ const failed = (status: number, retryAfterMs?: number): DispatchResult => {
 };
 
 /**
- * Draws the fate of a request at a simulated network. `known` is true if the network would recognise a repeat of the
- * request.
+ * Chooses at random what happens to a request at a simulated network. `known`: true if the network would recognise it
+ * as a repeat.
  */
 export function drawFate(random: () => number, known: boolean): Fate {
   const takesMs = random() < 0.3 ? Math.floor(random() * 5_000) : 0;

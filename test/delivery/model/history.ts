@@ -22,14 +22,14 @@ export interface Lived {
   readonly requests: number;
   readonly kills: number;
   /**
-   * Number of times that the dispatcher refilled its lanes from the log while the disk was full and a network's answer
-   * was unrecorded.
+   * Number of times that the dispatcher read its lanes from the log again while the disk was full and an answer of a
+   * network was not recorded yet.
    */
   readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** Channel of a random history, with its simulated network and the watch that checks its requests. */
+/** A channel of a random history, with its simulated network and the watch that checks its requests. */
 interface Line {
   readonly name: ChannelName;
   readonly kind: Kind;
@@ -199,8 +199,8 @@ export function textOf(text: string, channels: readonly ChannelName[]): NewEvent
 }
 
 /**
- * Creates an event after which the dispatcher refills its lanes from the log. A rebuilt state equals the live one,
- * because that is correct.
+ * Creates an event after which the dispatcher reads its lanes from the log again: an erasure, an expiry of personal
+ * data, or a rebuild without differences.
  */
 async function reopeningOf(
   { eventLog, projector }: DeliveryHarness,
@@ -238,8 +238,8 @@ export async function resumeAll(house: DeliveryHarness, names: readonly ChannelN
 }
 
 /**
- * Hours within which everything settles: longer than any wait for networks that work again, even after the clock was
- * set back.
+ * Maximum number of hours until everything is settled: longer than any wait for a network that works again, even after
+ * the clock was set back.
  */
 const HOURS_MAX = 60;
 

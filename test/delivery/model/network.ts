@@ -6,19 +6,19 @@ import { keyOf } from "./watch.ts";
 import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
 
 /**
- * One run of the service, from its start to its stop or kill. After a kill nothing that it does reaches the network or
- * the log.
+ * The service from one start to its stop or kill. After a kill, nothing that it still does reaches the network or the
+ * log.
  */
 export interface Life {
   killed: boolean;
-  /**
-   * Channels for which the log refused an append of this run. Such a run may end with unrecorded outcomes even without
-   * a kill.
-   */
+  /** Channels on which the log refused an append. Then outcomes may be unrecorded at the end, even without a kill. */
   readonly refused: Set<ChannelName>;
-  /** True while the service stops. It waits for its requests, so the simulated network answers them at once. */
+  /**
+   * True while the service stops. The simulated network then answers all its requests at once, because the service
+   * waits for them.
+   */
   ending: boolean;
-  /** Resolves once the service has read the log at its start; requests wait for that. Undefined afterwards. */
+  /** Resolves once the starting service has read the log. Requests wait for that. Undefined afterwards. */
   beginning: Promise<void> | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface Request {
   answeredAt?: number;
 }
 
-/** Simulated network that outlives the service and knows what really arrived. */
+/** Simulated network, which lives longer than the service and knows what really arrived. */
 export interface Network {
   channel(life: Life, credential: string): Channel;
   /** Number of times that each click or text arrived, by its key. */
@@ -46,12 +46,12 @@ export interface Network {
   heal(): void;
 }
 
-/** Time for which the simulated network recognises an id longer than the service assumes. */
+/** Additional time in ms for which the simulated network recognises an id, beyond the time that the service assumes. */
 const KNOWN_BEYOND_MS = 20 * 60_000;
 
 /**
- * Returns the keys of a dispatch's clicks or texts. Each click has a unique link and each text unique words, so a
- * digest reveals its clicks.
+ * Returns the keys of a dispatch's clicks or texts. Each click has its own link and each text its own words, so that
+ * even a digest shows which clicks it contains.
  */
 function keysOf(dispatch: Dispatch): readonly string[] {
   if (dispatch.kind === "click") return [dispatch.shortCode];
@@ -121,7 +121,7 @@ export function createNetwork(
   const sendBatch = async (life: Life, clicks: readonly Click[]): Promise<readonly DispatchResult[]> => {
     const unasked: DispatchResult = { outcome: "retryable", detail: "not asked", unasked: true };
     if (life.killed) return clicks.map(() => unasked);
-    // Some batches end early, and in some all clicks have the same fate.
+    // In some batches only the first clicks get an answer, and in some all clicks have the same fate.
     const asked = clicks.slice(0, random() < 0.2 ? 1 + Math.floor(random() * clicks.length) : clicks.length);
     const together = random() < 0.5 ? fateOf(true) : undefined;
     const fates = asked.map(() => together ?? fateOf(true));

@@ -8,11 +8,11 @@ export type Step =
   | { readonly do: "pass" | "leap"; readonly ms: number }
   | { readonly do: "kill" | "stop"; readonly otherCredential: boolean }
   | { readonly do: "resume" | "retry" }
-  /** Step of a history that subscribes the webhook to these types. */
+  /** Step of a history: the webhook subscribes to these types. */
   | { readonly do: "subscribe"; readonly types: readonly EventType[] }
-  /** Step of a history that fills the disk, so that outcomes cannot be recorded, or frees it. */
+  /** Step of a history: the disk becomes full, so that outcomes cannot be recorded, or has room again. */
   | { readonly do: "fill" | "free" }
-  /** Step of a history that appends an event after which the dispatcher refills its lanes. */
+  /** Step of a history: an event is appended after which the dispatcher reads its lanes from the log again. */
   | { readonly do: "reopen"; readonly by: "PersonForgotten" | "PersonalDataExpired" | "ProjectionRebuilt" };
 
 export interface History {
@@ -23,7 +23,9 @@ export interface History {
    */
   readonly kinds: ReadonlyMap<ChannelName, Kind>;
   readonly digestAfterMs: number | undefined;
-  /** Percentage of appends of outcomes that the log refuses, or that it accepts while it reports a failure. */
+  /**
+   * Percentage of appends of outcomes that fail: either the log refuses them, or it accepts them and reports a failure.
+   */
   readonly faults: number;
   readonly steps: readonly Step[];
 }
@@ -70,16 +72,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /**
- * Simulated networks, in this order, like Slack and Telegram; like LINE, which does not recognise clicks repeated in a
- * digest; like Meta.
+ * Simulated networks. In this order they behave like Slack and Telegram, like LINE (which recognises no click repeated
+ * in a digest), and like Meta.
  */
 const DOUBLING: Kind = { recognisesMs: undefined, batch: undefined };
 const KNOWING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: undefined };
 const BATCHING: Kind = { recognisesMs: 30 * MINUTE_MS, batch: 8 };
 
-/**
- * Simulated receivers of a webhook: one that gets events in any order, and one that gets those of a stream in order.
- */
+/** Simulated receivers of a webhook: one gets events in any order, the other gets those of a stream in order. */
 const RECEIVING: Kind = { recognisesMs: Infinity, batch: undefined };
 const IN_ORDER: Kind = { ...RECEIVING, isInOrder: true };
 

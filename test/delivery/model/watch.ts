@@ -5,25 +5,32 @@ import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts"
 import { outcomesIn, type OutcomeOfOne } from "../../harness/memory/outcomes.ts";
 import type { Request } from "./network.ts";
 
-/** Checks each request to one channel when it is made: the network's answers so far and the log must permit it. */
+/**
+ * Checks each request to a channel when it is made: by the network's answers so far and by the log, it must be allowed.
+ */
 export interface Watch {
   request(request: Request, now: number, seen: { readonly position: number; readonly isSuspended: boolean }): void;
-  /** Notes that a run of the service begins with this log. */
+  /** Notes that the service starts with this log. */
   begin(log: readonly Recorded[]): void;
   /** Notes that a dead letter is retried, so its click or text may be sent again. */
   reowed(key: string): void;
-  /** Number of requests for each key that may lack a trace in the log, because of a kill or a refused append. */
+  /** Number of requests, by key, that may have left no trace in the log because of a kill or a refused append. */
   readonly exposed: ReadonlyMap<string, number>;
   readonly broken: readonly string[];
 }
 
-/** Numbers all requests to one channel and all ends in the log by one counter, across instances. */
+/**
+ * Counts all requests to one channel and all final outcomes in the log with one counter, across instances, to compare
+ * their order.
+ */
 export interface OrderWatch {
-  /** Wraps an event log so that an end is noted as soon as it is in the log, before the instance learns of it. */
+  /**
+   * Wraps an event log, so that a final outcome is counted once it is in the log and before the instance learns that.
+   */
   readonly wrap: (eventLog: EventLog) => EventLog;
   request(dispatch: Dispatch): void;
   readonly requests: readonly { readonly event: Recorded; readonly at: number }[];
-  /** Number that the counter gave to the end of an event's dispatch, by the event's position. */
+  /** Value of the counter when an event's dispatch ended, by the event's position. */
   readonly ended: ReadonlyMap<number, number>;
 }
 

@@ -76,7 +76,7 @@ export interface AccountProcess {
 export interface AccountHarness extends MemoryLog {
   readonly oauth: SimulatedOAuth;
   now: number;
-  /** Announcements to the operator, by the occasion on which each is made once. */
+  /** Announcements to the operator, by the key under which each is made only once. */
   readonly announced: Map<string, string>;
   start(replaced?: Partial<TokensContext>): Promise<AccountProcess>;
   /** Links the account {@link USER} with a pair of tokens that expires in `lifeMs`. */
@@ -86,7 +86,7 @@ export interface AccountHarness extends MemoryLog {
 
 const POLL_MS_MAX = 1_000;
 
-/** Waits one turn of the event loop, in which all work continues that waits for no clock. */
+/** Waits for one turn of the event loop, in which all work continues that does not wait for a clock. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -113,7 +113,7 @@ export async function openAccount(): Promise<AccountHarness> {
           clock,
           wallClock: clock,
           async sleep(ms, signal) {
-            // A poller asks again in the next turn of the event loop; longer waits need the test's clock.
+            // Short waits, as of a poller, end in the next turn of the event loop. Longer ones need the test's clock.
             const until = ms < POLL_MS_MAX ? 0 : world.now + ms;
             do await nextTurn();
             while ((timers.areFrozen || world.now < until) && !signal.aborted);

@@ -44,14 +44,14 @@ export interface AppHarness extends MemoryLog {
   now: number;
   /** Number of messages sent today, as the test sets it. */
   used: number;
-  /** Outcome of pending dispatches, as the test sets it; undefined if they do not end in time. */
+  /** Outcome of dispatches for which a caller waits, as the test sets it. Undefined: they do not end in time. */
   settlement: Settlement | undefined;
   /** Result of starting a run, as the test sets it. */
   triggered: Triggered;
   readonly triggers: TriggerRequest[];
   /** Lines that the app has written by its logger. */
   readonly logged: string[];
-  /** Restarts the service under test: a new app on the same log, with other parts. */
+  /** Starts a new app on the same log, with other parts, as after a restart of the service. */
   restart(parts?: Partial<HttpContext>): App;
   append(stream: string, ...newEvents: NewEvent[]): Promise<void>;
   authorize(): Promise<void>;

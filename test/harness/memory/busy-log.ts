@@ -18,7 +18,7 @@ export function openBusyLog(env: Record<string, string>, clock: () => number) {
 
 /**
  * Writes the demo's busy weeks to a new log in a temporary folder, ending at `now`, in ms since the epoch. `spanMs`:
- * compresses all of them into this time, such as a day with 36 runs and 3,000 clicks.
+ * the time into which they are compressed, for example one day with 36 runs and 3,000 clicks.
  */
 export async function writeBusyLog(now: number, spanMs?: number): Promise<BusyLog> {
   const folder = temporaryFolder();

@@ -17,7 +17,7 @@ export interface CommandHarness extends AsyncDisposable {
   /** Advances the clock by `ms`, in addition to the minute of each event. */
   later(ms: number): void;
   run(command: MakeCommand, ...args: string[]): Promise<Captured>;
-  /** Runs a command that is interrupted when it checks for an interrupt for the n-th time. */
+  /** Runs a command that is interrupted when it checks for the n-th time if it should stop. */
   interruptedAt(n: number, command: MakeCommand, ...args: string[]): Promise<Captured>;
 }
 

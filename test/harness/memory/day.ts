@@ -26,14 +26,16 @@ export const MINUTE_MS = 60_000;
 /** Lifetime of X's access tokens. */
 const TOKEN_LIFE_MS = 120 * MINUTE_MS;
 
-/** Simulated time that a request takes to X, and its answer on the way back. */
+/** Simulated time that a request takes on its way to X, and the answer on its way back, in ms. */
 export const WAY_MS = 400;
 
-/** A simulated day: the real outreach agent and X's sandbox over real HTTP, on one clock that jumps. */
+/** A simulated day of outreach with X's sandbox over real HTTP, on one clock that jumps. */
 export interface Day extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly time: VirtualTime;
-  /** Called before each message is sent, with the number of messages that have arrived; a test may replace it. */
+  /**
+   * Called before each message is sent, with the number of messages that have arrived so far. A test may replace it.
+   */
   beforeSend: (arrived: number) => void;
   run(): ReturnType<typeof performed>;
 }
@@ -47,7 +49,7 @@ interface DayPlace {
 export interface DayOptions {
   /** Start of the simulated day, ISO 8601. */
   readonly start?: string;
-  /** Opens a place that outlasts the simulated day; default: a new one. */
+  /** Opens the place of the simulated day. A test gives one that outlasts the day; default: a new one. */
   readonly open?: (clock: Clock) => Promise<DayPlace>;
   /** Adds people to X's sandbox, and returns the events that put them on the list. */
   readonly people?: (sandbox: Sandbox) => NewEvent[];
@@ -128,8 +130,8 @@ function listedPeople({ x }: Sandbox): NewEvent[] {
 }
 
 /**
- * Tracks work that the event loop does not show: requests, the log's thread, and events that the projections have not
- * folded yet.
+ * Counts work that the event loop does not show: requests, work of the log's thread, and events that are not folded
+ * yet.
  */
 function createBusy() {
   let underWay = 0;

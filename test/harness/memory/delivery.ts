@@ -21,7 +21,10 @@ import { ALL_ROLES } from "./roles.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 
-/** Test harness: a real log with projections and dispatchers, on the test's clock. Disposing it is an orderly stop. */
+/**
+ * Test harness with a real log, projections and dispatchers, on the test's clock. Disposing it stops them in an orderly
+ * way.
+ */
 export interface DeliveryHarness extends MemoryLog {
   /** Context of the dispatchers, with the log before the test wraps it. */
   readonly context: StateContext;
@@ -60,7 +63,7 @@ export interface DeliveryOptions {
   /** Random numbers in [0, 1) for the dispatchers; default: always 0.5. */
   readonly random?: () => number;
   readonly digestAfterMs?: number;
-  /** Returns the number of requests to the service so far; dispatchers give way to them. */
+  /** Returns the number of requests to the service so far. Dispatchers pause when there are new ones. */
   readonly requests?: () => number;
   readonly metrics?: DispatchMetrics;
   readonly tracing?: DispatchTracing;
@@ -90,7 +93,9 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
   };
   const announce: Announce = (...args) => Promise.resolve(announced.add(args));
   let atLog = 0;
-  /** True if work ran since the last check, even if it has ended: a fast append fits between two turns. */
+  /**
+   * True if there was work since the last check, even if it is done: a fast append may begin and end between two turns.
+   */
   let wasBusy = false;
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     atLog++;
@@ -105,7 +110,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     append: (...args) => counted(eventLog.append(...args)),
     store: {
       ...store,
-      // Looked up at each call, because a test may replace `read` later.
+      // `read` is looked up at each call, because a test may replace it later.
       read: (...args) => store.read(...args),
       leases: { ...store.leases, acquire: (...args) => counted(store.leases.acquire(...args)) },
     },
@@ -153,7 +158,7 @@ export async function openDelivery(given: DeliveryOptions = {}): Promise<Deliver
     async calm() {
       for (;;) {
         await quiet(isBusy);
-        // Events of other instances arrive later, which the event loop does not show.
+        // Events of other instances may be under way without any pending work here, so the log's end is read.
         const { position } = await store.head();
         if (position <= projector.position) return;
         await projector.until(position);
@@ -176,7 +181,10 @@ export async function passUntil(at: number, time: FakeTime, houses: readonly Del
   time.advance(at - time.clock());
 }
 
-/** Resolves once all instances are calm. Repeats its check, because one instance's work may create work for another. */
+/**
+ * Resolves once no instance has work that waits for anything but a timer. Checks again until nothing changes, because
+ * one instance may make work for another.
+ */
 async function calmOf(houses: readonly DeliveryHarness[]): Promise<void> {
   for (let seen = -1; ;) {
     for (const house of houses) await house.calm();
@@ -213,8 +221,8 @@ export const NOTIFY: NewEvent = {
 };
 
 /**
- * Turns of the event loop without an append after which all dispatchers count as waiting. A dispatcher needs fewer than
- * eight itself, and some more to gather outcomes.
+ * Number of turns of the event loop without an append after which all dispatchers are taken to wait. A dispatcher needs
+ * fewer than eight, and some more to collect outcomes.
  */
 const QUIET_TURNS = 8 + GATHERING_ITERATIONS_MAX;
 

@@ -4,7 +4,7 @@ import { fold, type Projection } from "../../../projections/projection.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
-/** Simulated log in memory that assigns positions, versions and times a second apart. */
+/** A log in memory that gives each event a position, a version and a time one second after the event before. */
 export interface TestLog {
   readonly events: Recorded[];
   /** Appends an event and returns its position. */
@@ -38,7 +38,10 @@ export function given<State>(projection: Projection<State>, newEvents: readonly 
   return fold(projection, projection.initial(), log.events);
 }
 
-/** Returns the stream of an event. Only the outreach stream and those of delivery need to be real here. */
+/**
+ * Returns the stream of an event. Only the streams of outreach and of deliveries have their real names; tests need no
+ * others.
+ */
 function streamOf(type: EventType, data: object): string {
   if (type.startsWith("Dispatch") && "channel" in data) return `delivery-${String(data.channel)}`;
   if (/^(Recipient|Run|DryRun|DirectMessage|InboxRead|SourceRead)/.test(type)) return "outreach";

@@ -72,7 +72,7 @@ export function fakeChannel(name: ChannelName, answer: Answer = () => DELIVERED)
   };
 }
 
-/** Returns an answer of a fake network that the test gives later, by `open`. */
+/** Returns an answer of a fake network that is pending until the test calls `open`. */
 export function gate(): { readonly answer: Promise<DispatchResult>; open(result?: DispatchResult): void } {
   const { promise, resolve } = Promise.withResolvers<DispatchResult>();
   return { answer: promise, open: (result = DELIVERED) => resolve(result) };

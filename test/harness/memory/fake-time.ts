@@ -1,6 +1,6 @@
 import type { Timer } from "../../../src/platform/clock.ts";
 
-/** Fake clock that moves only when the test tells it, with timers that depend on it. */
+/** A clock that moves only when the test moves it, and timers that follow it. */
 export interface FakeTime {
   readonly clock: () => number;
   readonly timer: Timer;

@@ -1,7 +1,8 @@
 import type { LogStore } from "../../../events/catalog.ts";
 
 /**
- * Wraps the store so that a test controls its folds: they get one event at a time, up to the number that `let` allows.
+ * Wraps the store so that a test controls its folds: a fold gets events one by one, and no more in all than the number
+ * that `let` allows.
  */
 export function gateFolds<Store extends LogStore>(store: Store) {
   const left = { permits: 0 };

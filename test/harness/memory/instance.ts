@@ -16,13 +16,13 @@ export async function onServer(): Promise<LogConfig> {
   return { kind: "postgres", ...database, keys: database };
 }
 
-/** Engines of the log for `test.each`: a protection has to hold on both. */
+/** Storage engines for `test.each`: both must keep the same promises. */
 export const ENGINES = [
   ["in a file", inFile],
   ["on a server", onServer],
 ] as const;
 
-/** Membership of a test's instance that saves snapshots, and that the others do not know. */
+/** Membership of an instance in a test. It saves snapshots, and other instances do not know of it. */
 const UNKNOWN: Membership = { saves: () => true, async [Symbol.asyncDispose]() {} };
 
 const joining = {

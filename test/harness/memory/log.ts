@@ -39,7 +39,7 @@ export interface MemoryLogOptions {
   readonly engine?: LogEngine;
 }
 
-/** Places of the log for `test.each`: a protection above the log has to hold on both. */
+/** Where the log is, for `test.each`: both engines must keep the same promises. */
 export const LOG_ENGINES = ["in a file", "on a server"] as const;
 export type LogEngine = (typeof LOG_ENGINES)[number];
 

@@ -36,7 +36,8 @@ export const RULES: OutreachRules = {
 };
 
 /**
- * Simulated process of the service with its own runner and projector. After `die`, nothing that it does has an effect.
+ * A simulated process of the service, with its own runner and projector. After `die`, nothing that it does has an
+ * effect.
  */
 interface Instance {
   readonly context: OutreachContext;
@@ -47,8 +48,8 @@ interface Instance {
   /** Ends the simulated process as a kill does: its calls never return and its timers never fire. */
   die(): void;
   /**
-   * Ends the simulated process as a kill does, after this number of calls. With `after`, the last call takes effect,
-   * but its answer is never seen.
+   * Ends the simulated process as a kill does, at its call with this number. With `after`, that call still takes
+   * effect, but the process does not see the answer.
    */
   dieAt(calls: number, after: boolean): void;
   /** Resolves when the simulated process dies. */
@@ -117,7 +118,7 @@ interface Making {
 
 async function startInstance({ time, network, store, makeId, settings }: Making) {
   const life = createLife(store);
-  // Acts as a key store that deletes the keys when an instance reads the event.
+  // Stands for a key store that deletes keys when an instance reads the event of an erasure.
   const deleted = new Set<string>();
   const erase = async ({ data: { keys } }: Recorded<"PersonForgotten">): Promise<void> => {
     for (const key of keys) deleted.add(key);

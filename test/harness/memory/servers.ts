@@ -82,7 +82,7 @@ export function safeFetchTo(...urls: string[]): SafeFetch {
   return createSafeFetch({ allowedOrigins: urls });
 }
 
-/** Makes an HTTP answer in the form that the functions get which classify answers. */
+/** Makes an HTTP answer in the form in which functions that classify answers get it. */
 export function answer(status: number, body: unknown = "", headers: Record<string, string> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return { status, text, headers: new Headers(headers), truncated: false };

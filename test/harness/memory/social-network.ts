@@ -9,13 +9,13 @@ import {
   type UserPage,
 } from "../../../src/networks/network.ts";
 
-/** Account on the simulated network that the service acts for. */
+/** The service's own account on the simulated network. */
 export const OWN = { id: "1", username: "we", name: "We" };
 
 /** Age up to which the simulated network shows messages: 30 days, as X does. */
 export const SHOWN_MS = 30 * 24 * 3_600_000;
 
-/** Simulated network's reaction to one message, other than accepting it. */
+/** A reaction of the simulated network to a message, other than to accept it. */
 export type Answer =
   | Exclude<SendDmResult, { outcome: "sent" | "rate_limited" | "in_doubt" }>["outcome"]
   | { readonly waitMs: number }
@@ -23,8 +23,8 @@ export type Answer =
   | { readonly stop: Extract<SendDmResult, { outcome: "stopped" }>["reason"] };
 
 /**
- * Behaviour of the simulated network's cursors. `onward` is correct, `same` repeats the page's own cursor, `around`
- * links the last page to the second, `empty` links only to empty pages.
+ * How the simulated network's cursors lead on. `onward`: correctly; `same`: to the same page again; `around`: from the
+ * last page to the second; `empty`: to empty pages only.
  */
 export type Cursors = "onward" | "same" | "around" | "empty";
 
@@ -47,13 +47,13 @@ export interface SimulatedNetwork extends SocialNetwork {
   /** Maximum number of entries that the simulated network gives in a page of people or of the inbox. */
   pageMax: number;
   cursors: Cursors;
-  /** Ids of people who refuse our messages, which only an attempt to send a message reveals. */
+  /** Ids of people who refuse our messages although their profile does not say so. */
   readonly forbidding: Set<string>;
   /** All messages that the simulated network accepted, in order. */
   readonly accepted: Accepted[];
   /** Ids of the recipients of all requests to send a message, accepted or not. */
   readonly asked: string[];
-  /** Reactions to the next messages, in order; without one, the network accepts the message. */
+  /** Reactions to the next messages, in order. Where there is none, the network accepts the message. */
   readonly answers: (Answer | undefined)[];
   /** Faults that the next reads of the network get, in order, except those of the inbox. */
   readonly faults: (SocialError | undefined)[];
@@ -98,7 +98,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
     return dm.id;
   };
 
-  /** Cursor of a list's second page, to which a wrong cursor leads, and the number of empty pages shown so far. */
+  /** Cursor of a list's second page, to which wrong cursors lead. */
   let second: string | undefined;
   let empty = 0;
   const astray = <Shown extends { readonly next?: string }>(
@@ -203,7 +203,7 @@ export function createSimulatedNetwork(now: () => number): SimulatedNetwork {
   return network;
 }
 
-/** Reaction to a message like X's 403 about a single person. */
+/** Reaction to a message that, like X's 403, may be due to the recipient alone. */
 const FORBIDDEN: Answer = "not_permitted";
 
 /**

@@ -1,6 +1,6 @@
 import type { Sleep } from "../../../src/platform/clock.ts";
 
-/** Number of idle turns of the event loop before virtual time moves on. */
+/** Number of turns of the event loop without work after which virtual time moves on. */
 const QUIET_TURNS = 3;
 
 interface Timer {
@@ -9,14 +9,14 @@ interface Timer {
 }
 
 /**
- * A clock that stands still during work and jumps to the next timer once all work waits. Hours pass in milliseconds,
- * regardless of the machine's speed.
+ * A clock that stands still as long as there is work, and then jumps to the next timer. So hours pass in milliseconds,
+ * on a machine of any speed.
  */
 export interface VirtualTime extends Disposable {
   /** Returns the virtual time in ms since the epoch. */
   now(): number;
   readonly sleep: Sleep;
-  /** Moves the clock without waking sleepers that were due earlier. */
+  /** Moves the clock without firing timers that are due before then. */
   jump(ms: number): void;
 }
 

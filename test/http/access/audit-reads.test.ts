@@ -536,7 +536,8 @@ describe("a repeated read", () => {
     const first = ask();
     await reads.disk.asked.promise;
     const seen = [first, ask()];
-    // Had the repeated request not waited, it would be answered before these.
+    // If the second request for the page did not wait for the record of the first one, it would be answered before
+    // these pages.
     for (const _time of [1, 2, 3]) await reads.page("/setup");
     isReady = true;
     resolve();

@@ -24,7 +24,7 @@ export function testAttacks<T>(attacks: readonly Attack<T>[], target: () => T, t
         const { tried, seen, wrong } = await run(target());
         console.log(`| ${name} | ${tried} | ${expected} | ${seen} |`);
         expect(wrong).toEqual([]);
-        // An attack that tried nothing proves nothing.
+        // An attack that made no request would prove nothing.
         expect(tried).toBeGreaterThan(0);
       },
       timeoutMs,

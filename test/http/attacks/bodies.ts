@@ -107,7 +107,8 @@ async function refuse(target: Target, cases: readonly (readonly [string, string 
   }
   const recorded = (await target.recorded()).length;
   if (recorded > 0) wrong.push(`recorded ${recorded}`);
-  // Reported because an answer that needs a long computation delays all others. These take a millisecond.
+  // Slow answers are reported, because one that takes a long computation delays all others. These should take a
+  // millisecond.
   const seen = `${tally(statuses)}, recorded ${recorded}, slowest ${slowestMs.toFixed()} ms`;
   return { tried: statuses.length, seen, wrong };
 }

@@ -43,7 +43,7 @@ const NO_CREDENTIALS: readonly (readonly string[])[] = [
   ["X-Forwarded-User: tester", "X-Remote-User: tester"],
 ];
 
-/** Failed authentications per minute that one address may cause before the service answers 429. */
+/** Number of failed authentications of one address in a minute, after which the service answers 429. */
 const FAILURES_MAX = 10;
 
 /** Expected `WWW-Authenticate` header. RFC 6750: it names an error only if the request had a token. */

@@ -17,7 +17,7 @@ function isAsset(headers: ReadonlyMap<string, readonly string[]>): boolean {
   return /^text\/(css|javascript)/.test(headers.get("content-type")?.[0] ?? "");
 }
 
-/** The check for leaks. It has to run after the other attacks, because it searches all their answers. */
+/** The check for leaks. It runs after the other attacks, because it searches all answers that they got. */
 export const leaks: readonly Attack[] = [
   {
     name: "no response contains a caller's input, internal details or secrets",
@@ -33,8 +33,8 @@ export const leaks: readonly Attack[] = [
       const values = [TOKEN, world.directory, ...secrets.map(([, value]) => value)];
       const found = heard.filter(({ body, headers }) => {
         const all = `${body}\n${JSON.stringify([...headers])}`;
-        // Allowed texts: the sender's unknown member without its value, the query in the sign-in form, and
-        // the console's files in the document and the figures.
+        // Texts that an answer may repeat: the sender's unknown member without its value, the query in the form to sign
+        // in, and the console's files in the document and the figures.
         const named = all
           .replaceAll(`"path":"/${CANARY}"`, "")
           .replaceAll(/name="back" value="[^"<>]*"/g, "")

@@ -115,7 +115,7 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
     await using world = await open({ engine });
     const click_id = await click(world);
     const first = await convert(world, { ...SALE, click_id, external_id: "order-1" });
-    // Later than the days in which a click may have led to it.
+    // The repeat comes so late that its click would no longer count for a new conversion.
     world.pass(40 * DAY_MS);
     expect(first.event_id).toBe("order-1");
     expect(await convert(world, { ...SALE, click_id, external_id: "order-1" })).toEqual(first);
@@ -148,7 +148,7 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
   });
 });
 
-describe("who goes to no ads network", () => {
+describe("no ads network is told of a conversion by", () => {
   test.each([
     ["a member", { anonymous: true }, {}],
     ["Sec-GPC", {}, { "sec-gpc": "1" }],
@@ -186,7 +186,7 @@ describe("who goes to no ads network", () => {
 });
 
 describe("attribution", () => {
-  test("takes the last click of the days before, or the first, and no bot's", async () => {
+  test("takes the last or the first click of the days before, as configured, but no bot's", async () => {
     for (const [model, at] of [
       ["last", 2],
       ["first", 1],

@@ -42,7 +42,7 @@ test.each(POSTS)("a full disk refuses %s and degrades health until there is room
   expect(await health()).toEqual([503, "degraded"]);
   expect(await health()).toEqual([503, "degraded"]);
   expect((await ask(world.app, "/social/stats")).status).toBe(200);
-  // No caller must post first: an idle service recovers too.
+  // The health check itself finds that the log is writable again, without a request that writes.
   disk.isFull = false;
   expect(await health()).toEqual([200, "ok"]);
   expect((await send()).ok).toBe(true);
@@ -105,7 +105,7 @@ test("a full disk that still accepts small events is logged once, and its end on
   expect(lines).toEqual(["requests are refused: they cannot be recorded"]);
   isFull = false;
   await eventIntake.append([MESSAGE], by);
-  // The probe is written between these two, because writes happen in order.
+  // The store writes in order: once both snapshots are saved, the probe that was queued between them was written too.
   for (const name of ["one", "two"]) await store.snapshots.save(name, { version: 1, position: 0, state: "" });
   expect(lines).toEqual(["requests are refused: they cannot be recorded", "requests are recorded again"]);
 });
@@ -141,6 +141,7 @@ const WITHOUT_LOG = [
   "POST /social/settle",
   "POST /social/account/unlink",
   "POST /api/deliveries/resume",
+  "POST /api/messaging/whatsapp",
   "POST /social/recipients/preview",
 ];
 

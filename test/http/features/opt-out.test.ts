@@ -81,11 +81,11 @@ describe.each(LOG_ENGINES)("the page to opt out, in a log %s", (engine) => {
       },
     ]);
     expect(suppressed(world)).toEqual([1]);
-    // Outlasts the log.
+    // The opt-out is also kept with the keys, so it outlasts a loss of the log.
     expect(await world.deps.keyring.keptOptOuts()).toEqual([...world.deps.hashesOf({ id: idOf(1) })]);
   });
 
-  test("of a forgotten recipient answers as one that no message has, and they stay suppressed", async () => {
+  test("of a forgotten recipient answers like a page that no message links, and the recipient stays suppressed", async () => {
     await using world = await open({ engine });
     await press(world, 1, "stop");
     const forget = (number: number) =>
@@ -213,7 +213,7 @@ test("addresses are limited like callers without a token", async () => {
   expect(limited.headers.get("retry-after")).not.toBeNull();
 });
 
-test("while the log is unreachable, the answer is 503 and never done", async () => {
+test("while the log is unreachable, the answer is 503 and never says that the opt-out is done", async () => {
   let isAway = false;
   const refuse = async () => {
     throw Object.assign(new Error("connection refused"), { code: "ECONNREFUSED" });
@@ -252,7 +252,7 @@ test("the answer waits until a message on its way has arrived or failed", async 
   expect((await answered).status).toBe(200);
 });
 
-test("readers of events see the code hidden", async () => {
+test("the code of the page is hidden from readers of events", async () => {
   await using world = await open({ tokens: true });
   const listed = await ask(world.app, "/api/audit/history?subject=@user_1", { token: TOKEN });
   const text = await listed.text();

@@ -220,7 +220,7 @@ describe("two instances that receive the same key at once", () => {
     const send = (app: App) => post(app, "/social/run", {}, keyed("k-1", { headers: { prefer: "wait=60" } }));
     const first = send(world.app);
     while (world.triggers.length === 0) await new Promise(setImmediate);
-    // Without the key, the second request would be told that a run is in progress.
+    // Without the idempotency key, the second request would be refused because a run is in progress.
     world.triggered = { kind: "running", run_id: "run-1" };
     const second = send(other);
     await polled.promise;
@@ -335,7 +335,7 @@ describe("the stored response", () => {
     expect(await world.events("NotificationRequested")).toHaveLength(1);
   });
 
-  test("is not a run in progress: the same key may start a run later", async () => {
+  test("is never the refusal because a run is in progress: the same key may start a run later", async () => {
     await using world = await openApp();
     await world.authorize();
     const { triggered } = world;
@@ -386,7 +386,7 @@ describe("the stored response of a run", () => {
     ["its process died", { type: "RunAbandoned", data: { run_id: "run-1", ...counts } } satisfies NewEvent],
   ])("is not repeated if the run ended because %s", async (_why, end) => {
     for (const prefer of [{}, { prefer: "wait=10" }]) {
-      // The second run ended differently, and is the answer from then on.
+      // The repeat starts a second run. Its end differs, and is the answer to all later repeats.
       expect(await repeatAfter(end, prefer)).toEqual({ triggers: 2, answered: ["run-2", "run-2"] });
     }
   });

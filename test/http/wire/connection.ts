@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { createReader, type WireAnswer } from "./answers.ts";
 
 /**
- * Time to wait for the service: longer than any of its time-outs, so that a connection that the service never closes
+ * Maximum wait for the service in ms, longer than any of its timeouts. A connection that the service never closes then
  * fails a test instead of hanging it.
  */
 const PATIENCE_MS = 600_000;

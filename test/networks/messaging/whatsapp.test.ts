@@ -130,6 +130,7 @@ test("a message is one text without a preview of its links", async () => {
     to: "1555",
     type: "text",
     text: { preview_url: false, body: "∗hi∗ ∗you∗" },
+    biz_opaque_callback_data: MESSAGE.id,
   });
 });
 

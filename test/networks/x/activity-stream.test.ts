@@ -35,7 +35,7 @@ const types = (): string[] => [...sandbox.x.activity.subscriptions.values()].map
 const ALL = ["dm.received", "dm.read", "chat.received", "oauth.revoke"];
 
 test.each(["spec", "list", "bare"] as const)(
-  "subscribes to what is missing, as X answers (%s)",
+  "the client subscribes to the signals that are missing, as X answers (%s)",
   async (createAnswer) => {
     sandbox.x.limits.createAnswer = createAnswer;
     const { access_token } = await authorized(sandbox);
@@ -50,7 +50,7 @@ test.each(["spec", "list", "bare"] as const)(
   },
 );
 
-test("accepts that X offers no oauth.revoke, and says which other types it refuses", async () => {
+test("the client accepts that X offers no oauth.revoke, and says which other types X refuses", async () => {
   sandbox.x.limits.offersRevoke = false;
   sandbox.x.limits.subscriptions = 2;
   const { access_token } = await authorized(sandbox);
@@ -66,7 +66,7 @@ test("a refused token of the app is no reason to refresh the user's", async () =
   expect(await refused(client.check())).toMatchObject(refusal);
   expect(await refused(client.subscribe(access_token, own()))).toMatchObject(refusal);
   expect(await refused(client.open(own(), new AbortController().signal))).toMatchObject(refusal);
-  // The user's token cannot open the stream either.
+  // A user's access token cannot open the stream either: X expects the app's token.
   const asUser = openClient(access_token).open(own(), new AbortController().signal);
   expect(await refused(asUser)).toMatchObject({ kind: "stopped", stop: "missing_scope" });
 });
@@ -77,19 +77,19 @@ test.each([
   ["over_capacity", { kind: "unavailable" }],
   ["429", { kind: "rate_limited" }],
   ["reset_before", { kind: "reset" }],
-] as const)("says why the stream does not open: %s", async (kind, refusal) => {
+] as const)("the client says why the stream does not open: %s", async (kind, refusal) => {
   sandbox.faults.add({ network: "x", kind });
   expect(await refused(openClient().open(own(), new AbortController().signal))).toMatchObject(refusal);
 });
 
-test("opens two streams whose head comes with the first keep-alive, and no third", async () => {
+test("X opens two streams, whose response head comes with the first keep-alive, and no third", async () => {
   const { signal } = new AbortController();
   await openClient().open(own(), signal);
   await openClient().open(own(), signal);
   expect(await refused(openClient().open(own(), signal))).toMatchObject({ kind: "rate_limited" });
 });
 
-test("reads signals with any id, and ends with the stream", async () => {
+test("the client reads signals with any id, and ends when the stream ends", async () => {
   const { access_token } = await authorized(sandbox);
   const client = openClient();
   await client.subscribe(access_token, own());

@@ -13,7 +13,7 @@ import { nextEdge } from "./wall-clock.ts";
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-/** Maximum of simulated processes that share the log, as behind a load balancer. */
+/** Maximum number of simulated processes that share the log, as behind a load balancer. */
 export const INSTANCES_MAX = 3;
 
 export function chosen(house: House, index: number): Instance | undefined {
@@ -21,20 +21,20 @@ export function chosen(house: House, index: number): Instance | undefined {
   return living[index % Math.max(1, living.length)];
 }
 
-/** Ignores the outcome of a request to a process: the process may die, and then its caller gets no answer. */
+/** Ignores the outcome of a request to a process, because the process may die and its caller then gets no answer. */
 export function unattended(work: PromiseLike<unknown>): void {
   work.then(undefined, () => {});
 }
 
-/** Returns a process that can take a request; starts one if all are paused or dead. */
+/** Returns a process that can take a request. If all are paused or dead, starts one. */
 export async function listening(house: House, index: number): Promise<Instance> {
   const awake = house.instances().filter(({ process }) => !process.isPaused());
   return awake[index % Math.max(1, awake.length)] ?? start(house);
 }
 
 /**
- * Starts a process, which first recovers the runs that others left open. It may steal leases only if it owns the log,
- * because then no other process can live.
+ * Starts a process, which first closes runs that dead processes left open. Only if it owns the log may it take their
+ * leases at once, because then no other process can live.
  */
 export async function start(house: House): Promise<Instance> {
   const isAlone = house.instances().length === 0 && house.setting.isOwned;

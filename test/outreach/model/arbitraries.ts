@@ -11,8 +11,8 @@ export const fate: fc.Arbitrary<Fate> = fc.record({
 });
 
 /**
- * Longest delay with which the simulated network shows a message that it accepted. A run waits longer before it settles
- * an attempt as not delivered.
+ * Maximum delay in ms after which the simulated network shows a message. A run waits longer before it settles an
+ * attempt as not delivered.
  */
 export const LATE_MS_MAX = SETTLE_MS - 10_000;
 

@@ -164,7 +164,7 @@ export function inherit(books: Books, before: Books, { replaced, forgotten }: Ho
     books.lostAsks.set(id, { asks: asks.map(known) });
   for (const [id, attempt] of books.attempts) attempt.asks = books.lostAsks.get(id)?.asks ?? [];
   for (const id of before.excused) books.excused.add(id);
-  // Excludes attempts of a clock that was ahead and is right now: their days are yet to come.
+  // Attempts made while a clock was ahead do not count once it is right, because their days are in the future.
   const isLost = ({ id, isFreed, time }: Attempt): boolean =>
     isFreed !== true && time <= ownTime && !books.attempts.has(id);
   books.lost.push(...[...before.lost, ...before.attempts.values()].filter(isLost));

@@ -105,7 +105,7 @@ export function createClockwork(start: number, pick: (choices: number) => number
   };
 }
 
-/** Waits for one turn of the event loop. By then each chain of promises has reached its next wait. */
+/** Waits for one turn of the event loop, after which each chain of promises waits for its next step. */
 function everybodyWaits(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

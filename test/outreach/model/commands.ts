@@ -44,7 +44,7 @@ const after: fc.Arbitrary<After> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ wait: fc.constantFrom(6 * MINUTE_MS, 20 * MINUTE_MS) }) },
 );
 
-/** Maximum of time that the steps after a command may take, in ms. It is longer than the time between two messages. */
+/** Maximum time in ms that the steps after a command may take, longer than the time between two messages. */
 const STEPS_WITHIN_MS = MINUTE_MS;
 
 /** Creates a command that is always possible, because it picks its target among the things that exist. */
@@ -77,10 +77,10 @@ const request: fc.Arbitrary<Naming> = fc.record({
   selection: fc.oneof({ weight: 4, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: selection }),
 });
 
-/** Maximum of people who refuse messages: fewer than make the account itself count as restricted. */
+/** Maximum number of people who refuse messages: so few that the account itself does not count as restricted. */
 const FORBIDDING_MAX = 2;
 
-/** Messages that arrive at once: more than one read of the inbox returns. */
+/** Number of messages that arrive at once: more than one read of the inbox returns. */
 const FLOOD = 12;
 
 /** fast-check generator of how far one machine's clock moves, in ms: by less and by more than the allowed skew. */
@@ -376,7 +376,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
   }),
   command("lose a run", loss, loseRun),
   command("restore beside the living", beside, restoreBeside),
-  // Listed twice because it does nothing for the half of all logs that are files.
+  // This command is in the list twice, because it does nothing for logs in a file, which are half of all.
   command("restore beside the living", beside, restoreBeside),
   command("import an export", fc.nat(12), importExport),
   command("a day passes", fc.constantFrom(25 * HOUR_MS, 25 * HOUR_MS, 25 * HOUR_MS, 31 * 24 * HOUR_MS), (house, ms) =>

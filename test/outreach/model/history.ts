@@ -12,10 +12,10 @@ import { homeOf, idOfHandle, personId, setting } from "./setting.ts";
 import { nextOpening } from "./wall-clock.ts";
 import type { Tally } from "./tally.ts";
 
-/** Maximum of commands in a history. Longer ones find no more and shrink more slowly. */
+/** Maximum number of commands in a history. Longer histories find no more faults and shrink more slowly. */
 const COMMANDS_MAX = 24;
 
-/** Longest day in ms, one on which clocks are set back. No time zone here skips a whole day. */
+/** Length in ms of the longest day, on which clocks are set back. No time zone in these histories skips a whole day. */
 const DAY_MS_MAX = 25 * HOUR_MS;
 
 /**
@@ -80,13 +80,12 @@ async function settle(house: House, ledger: Ledger): Promise<void> {
   if (reason === "completed") checkNobodyForgotten(house, ledger.books);
 }
 
-/** Maximum of runs in `runInWindows`: one for each time zone in which the sending window opens, and one more. */
+/** Maximum number of runs in `runInWindows`: one for each time zone in which the sending window opens, and one more. */
 const RUNS_MAX = 6;
 
 /**
- * Makes a run at each opening of the sending window in any time zone. Returns the end reason of the first that is not
- * cut short; `completed` after all, because each run outside the quota zone's hours postpones handles unknown to the
- * network.
+ * Makes a run at each opening of the sending window in any zone, and returns why the first run ended that no window cut
+ * short. `completed` if there is none: outside the quota zone's hours, each run postpones unknown handles.
  */
 async function runInWindows(house: House, last: Instance): Promise<string | undefined> {
   const { window } = house.setting;
@@ -129,7 +128,7 @@ function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replace
   const takenBy = attempt.asks.filter(({ took }) => took?.accepted !== undefined);
   const about = JSON.stringify(attempt);
   if (attempt.state === "open") throw new Violation(`an attempt without an outcome ${about}`);
-  // In the end our own account is linked, and it does not look for another account's messages.
+  // In the end the first account is linked again, and it does not look for messages of another account.
   const isShown =
     attempt.accountId === OWN.id && clockwork.now() - witness.appendedAt(attempt.position) < LOOKED_FOR_MS;
   if (attempt.state === "in_doubt") {
@@ -140,8 +139,7 @@ function checkAttempt(attempt: Attempt, { forgotten, witness, clockwork, replace
   if (attempt.state === "sent" && takenBy.length !== 1 && replaced.length === 0)
     throw new Violation(`sent, but not taken once ${about}`);
   if (attempt.state !== "failed" || takenBy.length === 0) return;
-  // Its process was paused with the request already made until another process had settled the attempt, so it could not
-  // know.
+  // The process that made the request was paused until another one had settled the attempt, so it could not know.
   const isLate = takenBy.every(({ took }) => (took?.head ?? 0) >= (attempt.settledAt ?? 0));
   if (!isLate || attempt.reason !== "not_delivered") throw new Violation(`failed, but taken ${about}`);
 }
@@ -155,9 +153,9 @@ function checkNobodyForgotten(house: House, books: Books): void {
     // A person who has or had the handle of a person who opted out gets nothing either.
     if (house.everHeirs.has(id)) continue;
     if (books.held.has(id)) continue;
-    // The log may know them only by a handle that a list suppresses.
+    // The log may know the recipient only by a handle that a suppression list contains as a hash.
     if ([...books.hashedHandles].some((handle) => idOfHandle(handle) === id)) continue;
-    // A restored log may know them only by a handle that another person has by now.
+    // A restored log may know the recipient only by a handle that belongs to another person now.
     if (kind === "by_handle" && house.replaced.length > 0 && house.heirs.has(`user_${id}`)) continue;
     const attempted = [...books.attempts.values()].findLast(
       ({ recipientId, campaign }) => recipientId === id && campaign === "default",

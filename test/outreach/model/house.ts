@@ -50,7 +50,7 @@ export interface House {
   machineClock(): number;
   /** Moves all clocks. */
   jump(ms: number): void;
-  /** Moves the clock of the log's server alone. If one process owns the log, there is only one clock, so all move. */
+  /** Moves the clock of the log's server alone. If one process owns the log there is no server, so all clocks move. */
   jumpOfServer(ms: number): void;
   /** Times at which the log's clock was moved, in ms by the network's clock. */
   readonly clockMoves: readonly number[];
@@ -87,7 +87,7 @@ export interface House {
   /** Ids of the runs that an instance started although it could know that its clock was wrong. */
   readonly wrongStarts: string[];
   /**
-   * Failed requests, in ms by the network's clock. `stopped`: the network said that the account as a whole may not
+   * Times of failed requests, in ms by the network's clock. `stopped`: the network said that the whole account may not
    * send.
    */
   readonly troubles: { readonly at: number; readonly what: "failed" | "stopped" }[];
@@ -108,7 +108,7 @@ export interface House {
    * handle may still count as theirs.
    */
   readonly forgottenHandles: Map<string, number>;
-  /** Data of the events that an erasure found to be about the erased person. */
+  /** Data of events that an erasure treated as those of the erased person. */
   readonly takenForTheirs: Set<object>;
   /** Keyed hash on a suppression list -> the id or handle that it hashes. */
   readonly hashed: Map<string, Recipient>;
@@ -243,7 +243,7 @@ export async function openHouse(setting: Setting, log: Log, observer: Observer):
     },
     async replaceLog(by, isBeside = false) {
       if (!isBeside) house.killAll();
-      // An operator declares a restored file; a start notices a restored server log by itself.
+      // For a log in a file, the operator must say that it was restored; a start on a server notices it.
       const begin = (place: StorePlace): Promise<void> =>
         setting.isOwned
           ? place.beginEpoch("operator", "model")

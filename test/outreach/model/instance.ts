@@ -29,7 +29,7 @@ import { SILENT, toStateContext } from "../../harness/memory/log.ts";
 
 export const SETTLE_MS = 60_000;
 
-/** Longest run, in ms. It is so short that a wait of an hour exceeds it. */
+/** Time limit of a run, in ms, so short that a run which waits for an hour exceeds it. */
 export const RUN_MAX_MS = 600_000;
 
 /** A simulated process of the service. */
@@ -63,7 +63,7 @@ interface InstanceDeps extends Pick<ProcessDeps, "store" | "onFate"> {
 export async function startInstance(house: House, deps: InstanceDeps): Promise<Instance> {
   const { clockwork, setting, witness, grant } = house;
   const { store, keyring, makeId, onFate, isReplaced } = deps;
-  // A new process has nothing of the old one's cached keys.
+  // A new process does not have the keys that the old one had in memory.
   keyring.refresh();
   const isForgotten = (who: Recipient): boolean => keyring.isForgotten(who);
   const learning = createLearning(house);
@@ -189,7 +189,8 @@ function pickRules({ dailyLimit, window, stopAfterFailures }: House["setting"]) 
 const ALIKE = { url: "http://model", version: "1", started_at: "", configuration: "", settings: {} };
 
 /**
- * Error if the log lost events that a process has read. It never occurs here, because a log is only lost as a whole.
+ * Error for a log that lost events which a process has read. It never occurs here, because logs are only lost as a
+ * whole.
  */
 const NOT_LOST = new Error("the log lost what was read of it");
 
@@ -273,7 +274,7 @@ export const NO_SNAPSHOTS: Snapshots = {
   remove: async () => {},
 };
 
-/** Limit of pages that a run reads, more than any history needs. */
+/** Maximum number of pages that a run reads, more than any history needs. */
 export const PAGES_MAX = 1_000;
 
 /**

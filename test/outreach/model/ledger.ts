@@ -107,7 +107,7 @@ function judge(books: Books, ask: Ask, house: House): void {
   if (suppressedAt !== undefined && witness.appendedAt(suppressedAt) < ask.at) {
     violated("a request after a suppression", ask);
   }
-  // Even in a restored log that lacks the suppression.
+  // Once the page to opt out has answered, no message may be requested, even if a restored log lacks the suppression.
   if ((witness.answeredOptOuts.get(ask.recipientId) ?? Infinity) < ask.at) violated("a request after an opt-out", ask);
   const heldAt = books.held.get(ask.recipientId);
   if (heldAt !== undefined && witness.appendedAt(heldAt) < ask.at)

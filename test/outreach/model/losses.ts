@@ -31,7 +31,7 @@ export const loss: fc.Arbitrary<Loss> = fc.record({
   by: backup,
 });
 
-/** Loses the log: makes a backup, lets a run take some steps, then replaces the log by that backup. */
+/** Simulates a loss of the log: makes a backup, lets a run take some steps, then replaces the log by that backup. */
 export async function loseRun(house: House, { steps, what, who, after, by }: Loss, ledger: Ledger): Promise<void> {
   const { clockwork, network, backUp } = house;
   if (what === "a retry") await allowRetries(house, ledger);

@@ -40,7 +40,7 @@ export async function rename(house: House, { who, list }: { who: number; list: b
   const { people, network, append } = house;
   const id = personId(who % people.length);
   const user = network.people.get(id);
-  // A person known only by a handle is lost when it changes.
+  // If the log knows a person only by a handle, a change of handle would lose them.
   if (user === undefined || people[who % people.length] === "by_handle") return;
   const known = await knownHolder(house, user.username);
   if (known !== undefined && known.id !== id) return;
@@ -52,9 +52,9 @@ export async function rename(house: House, { who, list }: { who: number; list: b
 /** Circumstances in which a person's handle passes to a new person. */
 interface HandOver {
   readonly who: number;
-  /** True to import the new holder by the handle alone, once the log knows that it is theirs. */
+  /** True if an operator imports the new holder, by the handle alone, once the log knows whose it is. */
   readonly list: boolean;
-  /** True to erase the previous holder afterwards, and to repeat the import. Neither import may be affected. */
+  /** True if an operator then erases the previous holder and repeats the import. Neither import may be affected. */
   readonly isForgotten: boolean;
 }
 

@@ -87,7 +87,10 @@ export async function suppressByHash(house: House, { who, byId, isImported }: Ha
 interface HashThenRename extends Omit<HashRow, "byId"> {
   readonly which: number;
   readonly dryRun: boolean;
-  /** When the person writes to the account. The log then knows two of their handles, one of which is suppressed. */
+  /**
+   * When the person writes to the account, if ever. The log then knows two of their handles, of which one is
+   * suppressed.
+   */
   readonly writes: "before" | "after" | "never";
 }
 

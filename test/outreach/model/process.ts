@@ -83,7 +83,7 @@ export function createProcess({ clockwork, store, head, onFate }: ProcessDeps): 
     at("before");
     const settled = await turn(async () => {
       const [result] = await Promise.allSettled([effect()]);
-      // In the same step, so that the process does nothing between the effect and its fault.
+      // The fault comes in the same step as the effect, so that the process does nothing in between.
       at("behind");
       return result;
     });

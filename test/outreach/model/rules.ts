@@ -154,8 +154,8 @@ function stop({ openRun, stopped }: Books, id: string): void {
 }
 
 /**
- * Number of people who refuse messages from which the account may count as restricted. Fewer refusals only concern
- * those people.
+ * Number of people who must refuse messages before the account may count as restricted. With fewer, only those people
+ * are concerned.
  */
 const REFUSED_MIN = 3;
 
@@ -179,7 +179,8 @@ function end(books: Books, { run_id: id, reason }: { run_id: string; reason?: Ru
     violated("a requested recipient without an outcome", { id, recipientId });
   }
   for (const { runId, state } of books.attempts.values()) {
-    // A log that refuses the outcome may accept the end; the next run or start settles the open attempt.
+    // The log may refuse an attempt's outcome and yet accept the run's end with a fault. The next run or start then
+    // settles the open attempt.
     if (runId === id && state === "open" && !isFault) violated("a run ended that left an attempt unexplained", { id });
   }
   books.openRun = undefined;

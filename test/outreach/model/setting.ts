@@ -33,7 +33,7 @@ export interface Setting {
   readonly spacingMs: number;
   /** Time that the network takes for an answer, in ms. */
   readonly answerMs: number;
-  /** Maximum of entries on a page of the network's answers. */
+  /** Maximum number of entries on a page of the network's answers. */
   readonly pageMax: number;
   /** Seed of the order in which steps that are due at the same time are taken. */
   readonly seed: number;

@@ -33,7 +33,10 @@ export interface Counts {
   readonly forgotten: number;
   /** Number of people, over all simulated histories, whose page to opt out answered. */
   readonly optedOut: number;
-  /** Number of messages to others that were requested after a page had answered, in the same history. */
+  /**
+   * Number of messages that runs asked the network to send to other people, after a page to opt out had answered in the
+   * same history.
+   */
   readonly askedAfterOptOut: number;
   /** Number of runs, over all simulated histories, that an operator asked to stop. */
   readonly stopped: number;

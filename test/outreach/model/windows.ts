@@ -23,8 +23,8 @@ export function isSendingTime(
 }
 
 /**
- * Maximum by which a server's clock may be set back without an effect on an instance's own time, which stands still
- * meanwhile.
+ * Maximum time in ms by which a server's clock may be set back without an effect on an instance, whose own time stands
+ * still meanwhile.
  */
 const STEP_MS = 1_000;
 
@@ -37,9 +37,7 @@ export function mayStart({ setting: { window }, timezones }: House, ms: number):
   return [...timezones].some((zone) => [ms, ms - LEASE_MS].some((at) => isShownOpen(window.text, zone, at)));
 }
 
-/**
- * Maximum of time between a run's check of the sending window and its start, in ms. It waits for its lease meanwhile.
- */
+/** Maximum time in ms between a run's check of the sending window and its start. In between it waits for its lease. */
 const LEASE_MS = 30_000;
 
 /** Checks that an intent fits its run's selection, limit and maximum share of failures. */
@@ -90,8 +88,8 @@ export function checkEnd(books: Books, { data, time, position }: Recorded<"RunFi
 }
 
 /**
- * Counts sent messages, and those recorded as not delivered: that may be recorded after the run's last message, and
- * they still count toward its limit.
+ * Counts messages that were sent, and those recorded as not delivered, which may happen after the run's last message:
+ * they count toward its limit too.
  */
 function countSent(attempts: readonly Attempt[]): number {
   return attempts.filter(({ state, reason }) => state !== "failed" || reason === "not_delivered").length;
@@ -126,7 +124,7 @@ export function checkOpening(house: House, { time, position, until, zones }: Ope
 }
 
 /**
- * Possible times in ms between the moment when a run notices the closed window and its end. It settles messages in
- * doubt meanwhile.
+ * Possible times in ms from the moment when a run notices that the window is closed to its end. In between it settles
+ * messages in doubt.
  */
 const NOTICED_BEFORE_MS = Array.from({ length: 11 }, (_, minutes) => minutes * 60_000);

@@ -16,20 +16,21 @@ export interface Ask {
   /** Time of the request by the network's clock, ms. */
   readonly at: number;
   /**
-   * Time of the request as the process sees it, ms: the log's clock, but never before the last event that the process
-   * knows.
+   * Time of the request as the process sees it, in ms: that of the log's clock, but not before the newest event that
+   * the process knows.
    */
   readonly ownTime: number;
   /** Time of the request by the log's clock, which may have been set back, ms. */
   readonly clock: number;
-  /** Difference of the machine's clock to `ownTime`, ms; positive if it was ahead. */
+  /** How far the machine's clock was ahead of `ownTime`, in ms. */
   readonly skewMs: number;
-  /** False if the log's clock was moved and the process has not heard from it since. */
+  /** False if the log's clock was moved and the process has not asked it for the time since. */
   readonly isTimeKnown: boolean;
   /** True if the requesting process itself knew that the recipient is suppressed. */
   readonly knewSuppressed: boolean;
   /**
-   * Position of the log's end and the accepted message when the request reached the network; undefined if it never did.
+   * The accepted message, and the position of the log's end when the request reached the network. Undefined if it never
+   * did.
    */
   took?: { readonly head: number; readonly accepted: Accepted | undefined };
 }
@@ -61,7 +62,10 @@ export interface Witness {
   /** Simulates a full disk for the processes: after `after` more writes, the next `writes` writes fail. */
   refuse(writes: number, after: number): void;
   head(): number;
-  /** Position where the append ends that is `back` appends before the newest, but at least `atLeast`. */
+  /**
+   * Returns the position of the last event of an append: that of the one `back` appends before the newest, but at least
+   * `atLeast`.
+   */
   headBefore(back: number, atLeast: number): number;
   readonly asks: readonly Ask[];
   /** Notes that a person opted out; the network shows their message `lateMs` later. */
@@ -70,7 +74,7 @@ export interface Witness {
   answerOptOut(recipientId: string): void;
   /** Id of each person whose page to opt out has answered -> when it did so first, by the network's clock, ms. */
   readonly answeredOptOuts: ReadonlyMap<string, number>;
-  /** Requests that were on their way when the page had answered their recipient. */
+  /** Requests to send that were under way when the recipient's page had answered that no message is sent any more. */
   readonly lateAsks: readonly Ask[];
   /** Id of each person whose opt-out the network already showed when the run began -> time when the person wrote it. */
   optedOutBefore(runId: string): ReadonlyMap<string, number>;
@@ -80,7 +84,7 @@ export interface Witness {
   asAppended(event: Recorded): Recorded;
   /** Id of the person that the event at this position is about; undefined if it is about no person. */
   about(position: number): string | undefined;
-  /** Lets `happening` run between the decision on the next intent and its append. */
+  /** Runs `happening` between the decision on the next intent and its append. */
   ambush(happening: (recipientId: string) => Promise<void>): void;
   /** Returns the network as this process sees it. Each request to send is noted. */
   watch(process: Process, caller: Caller): SocialNetwork;
@@ -94,7 +98,7 @@ interface Caller {
   readonly isTimeKnown: () => boolean;
 }
 
-/** Longest time that a request to send takes, in ms, unless its process is paused. */
+/** Maximum time in ms that a request to send takes, unless its process is paused. */
 const SEND_MS_MAX = 20_000;
 
 export interface WitnessDeps {

@@ -289,7 +289,7 @@ describe("recipients who join a run", () => {
     expect((await write(other, [{ id: "11" }])).report).toMatchObject({ reason: "completed", sent: 1 });
   });
 
-  test("wait for no window but their own", async () => {
+  test("wait for no sending window but that of their own time zone", async () => {
     await using world = await openOutreach();
     for (const [id, timezone] of Object.entries({ "10": "America/New_York", "11": "Asia/Tokyo" })) {
       world.network.people.set(id, person(id));

@@ -44,7 +44,7 @@ test("a stop word in the middle of a run suppresses its sender before their turn
   };
   expect(await run()).toMatchObject({ reason: "completed", sent: 2 });
   expect(sandbox.x.accepted.has(personId(sandbox, "linus_k"))).toBe(false);
-  // The next run reads the same message.
+  // The next run finds in the inbox the message that a signal has already shown, and does not record it again.
   await run();
   const suppressed = await world.events("RecipientSuppressed");
   expect(suppressed.map(({ data }) => [data.reason, data.via])).toEqual([["opt_out", "stream"]]);
@@ -91,7 +91,7 @@ test("receipts raise a mark of what a recipient has seen, in both forms", async 
   await using world = await openFollowed("ada_builds", "grace_codes", "linus_k");
   const { context, run } = world;
   const read = (handle: string, last?: string) => signalRead(sandbox.x, personId(sandbox, handle), world.own.id, last);
-  // A receipt from before our message says nothing about it.
+  // A recipient's read receipt from before our message must not count as a receipt for it.
   read("ada_builds");
   expect(await run()).toMatchObject({ sent: 3 });
   const [first, second] = sandbox.x.messages.kept.map(({ id }) => id);
@@ -141,7 +141,7 @@ test("a second instance follows the stream once the first is dead, and closes th
   expect(await countOf(world, "SignalStreamChanged")).toBe(1);
 });
 
-test("a stream that X refuses is said in the log, and tried again after a minute", async () => {
+test("a stream that X refuses is recorded as not open, and opened again after a minute", async () => {
   for (let one = 0; one < 2; one++) sandbox.x.activity.connections.add({ write() {}, end() {} });
   await using world = await openSignals(sandbox, "ada_builds");
   await world.follow();

@@ -24,10 +24,10 @@ const HANDLES = [
 const ACTS = ["stop", "stop", "hello", "read", "chat", "kill"] as const;
 const DAMAGES = [undefined, undefined, undefined, "repeat", "reorder", "drop", "cut", "disconnect"] as const;
 
-/** Most acts of people after a message of the run. */
+/** Maximum number of acts of people after each message of the run. */
 const ACTS_MAX = 3;
 
-/** Longest time after the acts before the run goes on, in ms. */
+/** Maximum time, in ms, between people's acts and the moment when the run goes on. */
 const SPREAD_MS_MAX = 30;
 
 type Pick = ReturnType<typeof createPick>;
@@ -106,7 +106,7 @@ async function live(sandbox: Sandbox, pick: Pick, counts: Counts, latencies: num
   };
   await runner.run();
   sandbox.faults.clear();
-  // Reads what no signal has shown.
+  // A last run without faults reads from the inbox all messages that no signal announced.
   await runner.run();
   counts.sent += sends.length;
   await check(world, sends, stopped, counts);
@@ -139,7 +139,7 @@ async function check(
   expect(doubled).toEqual([]);
 }
 
-/** Returns the names that several events have. */
+/** Returns each name that more than one of the events has. */
 function twice<Event extends Recorded>(events: readonly Event[], name: (event: Event) => string | undefined) {
   return [...Map.groupBy(events, name)].filter(([, all]) => all.length > 1).map(([id]) => id);
 }

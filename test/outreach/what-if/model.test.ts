@@ -50,7 +50,7 @@ test("a what-if with today's rules finds no difference, also after faults", asyn
       met.unexplained += found.unexplained;
       for (const { was } of found.total.skipped.values()) met.skipped += was;
     }
-    // Under another rule the same histories do change, so an empty answer means something.
+    // Control: with another daily limit the answers do differ in some histories, so an empty answer means something.
     const other = await ask(house, { dailyLimit: rules.dailyLimit === 1 ? 2 : 1 });
     met.changed += isEmpty(other) ? 0 : 1;
   };

@@ -21,7 +21,7 @@ const HISTORIES = isWhole ? 150 : 15;
 
 const HOUR_MS = 3_600_000;
 
-/** Longest run, in ms. It is longer than any sending window here stays closed. */
+/** Maximum duration of a run, in ms: longer than any sending window in these histories stays closed. */
 const RUN_MAX_MS = 30 * HOUR_MS;
 
 const IDS = Array.from({ length: 9 }, (_, at) => String(100 + at));

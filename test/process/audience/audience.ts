@@ -8,15 +8,15 @@ import type { Running } from "../../harness/process.ts";
 export const READERS = 300;
 
 /**
- * Beginning of each reader's id, and end of each username, which occur nowhere else. Both names have a fixed length, so
- * that none contains another.
+ * Prefix of each reader's id, and suffix of each username, which occur nowhere else. All ids and all usernames have the
+ * same length, so that none contains another.
  */
 export const ID_PREFIX = "88442211";
 export const HANDLE_SUFFIX = "_reads";
 
 /** Prefix of each visitor's address (RFC 2544). */
 export const ADDRESS_PREFIX = "198.18.";
-/** End of each visitor's user agent. */
+/** Suffix of each visitor's user agent, by which it is found in outputs. */
 export const AGENT_SUFFIX = "Audience/7";
 
 /** The links of each variant, in order. */
@@ -83,7 +83,7 @@ export interface Visit {
   readonly agent: string;
 }
 
-/** Clicks on one link of a variant, under any of its codes. */
+/** The visits to one link of a variant, under any of its codes. */
 export interface LinkBook {
   clicks: number;
   suspected: number;
@@ -93,7 +93,7 @@ export interface LinkBook {
   readonly visitors: Set<string>;
 }
 
-/** The audience's own record of its visits, with which the service's figures are compared. */
+/** The test's own record of all visits, with which the service's figures are compared. */
 export interface Books {
   /** Counts by link; `A0` is the first link of variant A. */
   readonly links: Map<string, LinkBook>;
@@ -137,7 +137,7 @@ function note(books: Books, { reader, link, kind, address, agent }: Visit): void
   else book.clicks++;
   if (kind === "gpc" || kind === "dnt") book.anonymous++;
   if (kind === "fetched") book.suspected++;
-  // A visitor is counted once per UTC day, and midnight may pass during the test.
+  // Visitors are counted once for each UTC day, and the test may run past midnight.
   if (kind === "person") book.visitors.add(`${new Date().toISOString().slice(0, 10)} ${address} ${agent}`);
   if (reader.tracking !== "granted" || (kind !== "person" && kind !== "fetched")) return;
   const code = reader.codes[link]!;

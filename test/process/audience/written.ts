@@ -13,7 +13,7 @@ import { openLog } from "../../../src/privacy/open-log.ts";
 import { capture } from "../../harness/capture.ts";
 import { BEARER, type Installation, type Running } from "../../harness/process.ts";
 
-/** Texts to be searched, by the name of their source. */
+/** Texts to search, by the name of where they come from. */
 export type Texts = Readonly<Record<string, string>>;
 
 /** Returns the output of a command that runs in this process. */
@@ -23,7 +23,7 @@ export async function outputOf({ env }: Installation, command: MakeCommand, ...a
   return out;
 }
 
-/** Returns the bytes of all files in the service's folder, and everything else that can be read without a key. */
+/** Returns the bytes of all files in the service's folder, and of everything else that can be read without a key. */
 export async function readBytes(world: Installation): Promise<Texts> {
   const { directory } = world;
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).filter((name) =>
@@ -44,7 +44,7 @@ function toText(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("latin1");
 }
 
-/** Everything that the service reports to operators and to other programs. */
+/** Returns everything that the service shows operators and other programs. */
 export async function readFigures(world: Installation, service: Running): Promise<Texts> {
   return {
     log: service.log(),
@@ -99,7 +99,7 @@ export async function readableLinks({ env }: Installation, codes: readonly strin
   return readable;
 }
 
-/** Returns each needle that one of the texts contains, with the name of the text. */
+/** Returns each of the `needles` that a text contains, with the name of the text. */
 export function find(needles: readonly string[], texts: Texts): readonly string[] {
   return Object.entries(texts).flatMap(([where, text]) =>
     needles.filter((needle) => text.includes(needle)).map((needle) => `${needle} in ${where}`),

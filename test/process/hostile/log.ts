@@ -8,7 +8,10 @@ import { HOSTILE } from "./texts.ts";
 const DAY = "2026-11-20";
 const TIME = `${DAY}T10:00:00.000Z`;
 
-/** Writes a log in which every text from others is hostile, without the checks of requests and files. */
+/**
+ * Writes a log in which every text that comes from outside is hostile, without the checks that requests and files would
+ * meet.
+ */
 export async function writeHostileLog(world: Installation): Promise<void> {
   await using store = await openLog(loadConfig(world.env, () => ""));
   const eventLog = createEventLog(store, makeId);

@@ -1,7 +1,7 @@
-/** Word in the hostile texts that begins a line of an output only if a text has forged that line. */
+/** Word in the hostile texts. If a line of an output begins with it, a text has forged that line. */
 export const FORGED = "FORGED";
 
-/** Hostile texts by their aim; others may write them in any text field. */
+/** Hostile texts by their purpose. People outside may write them into any field for text. */
 export const HOSTILE = {
   "clears the screen": "\u001b[2J\u001b[H",
   "colours by a sequence": "\u001b[31mred",
@@ -37,7 +37,7 @@ export const STEERING =
   // oxlint-disable-next-line no-control-regex
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)/;
 
-/** Length of the part of a bad line that a test reports, enough to find the line. */
+/** Number of characters of a bad line that a test reports, enough to find the line. */
 const TOLD_CHARS = 120;
 
 /** Returns the lines of an output that control a terminal or imitate another program's line. */

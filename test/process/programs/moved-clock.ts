@@ -1,6 +1,6 @@
 /**
  * Program for tests: the service on a machine whose clock is MOVED_MS ahead. At each SIGUSR2 the wall clock alone jumps
- * by JUMP_MS; without that setting, ten minutes pass on all clocks.
+ * by JUMP_MS; without JUMP_MS, all clocks jump by ten minutes.
  */
 import { loadConfig } from "../../../src/config/config.ts";
 import { createLogger } from "../../../src/platform/logger.ts";

@@ -9,8 +9,8 @@ import { networkInterfaces } from "node:os";
 const [given = ""] = process.argv.slice(2);
 
 /**
- * Addresses that the service's settings allow and forbid to call, and folders that the service may and may not write
- * to.
+ * Addresses that the service's settings allow (`allowed`) and forbid (`other`), and folders to which the service may
+ * (`writable`) and may not write (`outside`).
  */
 const { allowed, other, writable, outside } = JSON.parse(given) as Record<string, string>;
 
@@ -52,7 +52,7 @@ function connected({ hostname, port }: URL): Promise<void> {
 function listened(): Promise<void> {
   return new Promise((resolve, reject) => {
     const server = createServer().once("error", reject);
-    // Deno throws this error where no handler can catch it.
+    // Deno throws this error in a place where no other handler can catch it.
     process.once("uncaughtException", reject);
     server.listen(0, "127.0.0.1", () => server.close(() => resolve()));
   });

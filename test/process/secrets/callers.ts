@@ -56,18 +56,21 @@ async function giveUp({ world, canaries, masterKey }: Callers, service: Running)
   }
 }
 
-/** Runs that succeed, whose token is refused, whose message is in doubt, and whose grant is dead. */
+/**
+ * Makes runs of all kinds: one that succeeds, one whose token is refused, one with a message in doubt, and one whose
+ * grant is dead.
+ */
 export async function runInAllWays(callers: Callers, service: Running): Promise<void> {
   const { world, token } = callers;
   const { faults, x } = world.sandbox;
   const run = async (body: object): Promise<void> => {
-    const headers = { authorization: `Bearer ${token}`, prefer: "wait=60" };
+    const headers = { authorization: `Bearer ${token}`, prefer: "wait=300" };
     await world.keepAnswer("/social/run", await service.post("/social/run", body, headers));
   };
   await run({ dry_run: true });
   faults.add({ network: "x", kind: "reset_after_delivery", path: "/messages", count: 1 });
   await run({});
-  // A refused token causes a refresh, which first fails because X is unavailable.
+  // X has revoked the access token, so the run refreshes it; the first refresh fails because X is unavailable.
   x.access.clear();
   faults.add({ network: "x", kind: "502_html", path: "/oauth2/token", count: 1 });
   await run({});

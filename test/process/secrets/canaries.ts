@@ -60,7 +60,7 @@ export function huntedKeys(name: string, key: Uint8Array): Hunted[] {
   return [hunted(name, key), ...PURPOSES.map((purpose) => hunted(`${name} for ${purpose}`, deriveKey(key, purpose)))];
 }
 
-/** Number of bytes of a token's hash that are shown as the token's id. */
+/** Number of bytes of a token's hash that are its id, which may be shown. */
 const ID_BYTES = 6;
 
 /** Returns the secrets to search for: a caller's token and its hash, with which guesses could be checked. */
@@ -82,7 +82,7 @@ export async function huntedFileKeys(
   return [...personal, hunted("the vault's data key", unwrap(await database.dataKeys(), master, vault).bytes)];
 }
 
-/** Adds to the canaries all tokens that X issues from now on, even if they are never used. */
+/** Adds all tokens that X issues from now on to the canaries, even those that are never used. */
 export function huntGrants({ x }: Sandbox, canaries: Canaries): void {
   const issued: readonly (readonly [string, Map<string, unknown>])[] = [
     ["an access token", x.access],

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { WatchedWorld } from "./watched-world.ts";
 
-/** Command lines of every command; a word in capitals is a placeholder for a value of the world. */
+/** Command lines to run for every command. A word in capitals stands for a value of the installation. */
 const LINES: Readonly<Record<string, readonly string[]>> = {
   serve: [],
   init: ["init --set DAILY_LIMIT=500"],
@@ -54,7 +54,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
     "audit export --format csv --out DIRECTORY/export.csv",
     "audit export --format cloudevents",
   ],
-  // A valid command would run until it is stopped.
+  // This command line is refused: a valid one would run until it is stopped.
   witness: ["witness serve --data DIRECTORY/witness --log-key nothing"],
   backup: ["backup DIRECTORY/backup"],
   archive: ["archive --before 2", "archive --before 2 --json"],
@@ -64,7 +64,7 @@ const LINES: Readonly<Record<string, readonly string[]>> = {
   restored: ["restored", "restored --json"],
   "clock-corrected": ["clock-corrected", "clock-corrected --json"],
   migrate: ["migrate DIRECTORY/elsewhere.env"],
-  // These show or exchange a secret and are tested separately.
+  // Commands that show or change a secret are tested elsewhere, so only harmless lines are here.
   token: ["token list", "token list --json", "token remove ffff"],
   key: ["key show", "key show --json"],
   deliveries: [
@@ -110,6 +110,8 @@ export function misformed(secret: string): Record<string, string> {
     CHAT_WEBHOOK_URL: `ftp://chat.example/${secret}`,
     TELEGRAM_BOT_TOKEN: secret,
     LINE_CHANNEL_ACCESS_TOKEN_FILE: secret,
+    WHATSAPP_APP_SECRET: `${secret} ${secret}`,
+    WHATSAPP_VERIFY_TOKEN: `${secret} ${secret}`,
     WHATSAPP_ACCESS_TOKEN_FILE: `/etc/${secret}`,
     DATABASE_URL: `postgres://user:${secret}@db.example/log`,
     PUBLIC_URL: `https://${secret}@x.example/${secret}`,

@@ -1,10 +1,10 @@
-/** Secret that must not appear in any output. */
+/** A secret that no output may contain. */
 export interface Hunted {
   readonly name: string;
   readonly bytes: Buffer;
 }
 
-/** Output that is searched for secrets, one character per byte. */
+/** An output in which secrets are looked for, with one character for each byte. */
 export interface Written {
   readonly where: string;
   readonly bytes: Buffer;
@@ -12,12 +12,12 @@ export interface Written {
 
 export function hunted(name: string, value: string | Uint8Array): Hunted {
   const bytes = typeof value === "string" ? Buffer.from(value) : Buffer.from(value);
-  // A shorter secret would be found by chance.
+  // A secret that is too short could occur in an output by chance.
   if (bytes.length < PART_CHARS) throw new Error(`${name} has only ${bytes.length} bytes`);
   return { name, bytes };
 }
 
-/** Length of a part of a secret that, in any encoding, gives the secret away. */
+/** Length, in characters, of a part of a secret. An output with such a part, in any encoding, gives the secret away. */
 const PART_CHARS = 12;
 
 /**
@@ -28,7 +28,7 @@ export function findSecrets(secrets: readonly Hunted[], written: Iterable<Writte
   const parts = new Map<string, string>();
   for (const { name, bytes } of secrets) {
     for (const [form, text] of formsOf(bytes)) {
-      // Forms with the same characters are reported as the plainest one.
+      // If several forms of a secret are equal, the plainest is reported.
       for (const part of partsOf(text)) if (!parts.has(part)) parts.set(part, `${name} (${form})`);
     }
   }

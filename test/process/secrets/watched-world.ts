@@ -5,15 +5,15 @@ import { ended, openInstallation, type Running, type Installation } from "../../
 import { readStoredStates } from "../../harness/stored-states.ts";
 import type { Written } from "./hunt.ts";
 
-/** Installation that keeps everything that its processes wrote, showed or were answered. */
+/** Installation that records all outputs and answers of its processes, to search them for secrets. */
 export interface WatchedWorld extends Installation {
   readonly written: Written[];
   keep(where: string, text: string | Buffer): void;
-  /** Keeps the content of all current files, and the uncompressed content of the log's files. */
+  /** Records the content of all current files, and the uncompressed content of the log's files. */
   keepFiles(moment: string): Promise<void>;
-  /** Keeps an answer without the headers in `meant`, whose purpose is to carry a secret to this caller. */
+  /** Records an answer, except the headers in `meant`, whose purpose is to give this caller a secret. */
   keepAnswer(where: string, answer: Response, meant?: readonly string[]): Promise<string>;
-  /** Ends a service with a signal and keeps what it wrote. */
+  /** Ends a service with a signal, and records its output. */
   end(service: Running, signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
 
@@ -22,7 +22,8 @@ export async function openWatchedWorld(options: Partial<SandboxOptions> = {}): P
   const written: Written[] = [];
   const keep = (where: string, text: string | Buffer): void => void written.push({ where, bytes: Buffer.from(text) });
 
-  // Within the world's folder, so that files which a runtime or a library stores there are searched too.
+  // The folder for temporary files is inside the installation's folder, so that files of a runtime or a library are
+  // searched too.
   const temporary = join(world.directory, "temporary");
   mkdirSync(temporary);
   Object.assign(world.env, { TMPDIR: temporary, HOME: temporary });

@@ -4,6 +4,6 @@ const HOARD_BYTES = 2 * MIB;
 const HOARD_EVERY_MS = 4;
 
 const hoard: Buffer[] = [];
-// Filled, so that the kernel has to provide it.
+// The buffer is filled, so that the kernel has to provide its memory.
 setInterval(() => hoard.push(Buffer.alloc(HOARD_BYTES, 1)), HOARD_EVERY_MS);
 await import("./append-keyed.ts");

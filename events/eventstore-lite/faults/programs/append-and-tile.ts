@@ -9,7 +9,7 @@ const [file = ""] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
 const tree = createLogTree(store);
 
-/** Events of one append. Most appends fill a tile of level 0, so that most kills hit the writing of tiles. */
+/** Number of events in one append. Most appends fill a tile of level 0, so that most kills hit the writing of tiles. */
 const EVENTS = 300;
 
 for (;;) {

@@ -7,8 +7,8 @@ import { say } from "./say.ts";
 
 const ROUNDS = 8;
 /**
- * Callers that append at once in each round. Their appends become two transactions, so that the second is on its way
- * while the first may fail.
+ * Number of callers that append at once in each round. Their appends become two transactions, so that the second is on
+ * its way while the first may fail.
  */
 const CALLERS = 4;
 const TRIES_MAX = 5;

@@ -24,7 +24,7 @@ function takeDescriptors(): void {
 if (when === "before") takeDescriptors();
 try {
   await using store = await openSqliteStore({ file, owner: true });
-  // The reading connection opens its files with its first read.
+  // Reads once, because the reading connection opens its files only with its first read.
   await store.head();
   if (when === "after") takeDescriptors();
   for (let number = 0; number < APPENDS; number += 1) await appendKey(store, keyOf(number));

@@ -17,7 +17,7 @@ async function collect(): Promise<void> {
   for (let round = 0; round < COLLECTIONS; round += 1) {
     Array.from({ length: GARBAGE_ITEMS }, (_, index) => ({ index }));
     Bun.gc(true);
-    // References that are still on a stack are released between two turns.
+    // Waits a turn, because references that are still on a stack are released between two turns.
     await Bun.sleep(1);
   }
 }

@@ -21,7 +21,7 @@ export type Fault =
 
 /**
  * A request to the writer thread, which answers each once, in order. Appends are sent in batches, each encoded as one
- * string: that reaches the other thread several times faster than objects do.
+ * string: a string reaches the other thread several times faster than objects do.
  */
 export type Request = string | Operation;
 
@@ -60,15 +60,17 @@ export type Operation =
 
 export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
 
-/** Sent unsolicited between two replies when another process has appended up to `position`. */
+/**
+ * Sent by the writer thread between two replies, without a request, when another process has appended up to `position`.
+ */
 export interface Notice {
   readonly kind: "notice";
   readonly position: number;
 }
 
 /**
- * Sent unsolicited when the database goes away before it answers, and when it is back. Requests are not answered
- * meanwhile.
+ * Sent by the writer thread, without a request, when the database goes away before it answers, and when it is back.
+ * Requests are not answered meanwhile.
  */
 export interface AwayNotice {
   readonly kind: "away";
@@ -85,9 +87,9 @@ export interface FaultReply {
 
 export interface BatchReply {
   readonly kind: "batch";
-  /** Recorded time of every event of this batch. */
+  /** Time in ms since the epoch that is recorded for every event of this batch. */
   readonly timeMs: number;
-  /** {@link VERDICT_FIELDS} numbers for each append, in order. */
+  /** Verdicts on the appends, in the order of the appends: {@link VERDICT_FIELDS} numbers for each. */
   readonly verdicts: readonly number[];
   /** The new events' hashes in hex, one after the other; empty when the batch did not ask for them. */
   readonly hashes: string;
@@ -129,21 +131,27 @@ export const KEY_ARCHIVED = 6;
 /** Separates two fields; neither names nor JSON can contain it. */
 const SEPARATOR = "\n";
 
-/** id, type, data, meta, and the input of the writer's transform, which is mostly empty. */
+/**
+ * Number of fields of an event: id, type, data, meta, and the input of the writer's transform, which is mostly empty.
+ */
 export const EVENT_FIELDS = 5;
 
 /** One append as it is sent to the writer. */
 export interface SentAppend {
   readonly stream: string;
   readonly expected: ExpectedVersion;
-  /** Idempotency key of the append; empty if it has none. `digest` and `lease` are empty likewise. */
+  /** Idempotency key of the append; empty if it has none. */
   readonly key: string;
+  /** Digest of the request that the append stands for; empty if it has no idempotency key. */
   readonly digest: string;
-  /** Number of segments that were searched in vain for the append's idempotency key, as their hashes suggested it. */
+  /**
+   * Number of segments that were searched in vain for the append's idempotency key, because they hold a key with the
+   * same hash.
+   */
   readonly comparedSegments: number;
   readonly lease: string;
   readonly token: number;
-  /** {@link EVENT_FIELDS} of each event, one after the other. */
+  /** Fields of the append's events: {@link EVENT_FIELDS} texts for each event, one event after the other. */
   readonly fields: readonly string[];
   /** Number of all events of the append. */
   readonly count: number;
@@ -163,7 +171,7 @@ export interface Batch {
   readonly appends: readonly AppendRequest[];
 }
 
-/** Joins all fields of a batch at once: one text for each append would be additional garbage. */
+/** Encodes a batch as one text. Joins all fields at once, because a text for each append would only be garbage. */
 export function encodeBatch(nowMs: number, wantsHashes: boolean, appends: readonly SentAppend[]): string {
   const parts: string[] = [String(nowMs), wantsHashes ? "1" : "0"];
   for (const { stream, expected, key, digest, comparedSegments, lease, token, count, fields } of appends) {

@@ -7,8 +7,8 @@ import { prepareAppend } from "./prepare.ts";
 import type { Queue } from "./queue.ts";
 
 /**
- * Creates a store's `append`. It is not async: refusals by the checks and by the queue are both rejections, and one
- * promise is enough.
+ * Creates a store's `append`. The function is not async, because a second promise for each append would cost time: it
+ * turns errors that the checks throw into rejections itself.
  */
 export function createAppend<E extends NewEvent>(
   queue: Queue,
@@ -24,7 +24,10 @@ interface SnapshotWriter {
   readonly remove: Snapshots["remove"];
 }
 
-/** Sends changes of snapshots through the queue, in order with appends. Leases and segments do the same. */
+/**
+ * Creates the part of a store that saves and removes snapshots. It sends these changes through the queue, in order with
+ * appends.
+ */
 export function createSnapshotWriter(queue: Queue): SnapshotWriter {
   return {
     async save(name, snapshot, alsoAs) {
@@ -38,8 +41,8 @@ export function createSnapshotWriter(queue: Queue): SnapshotWriter {
 }
 
 /**
- * Records segments through the queue, so that their rows are removed in one transaction between two transactions of
- * appends.
+ * Records segments through the queue, so that the archived events are removed from the database in one transaction
+ * between two transactions of appends.
  */
 export function createSegmentRecorder(queue: Queue): SegmentRecorder {
   return {

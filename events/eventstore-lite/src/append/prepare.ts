@@ -7,8 +7,8 @@ import type { AppendOptions, Appended, ExpectedVersion, NewEvent } from "../stor
 import type { SentAppend } from "./messages.ts";
 
 /**
- * Encoded size that is sent as a piece while the rest of the append is still encoded: some hundred events of an
- * ordinary service. The writer thread needs longer for them than this thread needs to encode the next hundred.
+ * Size in UTF-16 units of the piece of a large append that is sent while the rest is still encoded. The writer thread
+ * takes longer to insert a piece than this thread to encode the next one.
  */
 const PIECE_CHARS = 64 * 1024;
 
@@ -18,7 +18,9 @@ export interface PieceSender {
   send(): void;
   /** Sends the last piece, and resolves with the result of the whole append. */
   end(append: PreparedAppend): Promise<Appended>;
-  /** Ends a failed append instead of `end`: none of its events is stored. */
+  /**
+   * Ends an append that failed while it was prepared; call it instead of `end`. None of the append's events is stored.
+   */
   abandon(): void;
 }
 
@@ -28,7 +30,7 @@ export interface PreparedAppend extends SentAppend {
   readonly events: readonly NewEvent[];
   /** UTF-16 units of the events' text. */
   readonly chars: number;
-  /** Sender of the rest of the append; undefined unless the append is already being sent in pieces. */
+  /** Sender of the pieces that are not sent yet; undefined unless the append is already being sent in pieces. */
   readonly pieces: PieceSender | undefined;
   readonly givesUpInDoubt: boolean;
 }
@@ -43,7 +45,10 @@ export function prepareAppend<E extends NewEvent>(
   options: AppendOptions,
   codec: Codec<E>,
   limits: Limits,
-  /** Returns undefined unless a large append may be sent while it is prepared. */
+  /**
+   * Begins to send a large append while the rest of it is prepared. Returns undefined if the writer thread is busy or
+   * takes no appends in pieces.
+   */
   startPieces: (append: SentAppend) => PieceSender | undefined,
 ): Awaitable<PreparedAppend> {
   checkName("the stream's name", stream);
@@ -122,7 +127,10 @@ function stringify(what: string, value: unknown): string | undefined {
   }
 }
 
-/** UTF-16 units become at most three UTF-8 bytes each, so that most events need no count of bytes. */
+/**
+ * Maximum number of UTF-8 bytes that one UTF-16 unit becomes: by it, most events are known to be small enough without a
+ * count of their bytes.
+ */
 const UTF8_BYTES_PER_CHAR_MAX = 3;
 
 /** Returns the reason why an event with this JSON is too large; undefined if it is not. */

@@ -26,7 +26,10 @@ import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.t
  */
 const REQUESTS_SENT_MAX = 2;
 
-/** Events that justify a commit before the current one has ended. Fewer wait and share the next commit. */
+/**
+ * Number of waiting events that are sent to the writer thread while it still works on a commit. Fewer events wait and
+ * share the commit after it.
+ */
 const AHEAD_EVENTS_MIN = 64;
 
 /** How long an append with {@link AppendOptions.givesUpInDoubt} waits for a database that is away. */
@@ -51,11 +54,11 @@ export interface Queue {
   perform(operation: Operation): Promise<Lease | undefined>;
   onReply(reply: Reply): void;
   /**
-   * Called when the database goes away or is back. While it is away, sent requests stay unanswered and new ones are
-   * refused.
+   * The store calls this when the database goes away or is back. While it is away, sent requests stay unanswered and
+   * new ones are refused.
    */
   onAway(notice: AwayNotice): void;
-  /** Called when the writer thread has died; the outcome of all requests sent to it is in doubt. */
+  /** The store calls this when the writer thread has died; the outcome of all requests sent to it is in doubt. */
   onCrash(error: Error): void;
   /** Closes the queue: accepts nothing more, settles the accepted jobs, and closes the writer's connection. */
   close(): Promise<void>;
@@ -85,7 +88,8 @@ export function createQueue(options: QueueOptions): Queue {
     waiting.add(job);
     if (pumpScheduled || !maySend()) return;
     pumpScheduled = true;
-    // Deferred, so that all callers that are ready to append now share the transaction.
+    // The sending is deferred to the end of this turn, so that all callers that are ready to append share the
+    // transaction.
     queueMicrotask(pump);
   }
 

@@ -64,7 +64,7 @@ export function settleBatch(
     } else if (code === REPEATED) {
       job.resolve({ first, last, version, repeated: true });
     } else if (code === CONFLICT) {
-      // The first number of this verdict is the stream's actual version.
+      // In this verdict, the first number is the stream's actual version.
       job.reject(new VersionConflict(stream, expected, first));
     } else if (code === KEY_REUSED) {
       job.reject(new KeyReused());

@@ -52,7 +52,8 @@ export function createStartPieces(
           try {
             load.take(eventsOf(job), charsOf(job));
           } catch (error) {
-            // Other appends have filled the queue since this one began.
+            // Other appends have filled the queue since this one began, so it is refused and its sent pieces are
+            // dropped.
             abandon();
             throw error;
           }

@@ -15,10 +15,10 @@ export interface Thread {
 
 export interface ThreadListener {
   onReply(reply: Reply): void;
-  /** Called when another process has appended to the log. */
+  /** The writer thread reports by this that another process has appended to the log. */
   onNotice(notice: Notice): void;
   onAway?(notice: AwayNotice): void;
-  /** Called when the writer thread has died; its last requests get no reply. */
+  /** Runs when the writer thread has died; its last requests get no reply. */
   onCrash(error: Error): void;
 }
 

@@ -3,7 +3,7 @@ import { checkServerIdentity } from "node:tls";
 import type { Options } from "postgres";
 import { StoreUnusable } from "../errors.ts";
 
-/** The driver's options for one server. */
+/** Options of the database driver for one server. */
 export interface Server {
   readonly host: string;
   readonly port: number;
@@ -36,8 +36,8 @@ export function addressOf(url: string): Address {
   const servers = [first, ...others].map(({ hostname, port }): Server => {
     const host = (hostname || "localhost").replace(/^\[(.*)\]$/, "$1");
     const at = { host, port: Number(port) || PORT };
-    // For a server that is named by its address, the driver passes no name to TLS. On Deno the certificate would then
-    // have to be that of `localhost`.
+    // Checks the server's certificate. For a server that is named by its IP address, the driver passes no name to TLS,
+    // so that on Deno the certificate would have to be that of `localhost`.
     const checkIdentity: typeof checkServerIdentity = (_name, peer) => checkServerIdentity(host, peer);
     if (mode === "verify-full") return { ...at, ssl: { checkServerIdentity: checkIdentity, ...authority } };
     if (mode === "disable" || LOOPBACK.test(hostname)) return { ...at, ssl: false };
@@ -56,7 +56,8 @@ export function addressOf(url: string): Address {
 export function urlsOf(url: string): readonly URL[] | undefined {
   const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/is.exec(url) ?? [];
   const names = hosts.split(",");
-  // An empty name would mean this machine; a stray comma does not.
+  // A URL with an empty name among several is refused: the driver would take that name for this machine, but a stray
+  // comma does not mean that.
   if (names.length > 1 && names.includes("")) return undefined;
   const urls = names.map((name) => URL.parse(before + name + after)).filter((each) => each !== null);
   return urls.length === names.length ? urls : undefined;

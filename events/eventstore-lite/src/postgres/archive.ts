@@ -14,7 +14,7 @@ export async function readArchiveEnd(reader: Reader): Promise<number> {
 /** Maximum number of idempotency keys that one query returns. */
 const CHUNK_KEYS = 4_096;
 
-/** Yields the idempotency keys that the database holds whole, in their order. */
+/** Yields the idempotency keys that the database holds whole, and not only as hashes, in the order of the keys. */
 export async function* readWholeKeys(
   reader: Reader,
   { from, to }: KeyRange,

@@ -14,8 +14,9 @@ import { canonicalHead, createLink } from "../chain.ts";
 /** Database's answer to a batch of appends, or to the question how a batch ended whose answer was lost. */
 export interface BatchAnswer {
   readonly time_ms: number;
-  /** Last position of the log before the batch; `base_hash` is that event's hash. */
+  /** Last position of the log before the batch. */
   readonly base: number;
+  /** Hash of the log's last event before the batch. */
   readonly base_hash: Uint8Array;
   readonly verdicts: string;
   /** Hash of the log's last event after the batch. */

@@ -36,7 +36,7 @@ type Check = (position: number, row: LinkRow | undefined) => string | undefined;
 
 /**
  * Recomputes the chain in chunks, and checks that positions and versions have no gaps and times never fall. Returns the
- * first event that does not fit. The server's `amcheck` is there for the indexes.
+ * first event that does not fit. Does not check indexes, which the server's `amcheck` does.
  */
 export async function checkRange(
   reader: Reader,

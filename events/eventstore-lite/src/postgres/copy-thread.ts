@@ -24,7 +24,7 @@ await answerBackup(async ({ url, schema, storeId, epochs, target }: CopyOrder, f
   const reader = openReader(url, schema, { statementMs: TASK_MS_MAX });
   try {
     const archive = openArchive(createArchiveTable(reader), { read: fetchFile });
-    // All else is read up to this position too, because later appends do not belong to the copy.
+    // Keys and snapshots are also read up to this position only, because later appends do not belong to the copy.
     const to = await lastPosition(reader);
     await fillCopy(target, {
       id: storeId,

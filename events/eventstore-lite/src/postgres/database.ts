@@ -7,7 +7,7 @@ import { isLost, isReadOnly, NoPrimary, NotConnected } from "./errors.ts";
 export type DatabaseSql = Sql<{ bigint: number }>;
 export type TransactionSql = TransactionSqlOf<{ bigint: number }>;
 
-/** Some connections to one database, on that server of its URL that accepts writes. */
+/** A few connections to one database, on the server of its URL that accepts writes. */
 export interface Database {
   /**
    * Runs one query or transaction on one connection. A connection that was lost, or does not answer in time, is never
@@ -45,7 +45,7 @@ const LATE_MS = 500;
 export const ANSWER_MS_MAX: number = STATEMENT_MS_MAX + LATE_MS;
 
 const CONNECT_S_MAX = 2;
-/** After the first of several servers has answered, the time that the others have to show that they are newer. */
+/** Time, after the first of several servers has answered, in which the other servers can show that they are newer. */
 const COMPARE_MS_MAX = 500;
 /**
  * Pause of the database driver before it reconnects, in seconds. By default it grows to 20 seconds, in which a listener
@@ -54,11 +54,14 @@ const COMPARE_MS_MAX = 500;
 const RECONNECT_S = 0.05;
 
 /**
- * First pause after a failed connect, in ms. It doubles with each failure, because all instances return at once when a
- * server restarts.
+ * First pause after a failed connect to PostgreSQL, in ms. It doubles with each failure, because all instances connect
+ * again at the same time after the server restarts.
  */
 const PAUSE_MS_MIN = 50;
-/** Longest pause after a failed connect, in ms: the delay until a server is noticed that accepts connections again. */
+/**
+ * Maximum pause after a failed connect, in ms: it is also the delay until a server is noticed that accepts connections
+ * again.
+ */
 const PAUSE_MS_MAX = 500;
 
 interface ConnectOptions extends DatabaseOptions {
@@ -74,8 +77,8 @@ interface Slot {
 interface Connection {
   readonly sql: Promise<DatabaseSql>;
   /**
-   * True once the connection is unusable: it was lost, or it was never made and the pause after the failed connect is
-   * over.
+   * True once the connection must be replaced by a new one: it was lost, or the attempt to connect failed and the pause
+   * before the next attempt is over.
    */
   isOver(): boolean;
   /** True if the connection could not be made. It then refuses all calls until the pause is over. */
@@ -118,16 +121,17 @@ export function openDatabase(options: DatabaseOptions): Database {
       const slot = slots.reduce((idlest, other) => (other.running < idlest.running ? other : idlest));
       if (slot.connection?.isOver() === true) giveUp(slot, slot.connection);
       const used = (slot.connection ??= connect());
-      // A network can lose a connection without notice, so an answer that is late counts as lost.
+      // A network can lose a connection without notice, so a connection whose answer is late counts as lost.
       const timer = setTimeout(() => giveUp(slot, used), deadlineMs);
       slot.running += 1;
       try {
         const sql = await used.sql;
-        // Work that begins after the end is never ended; a listener would keep the process alive.
+        // Work that begins after the database was closed would never be ended; a listener, for example, would keep the
+        // process alive.
         if (isClosed) throw new StoreClosed();
         return await work(sql);
       } catch (error) {
-        // A connection that was never made stays for its pause.
+        // A connection that could not be made stays in its slot until its pause is over, so that calls fail until then.
         if ((isLost(error) || isReadOnly(error)) && !used.hasFailed()) giveUp(slot, used);
         throw isClosed ? new StoreClosed() : error;
       } finally {
@@ -247,12 +251,13 @@ async function connectTo(
     },
     fetch_types: false,
     onnotice: () => {},
-    // Numbers of the log are far below 2^53.
+    // Reads bigints as numbers, because all numbers of the log are far below 2^53.
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
     connection: {
       application_name: name,
       statement_timeout: statementMs,
-      // Another role that may create functions in this database could otherwise make these statements call them.
+      // Only the system's functions are found by name. Otherwise another role that may create functions in this
+      // database could make these statements call its own.
       search_path: "pg_catalog",
       // A transaction that waited for its turn must see what the previous one did, regardless of the database's
       // default.

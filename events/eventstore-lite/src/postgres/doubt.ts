@@ -19,7 +19,10 @@ export interface Doubt {
 export interface DoubtOptions {
   readonly database: Database;
   readonly schema: string;
-  /** Called with the reason why the database does not answer yet; with undefined once it answers. */
+  /**
+   * The search for the outcome calls this with the reason why the database does not answer yet, and with undefined once
+   * it answers.
+   */
   readonly onAway: (cause: string | undefined) => void;
   readonly closing: AbortSignal;
 }

@@ -57,7 +57,8 @@ export function isUnanswered(error: unknown): boolean {
   const answer = answerIn(error);
   if (answer === undefined) return true;
   const { code, severity, severity_local } = answer;
-  // A pool sends its severity in the older field only.
+  // PostgreSQL sends an error's severity in two fields; a connection pool sends it only in the older one,
+  // `severity_local`.
   const isEnd = ["FATAL", "PANIC"].includes(severity ?? severity_local);
   return isEnd || code.startsWith(OPERATOR_INTERVENTION) || code.startsWith(CONNECTION_EXCEPTION);
 }

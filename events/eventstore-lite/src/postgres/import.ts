@@ -12,7 +12,9 @@ import { openReader, quoted } from "./reader.ts";
 import { COMPONENT, migrations } from "./schema.ts";
 
 export interface PostgresImportOptions {
-  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
+  /**
+   * URL of the database, in the form that `openPostgresStore` takes; its role must have the right to create schemas.
+   */
   readonly url: string;
   /** The place of the new log: it must be unused, or hold a log without events. */
   readonly schema: string;
@@ -64,7 +66,7 @@ export async function createLog(
     await migrate(database, { schema: partial, component: COMPONENT, migrations: migrations() });
     await fill(database, partial, events, { ...DEFAULT_LIMITS, ...limits });
     await complete(database, partial);
-    // Uses the transaction that holds the lock: if its connection is lost, nothing is renamed.
+    // Uses the transaction that holds the lock, so that nothing is renamed if that transaction's connection is lost.
     await rename(transaction, partial, schema);
   };
   try {
@@ -163,8 +165,8 @@ async function rename(sql: TransactionSql, partial: string, schema: string): Pro
 }
 
 /**
- * Returns statements that give roles the same rights on the new log as on the one it replaces: the service's role keeps
- * only what its administrator granted. By default, every role may execute a new function.
+ * Returns SQL statements that give roles the same rights on the new log as on the log it replaces: the service's role
+ * keeps only what its administrator granted. Without them, PostgreSQL lets every role execute a new function.
  */
 function rightsOn(sql: TransactionSql, before: string, after: string) {
   return sql<{ statement: string }[]>`

@@ -6,7 +6,7 @@ import type { Reader } from "./reader.ts";
 
 /** The place of a log on a server. */
 export interface PostgresLogPlace {
-  /** URL of the database, as for `openPostgresStore`. */
+  /** URL of the database, in the form that `openPostgresStore` takes. */
   readonly url: string;
   readonly schema: string;
 }
@@ -40,7 +40,7 @@ export async function isPostgresLogElsewhere({ url, schema }: PostgresLogPlace):
 
 /**
  * Makes a log continue in a new epoch, like a restored one; stores that have it open stop. `copy` has an effect only if
- * the log is elsewhere, so that one of several programs that notice it begins the epoch.
+ * the log is still that of another place, so that one of several programs that notice it begins the epoch.
  */
 export async function beginPostgresEpoch(
   { url, schema }: PostgresLogPlace,
@@ -82,7 +82,10 @@ export async function knownPostgresPlace({ url, schema }: PostgresLogPlace): Pro
   return { unknown: parts.filter(([, part]) => part === null).map(([name]) => name), owner: row!.owner };
 }
 
-/** Implements `EventStore.confirm` for a store in `epoch`. */
+/**
+ * Checks that the database still holds the log that the store opened: the same `epoch`, and the event with this hash at
+ * this position. Otherwise the log was replaced, or has lost events.
+ */
 export async function confirmPlace(
   reader: Reader,
   { url, schema, epoch }: PostgresLogPlace & { readonly epoch: string },
@@ -99,7 +102,8 @@ export async function confirmPlace(
   );
   if (found?.epoch !== epoch) return "replaced";
   if (!found.holds && (await archive.hashAt(position)) !== hash) return "lost";
-  // Notes a failover that lost nothing; otherwise a later start would take it for a restore.
+  // The new server is recorded after a failover that lost no event; otherwise a later start would take the move for a
+  // restore.
   if (found.moved) {
     const { catalogue } = archive;
     const noted = found.holds ? { last: position, hash } : catalogue.entries()[catalogue.locate(position)]!;

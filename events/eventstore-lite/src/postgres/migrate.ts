@@ -13,7 +13,7 @@ export interface MigrateOptions {
   /** Name of the program part that owns the tables; several parts may share a schema. */
   readonly component: string;
   readonly migrations: Migrations;
-  /** Called at the beginning of the migration's transaction; if it throws, nothing changes. */
+  /** The migration calls this at the beginning of its transaction; if this throws, nothing changes. */
   readonly beginning?: (sql: TransactionSql) => Promise<void>;
 }
 

@@ -47,9 +47,12 @@ export interface PostgresStoreOptions<E extends NewEvent> {
    * Clock that dates events, in milliseconds since 1970, UTC; default: the server's clock, which all processes share.
    */
   readonly clock?: () => number;
-  /** Called after each transaction of appends; its time includes the round trip to the server. */
+  /** The store calls this after each transaction of appends, whose time includes the round trip to the server. */
   readonly onCommit?: (commit: Commit) => void;
-  /** `databaseBytes` has no effect here: the server has its own limits. */
+  /**
+   * Limits of this store that replace the defaults; `databaseBytes` has no effect, because the server has its own
+   * limits.
+   */
   readonly limits?: Partial<Limits>;
   /** The storage of events that were moved out of the database; by default there is none, and no event can be moved. */
   readonly segments?: SegmentStorage;

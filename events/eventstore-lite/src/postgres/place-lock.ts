@@ -21,8 +21,8 @@ export async function shareLog(sql: TransactionSql, schema: string): Promise<voi
 }
 
 /**
- * Keeps all else away from the place of a log until the transaction ends, at the latest with its connection. Throws
- * {@link StoreBusy} during another restore or import.
+ * Keeps stores, restores and imports away from the place of a log until the transaction ends, at the latest with its
+ * connection. Throws {@link StoreBusy} during another restore or import.
  */
 export async function takeLog(sql: TransactionSql, schema: string): Promise<void> {
   await sql`SELECT set_config('lock_timeout', ${WAIT}, true)`;

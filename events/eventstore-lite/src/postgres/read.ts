@@ -26,7 +26,10 @@ export interface LogReader {
   readonly archive: ArchiveReader;
 }
 
-/** Events that one query returns: enough that the round trip does not count, and a few milliseconds to decode. */
+/**
+ * Number of events that one query returns: so many that the round trip hardly counts, and few enough to be decoded in
+ * some milliseconds.
+ */
 const CHUNK_EVENTS = 1_024;
 
 const WHOLE = `e.position, e.stream, e.version, e.type, e.id, e.time AS "timeMs", encode(e.hash, 'hex') AS hash, e.data, e.meta`;
@@ -67,7 +70,7 @@ export async function* readOnceBack<E extends NewEvent>(
   }
 }
 
-/** Pause between two checks for the database. */
+/** Pause in ms between two checks whether the database server is back. */
 const AWAY_PAUSE_MS = 100;
 
 export async function* readFolded<E extends NewEvent>(
@@ -157,8 +160,9 @@ interface Placed {
 }
 
 interface Range {
-  /** Range of index keys; `first` and `last` are inclusive. */
+  /** First key of the range in the index, inclusive. */
   readonly first: number;
+  /** Last key of the range in the index, inclusive. */
   readonly last: number;
 }
 

@@ -9,18 +9,20 @@ import type { Database } from "./database.ts";
 import { createLog } from "./import.ts";
 
 export interface PostgresRestoreOptions {
-  /** URL of the database, as for `openPostgresStore`; its role has to create schemas. */
+  /**
+   * URL of the database, in the form that `openPostgresStore` takes; its role must have the right to create schemas.
+   */
   readonly url: string;
   /** The place of the log: it must be unused, or hold a log without events. */
   readonly schema: string;
   /** A copy made by `backup`. It is only read, and no process may write to it meanwhile. */
   readonly file: string;
   readonly limits?: Partial<Limits>;
-  /** Gets the number of events copied so far. */
+  /** The restore calls this with the number of events that it has copied so far. */
   readonly onProgress?: (copied: number) => void;
 }
 
-/** Rows that one query reads from the copy, and one query inserts. */
+/** Number of rows that one query reads from the copy, and that one query inserts. */
 const CHUNK_ROWS = 1_000;
 
 /**

@@ -14,14 +14,14 @@ export function migrations(): Migrations {
 }
 
 /**
- * Oldest PostgreSQL version that can hold a log: 14, which has `string_to_table` and parses the bodies of functions
- * when they are created.
+ * Oldest PostgreSQL version that can hold a log: 14, the first that has `string_to_table` and parses the bodies of
+ * functions when they are created.
  */
 const SERVER_VERSION_MIN = 140_000;
 
 export interface PreparedLog {
   readonly storeId: string;
-  /** Id of the last of `epochs`. */
+  /** Id of the log's current epoch, which is the last of `epochs`. */
   readonly epoch: string;
   readonly epochs: readonly Epoch[];
 }
@@ -56,20 +56,19 @@ async function requireServer(database: Database): Promise<void> {
       SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding`,
   );
   if (server!.version < SERVER_VERSION_MIN) throw new StoreUnusable("the server is too old: PostgreSQL 14 is needed");
-  // The chain hashes UTF-8.
+  // The hash chain is computed over UTF-8 bytes, so the server must store texts in UTF-8.
   if (server!.encoding !== "UTF8") throw new StoreUnusable(`the database's encoding is ${server!.encoding}, not UTF8`);
 }
 
 /**
- * Attempts to switch connections; the first mostly succeeds, because a pool gives out the connection that came back
- * last.
+ * Maximum number of attempts to get another connection from a pool. The first mostly succeeds, because a pool gives out
+ * the connection that came back last.
  */
 const POOL_TRIES_MAX = 10;
 
 /**
- * Throws {@link StoreUnusable} if a pool moves a client between connections and forgets prepared statements. Another
- * client holds the connection with the statement, which then runs in a transaction, where the driver cannot prepare it
- * again.
+ * Throws {@link StoreUnusable} if a pool moves a client between connections and forgets its prepared statements. Tries
+ * it with two clients: the second takes the connection on which the first has prepared a statement.
  */
 async function requirePreparedStatements(database: Database, url: string): Promise<void> {
   const other = openDatabase({ url, connections: 1, name: "eventstore-lite" });
@@ -77,7 +76,8 @@ async function requirePreparedStatements(database: Database, url: string): Promi
   try {
     for (let tried = 0; tried < POOL_TRIES_MAX; tried++) {
       const { state, 0: before } = await database.run(ask);
-      // A pool gives its clients other numbers for cancelling than the server does.
+      // Without a pool, the driver knows the server process by the id that PostgreSQL returns; a pool makes up another
+      // number. If both are equal there is no pool, and nothing to try.
       if (state.pid === before!.pid) return;
       await other.run(ask);
       await database.run(ask);

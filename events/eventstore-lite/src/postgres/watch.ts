@@ -2,10 +2,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { openDatabase } from "./database.ts";
 import { channelOf } from "./notifications.ts";
 
-/** Poll interval: how late an append by another process may be seen. */
+/**
+ * Interval in ms between two looks at the log's end: an append by another process is seen that late if no notification
+ * arrives earlier.
+ */
 const POLL_MS = 100;
 /**
- * Poll interval if no notifications arrive, for example behind a pool that gives each transaction another connection.
+ * Interval in ms between two looks at the log's end if notifications do not reach this process, for example behind a
+ * pool that gives each transaction another connection.
  */
 const POLL_ALONE_MS = 25;
 /**
@@ -33,11 +37,11 @@ export function watchHead(
 
   async function poll(): Promise<void> {
     while (!signal.aborted) {
-      // Renewed before the lookup, because a hint during it may be about a later append.
+      // The pause is renewed before the lookup, because a notification during the lookup may be about a later append.
       pause = new AbortController();
-      // While the database is away, nothing is appended.
+      // While the database is away, no process can append, so nothing is missed.
       const position = await lastPosition().catch(() => undefined);
-      // The server after a reconnect may be another one.
+      // The listener's connection was lost, so it subscribes on the server that accepts writes now.
       if (position !== undefined && listener.hasLost()) void listen();
       if (!signal.aborted) onHead(position ?? 0);
       await delay(pauseMs, undefined, { signal: pause.signal }).catch(() => undefined);

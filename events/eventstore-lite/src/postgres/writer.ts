@@ -8,11 +8,11 @@ import { createDoubt, type DoubtOptions, type Outcome } from "./doubt.ts";
 import { faultOf, isUnanswered, NotConnected } from "./errors.ts";
 import { type NowOf, type OpenedEpoch, perform } from "./snapshots-and-leases.ts";
 
-/** Executes requests; each is answered once its changes are durable. */
+/** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {
   /**
-   * Begins a request with what needs no database, for example while the database works on the previous one. The
-   * returned function does the rest; call it once the previous request is answered.
+   * Begins a request with the work that needs no database, for example while the database works on the previous one.
+   * The returned function does the work that needs it; call that once the previous request is answered.
    */
   begin(request: string | Exclude<Operation, { kind: "close" }>): () => Promise<Reply>;
 }
@@ -21,7 +21,7 @@ export interface WriterOptions extends DoubtOptions, OpenedEpoch {
   readonly transform: TransformAppend;
   /** True if the database's clock dates events and expires leases, not the caller's. */
   readonly usesServerClock: boolean;
-  /** Called after appends with the log's last position. */
+  /** The writer calls this after appends, with the log's last position. */
   readonly onAppended: (position: number) => void;
 }
 
@@ -86,8 +86,8 @@ class NotAppended extends Error {
 }
 
 /**
- * Sends a batch. If the answer is lost, asks on another connection how the batch ended, so that the result is always
- * true.
+ * Creates a function that sends a batch of appends to the database. If the answer is lost, it asks on another
+ * connection if the log holds the batch, so that its result is always true.
  */
 function createSend(options: WriterOptions) {
   const { database, schema, epoch } = options;

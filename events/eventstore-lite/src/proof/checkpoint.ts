@@ -66,7 +66,7 @@ function parseText(text: string): Checkpoint {
   const position = parseSize(size);
   if (position === undefined) throw malformed("its second line is no number of events");
   if (extensions.includes("")) throw malformed("it has an empty line");
-  // Unknown extension lines are skipped.
+  // Skips extension lines that this version does not know.
   const valueOf = (prefix: string): string | undefined =>
     extensions.find((line) => line.startsWith(prefix))?.slice(prefix.length);
   const hash = parseHash(third, "its third line");
@@ -77,7 +77,7 @@ function parseText(text: string): Checkpoint {
   return { origin: log, position, hash: parseHash(chain, "its chain's line"), root: hash, time };
 }
 
-/** Undefined unless it is a size as these formats write it: decimal, without leading zeroes. */
+/** Parses a size as these formats write it: decimal, without leading zeroes. Undefined for any other text. */
 export function parseSize(text: string): number | undefined {
   return SIZE.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
 }
@@ -113,7 +113,8 @@ export async function contradictionOf<E extends NewEvent>(
 ): Promise<Contradiction | undefined> {
   const isOurs = checkpoint.origin === origin;
   const hash = await store.hashAt(checkpoint.position);
-  // The hash covers all events up to there. Without events, all logs are equal.
+  // The hash covers all events up to the checkpoint's position. A checkpoint of an empty log fits only the log that it
+  // names, because all logs are equal without events.
   if (hash === checkpoint.hash && (isOurs || checkpoint.position > 0)) return undefined;
   if (!isOurs) return { kind: "other-log", position: 0 };
   const { position } = await store.head();

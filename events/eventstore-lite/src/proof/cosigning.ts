@@ -36,7 +36,8 @@ export type Post = (
 const ATTEMPTS_MAX = 3;
 
 /**
- * Asks a witness to cosign a signed head of the log. `old` is the size of the log that the witness is believed to know.
+ * Asks a witness to cosign a signed head of the log. `old`: number of the log's events that the witness is believed to
+ * have seen.
  */
 export async function requestCosignature(
   store: EventStore,
@@ -103,11 +104,11 @@ export interface CosigningOptions {
   /** Stores a note that carries the witness's cosignature. */
   write(note: string): Promise<void>;
   /**
-   * Called with each answer of the witness that differs from the previous one. A cosignature is reported only if the
+   * Receives each answer of the witness that differs from the previous one. A cosignature is reported only if the
    * previous answer was something else.
    */
   report(witnessed: Witnessed): void;
-  /** Called with the error if `ask` or `write` rejects. */
+  /** Receives the error if `ask` or `write` rejects. */
   failed(fault: unknown): void;
 }
 

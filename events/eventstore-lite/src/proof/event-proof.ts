@@ -65,7 +65,7 @@ export function openProof(text: string, publicKey: KeyObject, witness?: Cosigner
       "signature",
       "the event does not stand where the proof says in the tree that was signed",
     );
-  // An event names its own position; one that names another is of no log of this kind.
+  // The event's bytes hold its position, which must be the one that the proof names.
   const canonical = Buffer.from(event).toString();
   if (!canonical.startsWith(`${position}\n`)) throw refused("its event is of another position");
   const time = witness && cosignedAt(parseNote(note), witness);

@@ -5,7 +5,7 @@ import type { EventStore, Snapshot } from "../store.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./tree.ts";
 
-/** Changes with the format of tiles or of their storage; tiles of another version are rebuilt. */
+/** Version of the format of tiles and of their storage. Tiles of another version are rebuilt. */
 const VERSION = 1;
 
 const SCRATCH_BYTES_START = 64 * 1024;
@@ -18,8 +18,8 @@ const BUILT = "merkle";
 const tileName = (level: number, index: number): string => `${BUILT}/${level}/${index}`;
 
 /**
- * The most events that one call adds: some 200 ms of work (3 µs an event), 2 % of a thread that calls every ten
- * seconds. The tree of a log that grows faster catches up later, and a start does not wait for many millions.
+ * Maximum number of events that one call adds: some 200 ms of work (3 µs an event), 2 % of a thread that calls every
+ * ten seconds. A tree that is far behind catches up over many calls, so that a start does not wait for it.
  */
 const EXTEND_EVENTS_MAX = 65_536;
 
@@ -48,7 +48,7 @@ export interface LogTree {
 
 /** Reads stored tiles, and makes the others from the level below. */
 interface TileReader {
-  /** Returns the last event that the stored tiles of this log cover. */
+  /** Returns the position of the last event that the stored tiles of this log cover. */
   builtTo(): Promise<number>;
   readTile(built: number, level: number, index: number, width: number): Promise<Uint8Array>;
   /** Drops from memory the tiles that were made from the level below and are stored by now. */
@@ -60,7 +60,10 @@ interface TileReader {
 interface GrowingTile {
   readonly hashes: Uint8Array;
   count: number;
-  /** Work of the caller that is adding hashes, for which all other callers wait; undefined if none is. */
+  /**
+   * Work of the caller that is now adding hashes to this tile of the Merkle tree. All other callers wait for it;
+   * undefined if no caller adds any.
+   */
   growing: Promise<void> | undefined;
 }
 
@@ -173,7 +176,8 @@ export function createLogTree(log: EventStore): LogTree {
   async function foldEvents(from: number, to: number): Promise<Uint8Array[]> {
     const folded: Uint8Array[] = [];
     let chain = Buffer.from((await hashAt(from)) ?? "", "hex");
-    // The link and the leaf hash the same bytes after different prefixes, so one copy of the bytes serves both.
+    // Buffer for the bytes of one event. The link of the hash chain and the leaf of the tree hash the same bytes after
+    // different prefixes, so one copy of them serves both.
     let scratch = Buffer.alloc(SCRATCH_BYTES_START);
     const leaves = Buffer.alloc(TILE_HASHES * HASH_BYTES);
     let count = 0;
@@ -228,13 +232,14 @@ export function createLogTree(log: EventStore): LogTree {
     denies: (checkpoint) => deniesRoot(checkpoint, root, forget),
     async extend(to) {
       const built = await builtTo();
-      // The existing tiles are of a log that lost events, or of an interrupted call.
+      // Tiles that exist although none is recorded are left by an interrupted call, or belong to a log that lost
+      // events.
       if (built === 0) await forget();
       const whole = to - (to % TILE_HASHES);
       const end = Math.min(whole, built + EXTEND_EVENTS_MAX);
       if (end > built) {
         await append(built, 1, built / TILE_HASHES, await foldEvents(built, end));
-        // Saved last, so that tiles that a crash left incomplete do not count.
+        // The record of how far the tiles reach is saved last, so that tiles that a crash left incomplete do not count.
         const chainEnd = (await hashAt(end)) ?? "";
         await snapshots.save(BUILT, { version: VERSION, position: end, state: chainEnd });
         dropBuilt(end);

@@ -20,7 +20,7 @@ const ED25519 = 0x01;
 const COSIGNATURE = 0x04;
 const TIME_BYTES = 8;
 
-// The set of the specification: line feeds are the only control characters.
+// Matches the control characters that the specification forbids in a note: all but line feeds.
 // oxlint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u0009\u000b-\u001f]/;
 
@@ -81,7 +81,9 @@ export function isSignedBy({ text, signatures }: Note, name: string, publicKey: 
   return signature?.length === SIGNATURE_BYTES && verify(null, Buffer.from(text), publicKey, signature);
 }
 
-/** The first four bytes of SHA-256(name ‖ line feed ‖ signature type ‖ public key). */
+/**
+ * Returns the id of a key in notes: the first four bytes of SHA-256(name ‖ line feed ‖ signature type ‖ public key).
+ */
 function keyId(name: string, publicKey: KeyObject, type = ED25519): Buffer {
   const hash = createHash("sha256").update(`${name}\n`).update(Buffer.of(type)).update(rawPublicKey(publicKey));
   return hash.digest().subarray(0, KEY_ID_BYTES);
@@ -129,12 +131,12 @@ export function formatVerifierKey({ name, publicKey }: Cosigner): string {
   return `${name}+${keyId(name, publicKey, COSIGNATURE).toString("hex")}+${typed}`;
 }
 
-/** The 32 bytes of RFC 8032. */
+/** Returns the 32 bytes of an Ed25519 public key, as RFC 8032 defines them. */
 export function rawPublicKey(publicKey: KeyObject): Buffer {
   return Buffer.from(String(publicKey.export({ format: "jwk" }).x), "base64url");
 }
 
-/** Undefined unless the text is the canonical base64 of its bytes (RFC 4648, section 4). */
+/** Decodes a text that is the canonical base64 of its bytes (RFC 4648, section 4). Undefined for any other text. */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, "base64");
   return bytes.toString("base64") === text ? bytes : undefined;

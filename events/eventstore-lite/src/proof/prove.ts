@@ -31,7 +31,8 @@ export async function proveEvent(
     return await write();
   } catch (error) {
     if (!(error instanceof CheckpointRefused)) throw error;
-    // Stored tiles may be wrong although the log is right, so they are rebuilt once.
+    // The root of the stored tiles is not the signed one. The tiles may be wrong although the log is right, so they are
+    // rebuilt once.
     await tree.forget();
     return write();
   }

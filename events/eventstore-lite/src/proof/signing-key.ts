@@ -23,10 +23,12 @@ export function loadSigningKey(file: string): SigningKey {
   return { privateKey, publicKey: createPublicKey(privateKey) };
 }
 
-/** An Ed25519 key's PKCS#8 (RFC 8410) up to the 32 bytes of the seed. */
+/** Beginning of an Ed25519 key in PKCS#8 (RFC 8410); the 32 bytes of the seed follow. */
 const PKCS8_HEAD = Buffer.from("302e020100300506032b657004220420", "hex");
 
-/** The key made from 32 secret bytes, for a log without a file for the key. The same bytes give the same key. */
+/**
+ * Returns the key made from 32 secret bytes, for a log that has no file for its key. The same bytes give the same key.
+ */
 export function signingKeyOf(seed: Uint8Array): SigningKey {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: "der", type: "pkcs8" });
   return { privateKey, publicKey: createPublicKey(privateKey) };
@@ -53,7 +55,7 @@ function parsePrivateKey(pem: string, file: string): KeyObject {
   try {
     key = createPrivateKey(pem);
   } catch {
-    // OpenSSL's message could quote the file.
+    // The error leaves out OpenSSL's message, which could quote the file.
     throw new SigningKeyRefused(`${file} holds no private key in PEM`);
   }
   if (key.asymmetricKeyType !== "ed25519") throw new SigningKeyRefused(`${file} holds no Ed25519 key`);
@@ -68,7 +70,7 @@ function makeSigningKey(file: string): void {
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
     publicKeyEncoding: { type: "spki", format: "pem" },
   });
-  // Written durably: if a power cut lost the key, no checkpoint could be checked any more.
+  // The key is written durably: if a power cut lost it, no checkpoint could be checked any more.
   makePrivateFile(file, privateKey);
 }
 
@@ -86,18 +88,22 @@ export function parsePublicKey(text: string): KeyObject {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") }, format: "jwk" });
   } catch {
-    // Only Deno rejects bytes that are no point of the curve. They count as a key that has signed nothing there too.
+    // Bytes that are no point of the curve count as a key that has signed nothing, which is how Bun and Node treat
+    // them. Only Deno rejects them.
     return generateKeyPairSync("ed25519").publicKey;
   }
 }
 
-/** Throws {@link SigningKeyRefused} unless {@link formatVerifierKey} could have made `text`. */
+/**
+ * Parses the text of a public key that {@link formatVerifierKey} made. Throws {@link SigningKeyRefused} for any other
+ * text.
+ */
 export function parseVerifierKey(text: string): Cosigner {
   const [, name = "", key = ""] = /^([^+\s]+)\+[0-9a-f]{8}\+(.+)$/u.exec(text) ?? [];
   const typed = decodeBase64(key);
   if (typed?.length === 1 + PUBLIC_KEY_BYTES) {
     const cosigner = { name, publicKey: parsePublicKey(typed.subarray(1).toString("base64")) };
-    // Then its type and its key id are right, too.
+    // If the text is what formatVerifierKey writes, its type and key id are right too.
     if (formatVerifierKey(cosigner) === text) return cosigner;
   }
   throw new SigningKeyRefused("a witness's key is NAME+ID+KEY, as reachlog witness serve prints it");

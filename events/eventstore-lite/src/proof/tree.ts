@@ -4,12 +4,12 @@ import { HASH_BYTES } from "../chain.ts";
 /** The root of a tree without leaves: RFC 6962, section 2.1. */
 export const EMPTY_ROOT: Uint8Array = hash("sha256", new Uint8Array(), "buffer");
 
-/** The most hashes that a tile has (https://c2sp.org/tlog-tiles, height 8). */
+/** Maximum number of hashes in a tile (https://c2sp.org/tlog-tiles, height 8). */
 export const TILE_HASHES = 256;
 
 const node = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1);
 
-/** SHA-256(0x00 ‖ bytes). */
+/** Returns the hash of a leaf of a Merkle tree: SHA-256(0x00 ‖ bytes). */
 export function hashLeaf(bytes: Uint8Array): Buffer {
   const prefixed = Buffer.allocUnsafe(1 + bytes.length);
   prefixed[0] = 0;
@@ -17,7 +17,7 @@ export function hashLeaf(bytes: Uint8Array): Buffer {
   return hash("sha256", prefixed, "buffer");
 }
 
-/** SHA-256(0x01 ‖ left ‖ right). */
+/** Returns the hash of an inner node of a Merkle tree: SHA-256(0x01 ‖ left ‖ right). */
 function hashNode(left: Uint8Array, right: Uint8Array): Buffer {
   node.set(left, 1);
   node.set(right, 1 + HASH_BYTES);
@@ -79,7 +79,7 @@ export function createTreeRange(first: number): TreeRange {
   };
 }
 
-/** The largest power of two below `size`. */
+/** Returns the largest power of two below `size`. */
 function splitOf(size: number): number {
   let split = 1;
   while (split * 2 < size) split *= 2;

@@ -23,14 +23,19 @@ export interface WitnessServerOptions {
   readonly host: string;
   /** Port to listen on; 0 for any free port. */
   readonly port: number;
-  /** Milliseconds since 1970, UTC. */
+  /** Returns the time by which the witness signs, in ms since 1970. */
   readonly clock: () => number;
 }
 
 export interface WitnessListener {
-  /** Called after each answer with its HTTP status, and with the submitted head as the line of its origin names it. */
+  /**
+   * The server calls this after each answer with its HTTP status, and with the submitted head as the line of its origin
+   * names it.
+   */
   readonly answered: (one: { readonly status: number; readonly head: string }) => void;
-  /** Called if a request ended in a fault of the witness. */
+  /**
+   * The server calls this with a sentence for the operator if it could not answer a request because of its own fault.
+   */
   readonly failed: (sentence: string) => void;
 }
 
@@ -97,7 +102,7 @@ function createAnswerer(
   });
 }
 
-/** Undefined if the body is too large. */
+/** Reads the body of a request; undefined if it is too large. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

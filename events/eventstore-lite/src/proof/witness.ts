@@ -47,7 +47,7 @@ export interface WitnessOptions {
   readonly privateKey: KeyObject;
   /** Keys of the logs that the witness cosigns; it identifies a log by its origin. */
   readonly logKeys: readonly KeyObject[];
-  /** Milliseconds since 1970, UTC. */
+  /** Returns the time by which the witness signs, in ms since 1970. */
   readonly clock: () => number;
 }
 

@@ -14,7 +14,7 @@ import type { SegmentStorage } from "./storage.ts";
 export const ARCHIVED_BYTES_MAX: number = 4 * 1024 * 1024;
 
 /**
- * Maximum number of idempotency keys that one transaction records. Appends then wait no longer for it than for the
+ * Maximum number of idempotency keys that one transaction records, so that appends wait no longer for it than for the
  * removal of a segment's events.
  */
 const RECORDED_KEYS_MAX = 1_024;
@@ -38,14 +38,14 @@ export interface SegmentRecorder {
   recordKeys(last: number, keys: readonly StoredKey[]): Promise<void>;
 }
 
-/** The part of an engine that sealing uses. */
+/** The part of an engine that moves events into segments: reading the log, and recording segments. */
 export interface ArchiverStore extends LogReading, SegmentRecorder {
   readonly id: string;
 }
 
 /**
- * Moves the oldest events into sealed segments, never the newest event, and yields each segment once only it holds its
- * events. Stopped at any point, each event is in the log or in a durable segment, and the next call continues.
+ * Moves the oldest events into sealed segments, never the newest event. Yields each segment once only the segment holds
+ * its events. If stopped, each event is still in the log or in a durable segment, and the next call continues.
  */
 export async function* archiveEvents(
   store: ArchiverStore,
@@ -78,7 +78,7 @@ export async function* archiveEvents(
     await store.record(await prove(store.id, storage, segment, after));
     await catalogue.refresh();
     if (catalogue.end === end) throw new ChainBroken(end + 1);
-    // Another process may have recorded its segment first, with more or fewer events.
+    // Another process may have recorded a segment of these events first, with more or fewer of them.
     const recorded = catalogue.entries()[catalogue.locate(end + 1)]!;
     await recordKeys(store, await open(recorded));
     yield recorded;
@@ -91,8 +91,8 @@ async function sealNext(store: SealableLog, after: ChainPoint, to: number): Prom
 }
 
 /**
- * Takes the keys from the file, because an earlier call may have written it with other keys. If this is interrupted,
- * the remaining keys stay whole, and a later segment takes them.
+ * Records the keys that the segment's file holds, because an earlier call may have written the file with other keys
+ * than the log has now. If interrupted, the remaining keys stay whole in the database, and a later segment takes them.
  */
 async function recordKeys(store: ArchiverStore, { last, keys }: OpenSegment): Promise<void> {
   for (let at = 0; at < keys.length; at += RECORDED_KEYS_MAX)

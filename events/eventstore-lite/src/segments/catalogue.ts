@@ -10,8 +10,9 @@ export interface RecordedFile {
 
 /** The part of a log that a segment holds. */
 export interface SegmentRange {
-  /** Position of the segment's first event; `last` is that of its last event. */
+  /** Position of the segment's first event. */
   readonly first: number;
+  /** Position of the segment's last event. */
   readonly last: number;
   /** Hash of the segment's last event, 64 hex digits; only their beginning if the range was read from a file's name. */
   readonly hash: string;
@@ -27,8 +28,9 @@ export interface SegmentFile extends SegmentRange, RecordedFile {
 
 /** The database's record of a sealed segment whose events are no longer in the database. */
 export interface SegmentEntry extends SegmentFile {
-  /** Time of the segment's first event in ms since 1970; `lastTime` is that of its last event. */
+  /** Time of the segment's first event, in ms since 1970. */
   readonly firstTime: number;
+  /** Time of the segment's last event, in ms since 1970. */
   readonly lastTime: number;
   /** Number of the segment's events of each type. */
   readonly types: Readonly<Record<string, number>>;
@@ -69,7 +71,10 @@ export interface StreamList {
 
 /** The part of an archive that is in the log's database, which each engine reads in its own way. */
 export interface ArchiveTable extends SegmentList, StreamList {
-  /** Throws {@link StoreUnusable} if this program may not remove events from the database. */
+  /**
+   * Throws {@link StoreUnusable} if this program's database user lacks the right to delete events, as archiving does
+   * once they are in segments.
+   */
   requireRight?(): Promise<void>;
   /** Yields the idempotency keys that the database still holds whole, of appends that ended in the range. */
   wholeKeys(range: KeyRange): AsyncIterable<readonly StoredKey[]>;
@@ -86,7 +91,10 @@ export interface ArchiveTable extends SegmentList, StreamList {
 export interface Catalogue {
   /** End of the archive when it was last read; it only grows. */
   readonly end: number;
-  /** Reads the records of new segments up to position `end`, which the caller has just read. */
+  /**
+   * Reads the list entries of new segments. `end`: last position of the archive, which the caller has just read from
+   * the database.
+   */
   extend(end: number): Promise<void>;
   refresh(): Promise<void>;
   entries(): readonly SegmentEntry[];
@@ -102,7 +110,7 @@ export function createCatalogue(table: SegmentList): Catalogue {
 
   async function extend(end: number): Promise<void> {
     if (end <= currentEnd()) return;
-    // Concurrent calls may read the same segments.
+    // Concurrent calls may read the same segments, so a segment that is already in the list is skipped.
     for (const entry of await table.segmentsAfter(currentEnd())) if (entry.first > currentEnd()) entries.push(entry);
   }
 

@@ -3,13 +3,14 @@ import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
 import type { OpenSegments } from "./open-segments.ts";
 
 /**
- * Positions whose keys are read in one pass, and the most keys that are kept, some 60 MB. Each pass scans all keys,
- * because no index leads from a position to its keys.
+ * Number of positions whose keys are read in one pass, and maximum number of keys kept, some 60 MB. Each pass scans all
+ * keys, because no index leads from a position to its keys.
  */
 const WINDOW_POSITIONS = 131_072;
 
 /**
- * Keys in one segment, which has some 7,000 events at most; it takes more keys only if earlier ones are still whole.
+ * Maximum number of keys in a segment. A segment has some 7,000 events at most, so it has more keys only if earlier
+ * keys are still whole in the database.
  */
 const SEGMENT_KEYS_MAX = 32_768;
 
@@ -79,7 +80,7 @@ export async function* readArchivedKeys(
     if (entry.keysFrom === 0 || entry.keysFrom > to || entry.last < from) continue;
     const keys = (await open(entry)).keys.filter(({ last }) => last >= from && last <= to);
     const segments = await table.keySegments(keys.map(({ key }) => key));
-    // The others are still whole in the database, or are recorded with another segment that holds them too.
+    // The other keys are still whole in the database, or are recorded with another segment that holds them too.
     const found = keys.filter((_, at) => segments[at]!.includes(index + 1));
     if (found.length > 0) yield found;
   }

@@ -68,7 +68,7 @@ export function createLogArchive(table: ArchiveTable, storage: SegmentStorage): 
         return catalogue.entries().map(({ name, bytes, first, last }) => ({ name, bytes, first, last }));
       },
       async verify({ from = 1, to = Infinity, threads = Infinity, onProgress = () => {} } = {}) {
-        // A repeat too ends where the log ended at the start.
+        // A repeated verification also ends where the log ended at the first one's start.
         const head = await store.head();
         for (;;) {
           await catalogue.refresh();

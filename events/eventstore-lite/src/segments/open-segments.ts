@@ -6,25 +6,28 @@ import type { StoredKey } from "../store.ts";
 import type { RecordedFile, SegmentEntry } from "./catalogue.ts";
 import type { SegmentReader } from "./storage.ts";
 
-/** Segments kept open for all readers together: some 10 MB each, with their parsed form. */
+/** Maximum number of segments kept open, for all readers together: some 10 MB each, with their parsed form. */
 const OPEN_MAX = 8;
 
-/** Segments opened at the same time. More would wait for the threads that decompress, each with its file in memory. */
+/**
+ * Maximum number of segments opened at the same time. More would wait for the threads that decompress, each with its
+ * file in memory.
+ */
 const OPENING_MAX = 4;
 
 /**
- * Largest decompressed size of a segment that is opened. A segment holds 4 MiB of events, one event more, and 32,768
+ * Maximum decompressed size of a segment that is opened. A segment holds 4 MiB of events, one event more, and 32,768
  * idempotency keys: some 10 MB, or 110 MB if each key is as long as allowed.
  */
 export const OPENED_BYTES_MAX: number = 128 * 1024 * 1024;
 
 /** A segment whose events can be read in any order. */
 export interface OpenSegment {
-  /** The position of its last event. */
+  /** Position of the segment's last event. */
   readonly last: number;
-  /** The canonical bytes of the event at a position. */
+  /** Returns the canonical bytes of the event at a position. */
   canonical(position: number): Buffer;
-  /** The stored hash of the event at a position, in hex. */
+  /** Returns the stored hash of the event at a position, in hex. */
   hash(position: number): string;
   readonly keys: readonly StoredKey[];
 }
@@ -33,8 +36,9 @@ export interface OpenSegment {
 export type OpenSegments = (entry: SegmentEntry) => Promise<OpenSegment>;
 
 /**
- * Opens segments for readers, and keeps the few that were opened last. Reads a file only if its size and SHA-256 are
- * those in the database; `verify` proves the rest. Throws {@link SegmentDamaged}, which names the file.
+ * Opens segments for readers, and keeps the few that were opened last. Reads a file only if it has the size and SHA-256
+ * that the database records; only `verify` proves the events in it. Throws {@link SegmentDamaged}, which names the
+ * file.
  */
 export function createOpenSegments(storage: SegmentReader): OpenSegments {
   const opened = new Map<string, OpenSegment>();
@@ -52,7 +56,7 @@ export function createOpenSegments(storage: SegmentReader): OpenSegments {
       return segment;
     } finally {
       opening.delete(entry.name);
-      // Passes the slot on to the next one that waits.
+      // Passes the slot on to the next call that waits to open a segment.
       const next = waiting.shift();
       if (next === undefined) running -= 1;
       else next();

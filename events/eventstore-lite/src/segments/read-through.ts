@@ -7,12 +7,12 @@ import { type FindArchivedKey, findArchivedKey, readArchivedKeys } from "./keys.
 import type { ArchiveTable, Catalogue, KeyRange, SegmentEntry } from "./catalogue.ts";
 import { named, type OpenSegment, type OpenSegments } from "./open-segments.ts";
 
-/** Events of a segment that are examined without a pause: less than a millisecond. */
+/** Number of events of a segment that are examined without a pause: less than a millisecond. */
 const CHUNK_EVENTS = 128;
 
 /**
- * Up to this many types are searched for in the bytes of an event before it is parsed; a query for one rare type takes
- * a quarter less time. Searching for more types takes longer than parsing.
+ * Maximum number of types that are searched for in the bytes of an event before it is parsed. A query for one rare type
+ * takes a quarter less time so; searching for more types takes longer than parsing.
  */
 const SOUGHT_TYPES_MAX = 2;
 
@@ -80,8 +80,9 @@ export interface ResolvedQuery {
   readonly stream?: string | undefined;
   readonly types?: readonly string[] | undefined;
   readonly alongLog?: boolean | undefined;
-  /** First position of the query; `from` and `to` are both inclusive. */
+  /** First position of the query, inclusive. */
   readonly from: number;
+  /** Last position of the query, inclusive. */
   readonly to: number;
   readonly backwards: boolean;
   readonly limit: number;
@@ -158,7 +159,8 @@ export function createArchiveReader(catalogue: Catalogue, table: ArchiveTable, o
         for (let done = 0; done <= high - low; done += CHUNK_EVENTS) {
           const last = Math.min(done + CHUNK_EVENTS - 1, high - low);
           const range = backwards ? [high - done, high - last] : [low + done, low + last];
-          // Keeps no segment while waiting for the consumer: a thousand stalled consumers would hold gigabytes.
+          // The segment is opened again for each chunk, and not kept while the reader waits for its consumer: a
+          // thousand stalled consumers would hold gigabytes.
           const rows = takeRows(await open(entry), range as [number, number], left);
           yield rows;
           left -= rows.length;

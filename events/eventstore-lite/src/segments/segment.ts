@@ -5,21 +5,26 @@ import { ChainBroken, SegmentDamaged } from "../errors.ts";
 import { createTreeRange, hashLeaf, type TreeRange } from "../proof/tree.ts";
 import type { EventStore, ChainPoint, NewEvent, Recorded, StoredKey } from "../store.ts";
 
-/** The first line of a segment, which describes the rest. docs/segments.md of reachlog documents the format. */
+/**
+ * The first line of a segment, which describes the following lines. docs/segments.md of reachlog documents the format.
+ */
 export interface SegmentHeader {
   readonly format: "eventstore-lite segment 1";
   /** Id of the log whose events the segment holds. */
   readonly log: string;
-  /** Position of the segment's first event; `last` is that of its last event. */
+  /** Position of the segment's first event. */
   readonly first: number;
+  /** Position of the segment's last event. */
   readonly last: number;
-  /** Time of the segment's first event, ISO 8601; `until` is that of its last event. */
+  /** Time of the segment's first event, ISO 8601. */
   readonly from: string;
+  /** Time of the segment's last event, ISO 8601. */
   readonly until: string;
   /** Number of idempotency keys that follow the events in the segment. */
   readonly keys: number;
-  /** Hash of the event before the segment's first one; `hash` is that of its last event. 64 hex digits each. */
+  /** Hash of the event before the segment's first one, 64 hex digits. */
   readonly before: string;
+  /** Hash of the segment's last event, 64 hex digits. */
   readonly hash: string;
   /** The roots of the largest full subtrees of the log's Merkle tree over these events, from left to right, in hex. */
   readonly tree: readonly string[];
@@ -31,13 +36,14 @@ const FORMAT = "eventstore-lite segment 1";
 const SEGMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Largest decompressed size of a segment, with its idempotency keys: some 200 MB if each of many small events has one.
+ * Maximum decompressed size of a segment, with its idempotency keys: some 200 MB if each of many small events has one.
  * Without this limit, a few kilobytes could decompress to gigabytes.
  */
 const DECOMPRESSED_BYTES_MAX = 512 * 1024 * 1024;
 
-/** Compresses in a thread of the runtime, so that other work continues; `decompressApart` decompresses there too. */
+/** Compresses a segment in a thread of the runtime, so that other work continues. */
 const compress = promisify(zstdCompress);
+/** Decompresses a segment in a thread of the runtime, so that other work continues. */
 const decompressApart = promisify(zstdDecompress);
 
 /**
@@ -154,7 +160,7 @@ function timeOf(canonical: Uint8Array): string {
   return new Date(Number(Buffer.from(canonical).toString("utf8").split("\n", 6)[5])).toISOString();
 }
 
-/** Continues the hash chain from a hash, in hex. */
+/** Creates the computation of a hash chain that continues from the hash `before`, in hex. */
 export function createChain(before: string): {
   readonly add: (canonical: Uint8Array) => void;
   readonly hash: () => string;
@@ -170,11 +176,14 @@ export function createChain(before: string): {
 export interface OpenedSegment extends Omit<Segment, "bytes"> {
   readonly tree: TreeRange;
   readonly keys: readonly StoredKey[];
-  /** Yields events like `readStored`. Throws {@link SegmentDamaged} for an event that is not JSON. */
+  /**
+   * Yields the segment's events as they were stored, neither upcast nor checked. Throws {@link SegmentDamaged} for an
+   * event that is not JSON.
+   */
   events(): Iterable<Recorded<NewEvent>>;
-  /** The events' canonical bytes. */
+  /** The canonical bytes of the segment's events. */
   readonly canonical: readonly Buffer[];
-  /** The events' leaves in the Merkle tree. */
+  /** The leaves of the segment's events in the Merkle tree. */
   readonly leaves: readonly Uint8Array[];
 }
 
@@ -303,7 +312,7 @@ function parseKey(line: Buffer): StoredKey {
   throw new SegmentDamaged("an idempotency key in it cannot be read");
 }
 
-/** Undefined if the line is not JSON. */
+/** Parses a line as JSON; undefined if it is not JSON. */
 function parseLine(line: Buffer): unknown {
   try {
     return JSON.parse(line.toString("utf8"));
@@ -312,7 +321,7 @@ function parseLine(line: Buffer): unknown {
   }
 }
 
-/** Throws {@link SegmentDamaged} if the event cannot be read. */
+/** Parses an event from its canonical bytes. Throws {@link SegmentDamaged} if it cannot be read. */
 export function readEvent(canonical: Buffer, hash: string): Recorded<NewEvent> {
   try {
     return toEvent(canonical, hash);

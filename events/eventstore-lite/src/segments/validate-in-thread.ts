@@ -6,7 +6,7 @@ import { readFile } from "./open-segments.ts";
 import { type ProvedSegment, proveSegment } from "./validate-segment.ts";
 import type { SegmentReader } from "./storage.ts";
 
-/** Up to this size, segments are proved sooner than a thread has started. */
+/** Maximum size of segments that are proved in this thread, which takes less time than starting another thread. */
 const BYTES_HERE_MAX = 256 * 1024;
 
 /** Segment to be proved, which has to follow the event `after`. */
@@ -28,7 +28,7 @@ export interface ProveOrder {
 export type Proof = ProvedSegment | { readonly damage: string };
 
 export interface ProveOptions {
-  /** Called with the number of events of each segment that was found whole. */
+  /** The thread reports by this the number of events of each segment that it has found whole. */
   readonly onProved?: ((events: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -11,8 +11,9 @@ import { toFields } from "./read-through.ts";
  */
 export interface ProvedSegment {
   readonly header: OpenedSegment["header"];
-  /** Size of the segment's file; `sha256` is the file's hash. */
+  /** Size of the segment's file, in bytes. */
   readonly bytes: number;
+  /** Hash of the segment's file: SHA-256, 64 hex digits. */
   readonly sha256: string;
   readonly types: Readonly<Record<string, number>>;
   /** Lowest position for which the segment holds an idempotency key; 0 if it holds none. */

@@ -7,20 +7,23 @@ import { NOT_NEXT, type ProvedSegment } from "./validate-segment.ts";
 import { type Proof, proveApart } from "./validate-in-thread.ts";
 import type { SegmentReader } from "./storage.ts";
 
-/** Segments that a thread proves before it ends: some seconds of work, of which its start is a hundredth. */
+/**
+ * Number of segments that one thread proves before it ends: some seconds of work, of which its start is a hundredth.
+ */
 const PART_SEGMENTS = 32;
 
-/** Threads at the same time. More would wait for the disk and for each other. */
+/** Maximum number of threads at the same time. More would wait for the disk and for each other. */
 const PROVERS_MAX = 8;
 
 export interface VerifyArchiveOptions {
-  /** Id of the log. */
+  /** Id of the log whose archive is verified. */
   readonly log: string;
-  /** First position to verify; `to` is the last. The segments that hold these positions are proved whole. */
+  /** First position to verify. The segments that hold the positions of the range are proved whole. */
   readonly from: number;
+  /** Last position to verify. */
   readonly to: number;
   readonly threads: number;
-  /** Called with the number of events of each segment that was found whole. */
+  /** The verification calls this with the number of events of each segment that it has found whole. */
   readonly onChecked: (events: number) => void;
   readonly signal: AbortSignal;
 }

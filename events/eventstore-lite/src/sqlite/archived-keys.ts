@@ -63,7 +63,7 @@ export function createArchivedKeys(db: DatabaseSync): ArchivedKeys {
   };
 }
 
-/** Keys that one statement examines: a millisecond, and a little more if it returns all of them. */
+/** Number of keys that one statement examines: a millisecond, and a little more if it returns all of them. */
 const CHUNK_KEYS = 2_048;
 
 /**

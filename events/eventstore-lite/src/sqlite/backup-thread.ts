@@ -43,7 +43,8 @@ async function copyWithArchive(reader: DatabaseReader, target: string, fetchFile
 function mark(target: string): void {
   const db = new DatabaseSync(target);
   try {
-    // No other program knows the file yet, and a crash discards it; a journal file would only be left behind.
+    // Keeps the journal in memory: no other program knows the file yet, and a crash discards it, so a journal file
+    // would only be left behind.
     db.exec("PRAGMA journal_mode = MEMORY");
     markAsCopy(db);
   } finally {
@@ -58,7 +59,8 @@ await answerBackup(async ({ source, target }: BackupOrder, fetchFile) => {
     if (archiveEnd(reader) === 0) {
       db.prepare("VACUUM INTO ?").run(target);
       if (archiveEnd(reader) === 0) return mark(target);
-      // Events may have left the log before the copy was made, so the copy is made again with the archive.
+      // Events may have moved into the archive before the copy was made, so the copy is made again with the archived
+      // events.
       truncateSync(target);
     }
     await copyWithArchive(reader, target, fetchFile);

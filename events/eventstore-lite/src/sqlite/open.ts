@@ -43,21 +43,24 @@ import type { ThreadOptions } from "./writer/writer-thread.ts";
 export interface SqliteStoreOptions<E extends NewEvent> {
   /** Path of the database; it and its directory are created if they do not exist. */
   readonly file: string;
-  /** Default: events are stored as they are. */
+  /** Codec of the events; by default they are stored as they are. */
   readonly codec?: Codec<E>;
   /**
    * A module whose default export, a {@link WriterTransform}, finishes on the writer thread what the codec left to it.
    * Costly work, such as encryption, then does not delay the thread that serves requests.
    */
   readonly writerTransform?: URL;
-  /** Refuses to open the log while another process (or store) owns it. `holder` is the name that others see. */
+  /**
+   * True if no other process or store may own the log while this one has it open; opening fails if one does. `holder`:
+   * name of the owner that others see.
+   */
   readonly owner?: boolean | { readonly holder: string };
-  /** Milliseconds since 1970, UTC; default `Date.now`. */
+  /** Clock that dates events, in ms since 1970; default: `Date.now`. */
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
   /** The storage of events that were moved out of the database; default: a folder next to the file. */
   readonly segments?: SegmentStorage;
-  /** Called after each transaction of appends: for measuring the disk. */
+  /** The store calls this after each transaction of appends, so that the caller can measure the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
 
@@ -105,7 +108,8 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
     onCommit: options.onCommit ?? (() => {}),
     findArchivedKey: archive.reader.findKey,
   });
-  // The last to close the file cleans up the write-ahead log, which a read-only connection cannot do.
+  // SQLite removes the write-ahead log when the last connection closes, but a read-only one cannot remove it. So the
+  // queue, whose thread writes, is closed after all readers.
   opening.defer(() => queue.close());
   opening.defer(() => reader.close());
   opening.defer(() => verifier.close());
@@ -139,7 +143,7 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   };
 }
 
-/** The epoch of a file begins when it is opened, so only its place and its events can change. */
+/** Creates a store's `confirm`. An open file keeps its epoch, so only the file's place and the events are checked. */
 function createConfirm(requireFiles: () => void, hashAt: EventStore["hashAt"]): EventStore["confirm"] {
   return async ({ position, hash }) => {
     try {

@@ -17,7 +17,7 @@ const heldLocks = new Set<DatabaseSync>();
  */
 export function takeOwnership(file: string, holder: string, nowMs: number): () => void {
   const lockFile = `${file}.lock`;
-  // Names the lock's holder for people; its text is also in the error.
+  // The file that names the lock's holder for people; its text is also in the error.
   const holderFile = `${file}.owner`;
   createPrivateFile(lockFile);
   const lock = new DatabaseSync(lockFile, { timeout: 0 });
@@ -43,7 +43,8 @@ export function takeOwnership(file: string, holder: string, nowMs: number): () =
     try {
       rmSync(holderFile, { force: true });
     } catch {
-      // The file only informs people; a file system that turned read-only must not keep the log owned.
+      // The file only informs people. If it cannot be removed, such as on a file system that turned read-only, the lock
+      // is released all the same.
     }
     release();
   };

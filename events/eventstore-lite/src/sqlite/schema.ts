@@ -7,12 +7,15 @@ import { ADD_BEGUN_AS, beginEpochOfCopy, beginFirstEpoch, EPOCHS } from "./epoch
 import { pragma } from "./settings.ts";
 import { createBoundaries, createTransaction } from "./transaction.ts";
 
-/** "evlt": marks the file as a log of this package (https://sqlite.org/pragma.html#pragma_application_id). */
+/**
+ * Number in the file's header, "evlt" in ASCII, that marks the file as a log of this package
+ * (https://sqlite.org/pragma.html#pragma_application_id).
+ */
 export const APPLICATION_ID = 0x65766c74;
 
 /**
- * Grows with each change of the tables or of the canonical bytes. 2: epochs, and the time of leases; 3: how epochs
- * began, and the digests of idempotency keys; 4: segments that events move into; 5: keys too.
+ * Format of a log's file; it grows with each change of the tables or of the canonical bytes. 2: epochs, time of leases;
+ * 3: how epochs began, digests of idempotency keys; 4: segments that events move into; 5: segments that keys move into.
  */
 export const FORMAT_VERSION = 5;
 
@@ -76,7 +79,7 @@ ${neverUpdated("events")}${["streams", "types"].map(appendOnly).join("")}
   ) STRICT, WITHOUT ROWID;
 ${EPOCHS}${withArchive()}`;
 
-/** Returns SQL for the archive's tables and the triggers that protect them; since format 4. */
+/** Returns SQL for the archive's tables and the triggers that protect them, which format 4 added. */
 function withArchive(): string {
   return `${ARCHIVE}${KEEP_UNLESS_ARCHIVED}${["segments", "archived_streams"].map(appendOnly).join("")}${withKeys()}`;
 }
@@ -149,7 +152,7 @@ function migrate(db: DatabaseSync): void {
     db.exec(ADD_BEGUN_AS);
     return;
   }
-  // A lease of an older format has no time left, because its holder is gone.
+  // A lease of an older format counts as expired, because its holder is gone.
   db.exec(`${EPOCHS}; ALTER TABLE leases ADD COLUMN ttl INTEGER NOT NULL DEFAULT 0`);
   beginFirstEpoch(db);
 }

@@ -18,23 +18,26 @@ const PAGE_BYTES = 8_192;
 /** Size to which the write-ahead log is cut after a checkpoint that found it larger. */
 const WAL_BYTES_KEPT = 64 * 1024 * 1024;
 
-/** Older versions can corrupt a log in WAL mode when two connections checkpoint at once (fixed in 3.51.3). */
+/**
+ * Oldest SQLite that may open a log. Older versions can corrupt it in WAL mode if two connections checkpoint at once
+ * (fixed in 3.51.3).
+ */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 type Setting = readonly [name: string, value: string | number];
 
 const READER_SETTINGS: readonly Setting[] = [
   ["busy_timeout", BUSY_TIMEOUT_MS],
-  // Functions and tables with side effects cannot hide in an altered schema.
+  // An altered schema then cannot make SQLite call functions or tables with side effects.
   ["trusted_schema", 0],
-  // Notices some damaged pages before they are used.
+  // SQLite then notices some damaged pages before it uses them.
   ["cell_size_check", 1],
 ];
 
 const WRITER_SETTINGS: readonly Setting[] = [
   ...READER_SETTINGS,
   ["journal_mode", "wal"],
-  // 2 is FULL: fsync at every commit. NORMAL loses acknowledged events in a power cut.
+  // 2 means FULL: fsync at every commit. With NORMAL, a power cut would lose acknowledged events.
   ["synchronous", 2],
   ["foreign_keys", 0],
   ["wal_autocheckpoint", CHECKPOINT_PAGES],
@@ -51,15 +54,15 @@ export function applyWriterSettings(db: DatabaseSync): void {
 }
 
 /**
- * SQLite settings for filling a log that has no name yet. A crash discards its file, so nothing in it has to survive
- * one.
+ * SQLite settings for filling a new log in a file that gets its final name only when complete. After a crash the file
+ * is discarded, so no write to it has to be durable.
  */
 const FILL_SETTINGS: readonly Setting[] = [
   ["journal_mode", "memory"],
   ["synchronous", 0],
   ["foreign_keys", 0],
-  // KiB, because it is negative: the indexes grow in many places at once, and 2 MiB, SQLite's default, hold few of
-  // them.
+  // Size in KiB, because the number is negative. The indexes grow in many places at once, and 2 MiB, SQLite's default,
+  // hold few of these places.
   ["cache_size", -65_536],
 ];
 

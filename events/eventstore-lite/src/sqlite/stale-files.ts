@@ -18,7 +18,8 @@ const openFiles = new Map<string, number>();
 export function refuseStaleFiles(file: string): () => void {
   const path = realpathSync(file);
   const others = openFiles.get(path) ?? 0;
-  // Skipped while this process has the file open: closing any descriptor of it drops all locks of this process.
+  // The check is skipped while this process has the file open: closing any descriptor of the file drops all locks of
+  // this process on it.
   if (others === 0 && hasForeignWal(path)) {
     throw new StoreUnusable(
       `${file} is a copy, but ${file}-wal is of the log that was there before: move that and ${file}-shm away`,

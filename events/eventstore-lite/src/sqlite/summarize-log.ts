@@ -35,7 +35,10 @@ export function examineSqliteLog(file: string, segments: SegmentReader): Promise
   });
 }
 
-/** Throws {@link StoreUnusable} for a file that is no log. */
+/**
+ * Opens a log's file for reading, passes it to `examine`, and closes it. Throws {@link StoreUnusable} for a file that
+ * is no log.
+ */
 async function examining<Answer>(file: string, examine: (db: DatabaseSync) => Awaitable<Answer>): Promise<Answer> {
   const db = existsSync(`${file}-wal`) ? openReader(file) : openUnused(file);
   try {

@@ -25,7 +25,7 @@ export interface Follower {
 }
 
 export interface FeedListener {
-  /** Called when no subscription needs anything before `position` any more. */
+  /** The feed calls this when no subscription needs anything before `position` any more. */
   readonly onAllPast: (position: number) => void;
   readonly onFirstFollower: () => void;
   readonly onLastFollowerGone: () => void;

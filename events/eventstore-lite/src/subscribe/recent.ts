@@ -8,11 +8,14 @@ import type { NewEvent, Recorded } from "../store.ts";
 const HASH_HEX_CHARS = 2 * HASH_BYTES;
 
 /**
- * Events kept in memory: a good part of a second of full load. A subscriber that roughly keeps up never reads from
- * disk.
+ * Maximum number of events kept in memory: a good part of a second of full load. A subscriber that roughly keeps up
+ * never reads from disk.
  */
 const RECENT_EVENTS_MAX = 16_384;
-/** UTF-16 units of JSON kept in memory, because a few huge events must not hold more memory than many small ones. */
+/**
+ * Maximum number of UTF-16 units of JSON kept in memory, because a few huge events must not take more memory than many
+ * small ones.
+ */
 const RECENT_CHARS_MAX = 8 * 1024 * 1024;
 
 export type Matches = (stream: string, type: string) => boolean;
@@ -86,7 +89,10 @@ export function createRecent<E extends NewEvent>(decoding: Decoding<E>): Recent<
   };
 }
 
-/** Undefined if the batch holds nothing new, or came without hashes because there was no subscriber. */
+/**
+ * Creates the batch that subscribers read from memory. Undefined if it holds nothing new, or came without hashes
+ * because there was no subscriber.
+ */
 function createRecentBatch<E extends NewEvent>(
   durable: DurableBatch,
   { recall, decode, read, revision }: Decoding<E>,

@@ -78,7 +78,7 @@ export interface Live<E extends NewEvent> {
   isFollowed(): boolean;
   /** Passes on the events that this process made durable. */
   onDurable(batch: DurableBatch): void;
-  /** Called when another process has appended up to `position`. */
+  /** The store calls this when another process has appended up to `position`. */
   onOthers(position: number): void;
   /** Ends all subscriptions with StoreClosed. */
   close(): void;

@@ -91,7 +91,7 @@ export async function startProxy(url: string): Promise<Proxy> {
             continue;
           }
           pass(message);
-          // Flushes first, and then ends the connection normally: a reset could overtake the message.
+          // Sends what is buffered and then ends the connection normally: a reset could overtake the message.
           if (verdict === "cut-behind") return both.forEach((socket) => socket.destroySoon());
         }
       });

@@ -12,7 +12,7 @@ export interface EventRoots {
 export async function rootsOfEvents({ readCanonical }: EventStore): Promise<EventRoots> {
   const leaves: Uint8Array[] = [];
   for await (const events of readCanonical({ from: 1, to: Infinity })) leaves.push(...events.map(hashLeaf));
-  // Each full tile is made once.
+  // Full tiles by name. Each is computed once.
   const full = new Map<string, Promise<Uint8Array>>();
   const makeTile = async (level: number, index: number, width: number): Promise<Uint8Array> => {
     const children = Array.from({ length: width }, (_, at) => index * TILE_HASHES + at);

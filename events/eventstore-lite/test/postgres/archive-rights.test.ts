@@ -87,7 +87,7 @@ test("a role with archive rights can record only the log's next segment and its 
   await forget(10, [{ ...keys[0], first: 11 }]);
   await forget(10, [{ ...keys[0], digest: "other" }]);
   expect(await sql`SELECT FROM eventstore.idempotency_keys WHERE key = 'k11'`).toHaveLength(1);
-  // The types, times and streams of the events are not taken from the claim.
+  // The types, times and streams of the events are taken from the log, and not from the claim.
   await claim(11, 20, { types: { Other: 1 }, firstTime: 0, streams: [{ stream: "s9", position: 20, version: 99 }] });
   expect(await end()).toBe(20);
   expect(await store.streamHead("s9")).toMatchObject({ version: 0 });
@@ -95,7 +95,7 @@ test("a role with archive rights can record only the log's next segment and its 
   const [segment] = await sql`SELECT types, first_time > 0 AS timed FROM eventstore.segments WHERE last = 20`;
   expect([JSON.parse(segment!["types"]), segment!["timed"]]).toEqual([{ Tested: 10 }, true]);
   await sql.end();
-  // The log names the missing file.
+  // The verification names the missing file.
   expect((await store.verify()).fault?.reason).toContain("the segment none of positions 11 to 20: it is missing");
 });
 

@@ -16,8 +16,8 @@ test("appends and reads fail as unavailable during an outage and work again afte
   const followed = take(store.subscribe({ from: 1, signal: abort.signal }), 2);
   await server.stop("immediate");
 
-  // Begins with a call that may be repeated: an append on a connection that is just being lost is in doubt until the
-  // server is back.
+  // The first call is one that may be repeated: an append on a connection that is just being lost would be in doubt
+  // until the server is back.
   expect(await refusalOf(store.leases.acquire("l", { holder: "h", ttlMs: 1_000 }))).toBeInstanceOf(StoreUnavailable);
   expect(await refusalOf(store.append("a", [newEvent()]))).toBeInstanceOf(StoreUnavailable);
   expect(await refusalOf(store.head())).toBeInstanceOf(StoreUnavailable);
@@ -48,7 +48,7 @@ async function stopBeforeAnswer(server: PostgresServer, proxy: Proxy): Promise<v
   const answered = Promise.withResolvers<void>();
   proxy.decide(({ application, from, type }) => {
     if (application !== "eventstore-lite writer" || from !== "server") return "pass";
-    // DataRow: the batch is decided, and durable soon after.
+    // The server's message DataRow: it has decided on the batch, which is durable soon after.
     if (type === "D") answered.resolve();
     return type === "D" || type === "C" || type === "Z" ? "lose" : "pass";
   });
@@ -64,7 +64,8 @@ test("an unanswered append is settled after the server's restart, and others are
   await store.append("a", [newEvent()]);
   const pending = store.append("a", [newEvent("Pending")]);
   await stopBeforeAnswer(server, proxy);
-  // The first append may still wait behind the pending one; it is refused as well.
+  // No answer reaches the store, so it refuses every further append, also the first one, which may be queued behind the
+  // pending append.
   for (let count = 0; count < 3; count += 1) {
     expect(await refusalOf(store.append("a", [newEvent("Refused")]))).toBeInstanceOf(StoreUnavailable);
   }
@@ -92,7 +93,7 @@ test("an append on a silently lost connection is settled over another one", asyn
   await using store = await openPostgresStore({ url: proxy.url });
   await store.append("a", [newEvent()]);
   let lost = 0;
-  // The answer is lost, and with it all that this connection carries later.
+  // The server's answer is lost, and all that this connection carries later.
   proxy.decide(({ application, from, connection }) => {
     if (application !== "eventstore-lite writer" || from !== "server") return "pass";
     if (lost === 0) lost = connection;
@@ -126,7 +127,7 @@ test("a log that lost events seen by the store stops the store", async () => {
   await using store = await openPostgresStore({ url });
   await store.append("a", newEvents(3));
   await using other = await openPostgresStore({ url });
-  // As on a standby that was promoted before it received the last two events.
+  // Removes the last two events, as on a standby that was promoted before it received them.
   const owner = postgres(url, { max: 1, onnotice: () => {} });
   await owner`ALTER TABLE eventstore.events DISABLE TRIGGER USER`;
   await owner`DELETE FROM eventstore.events WHERE position > 1`;

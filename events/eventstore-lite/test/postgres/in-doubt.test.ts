@@ -41,7 +41,7 @@ test("the server refuses a batch that arrives after it was reported as absent", 
   });
   proxy.release();
   await answered.promise;
-  // An ErrorResponse, and no part of a result.
+  // The server sent an ErrorResponse, and no part of a result.
   expect(answers).toContain("E");
   expect(answers).not.toContain("C");
   expect(await store.append("a", [newEvent()], { expected: 1 })).toMatchObject({ first: 2 });

@@ -92,7 +92,7 @@ test("an import in progress refuses other imports, restores and openings until i
     expect(refusal).toBeInstanceOf(StoreBusy);
     expect((refusal as Error).message).toContain("a log is being restored or imported there");
   }
-  // Another log of the same database is not affected.
+  // A log in another schema of the same database is not affected.
   await (await openPostgresStore({ url, schema: "other" }))[Symbol.asyncDispose]();
   first.release();
   await importing;

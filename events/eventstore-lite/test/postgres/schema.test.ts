@@ -29,7 +29,7 @@ test("a newer format is refused, and each migration of an older one runs once", 
   await migrate(database, { ...options, migrations: [first] });
   await Promise.all([1, 2, 3].map(() => migrate(database, { ...options, migrations: [first, second] })));
   await database.run((sql) => sql`INSERT INTO own.notes VALUES (1, 'kept')`);
-  // Another component has its own numbers.
+  // Migrations of another component have their own numbers.
   await migrate(database, { ...options, component: "others", migrations: ["CREATE TABLE others (id integer)"] });
   const refusal = await refusalOf(migrate(database, { ...options, migrations: [first] }));
   expect(refusal).toBeInstanceOf(StoreUnusable);
@@ -135,7 +135,7 @@ test("a read by types uses their index in both directions", async () => {
       await using store = await openPostgresStore({ url });
       await work(store);
     }
-    // The server counts what a connection has read once it has ended.
+    // The server updates its counts of what a connection has read only once that connection has ended.
     const open = () => sql`SELECT FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`;
     while ((await open()).length > 0) await delay(20);
@@ -160,7 +160,7 @@ test("a read by types uses their index in both directions", async () => {
   });
   expect(positions).toHaveLength(20_002);
   expect(positions.slice(0, 10_001)).toEqual(positions.slice(10_001).toReversed());
-  // An event is fetched by its position, and perhaps by its entry in the index.
+  // Reading an event costs one row by its position, and perhaps one by its entry in the index.
   expect((await countRead()) - before).toBeLessThan(2.5 * positions.length);
   await sql.end();
 });
@@ -220,7 +220,7 @@ test("only the checked server is contacted for an ambiguous address", async () =
 test("a function that shadows one of PostgreSQL's own is not called", async () => {
   const url = await newDatabase();
   const sql = owner(url);
-  // It fits the call better than PostgreSQL's own function.
+  // This function fits the call better than PostgreSQL's own, so a log without a fixed search path would call it.
   await sql.unsafe(`CREATE FUNCTION public.pg_advisory_xact_lock(integer) RETURNS void LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'called with the rights of %', current_user; END $$`);
   await sql.end();

@@ -84,7 +84,7 @@ test("no work begins over a connection made while the database closes", async ()
       if (isClosed) late++;
     });
     const ended = running.catch(() => undefined);
-    // Closes at a time from before the connection is made to after it.
+    // In the course of the attempts, closes at times from before the connection is made to after it.
     const closesAt = performance.now() + attempt / 8;
     while (performance.now() < closesAt) await setImmediate();
     isClosed = true;

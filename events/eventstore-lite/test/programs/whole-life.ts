@@ -8,7 +8,7 @@ const [file = ""] = process.argv.slice(2);
 const store = await openSqliteStore({ file });
 await store.append("a", [{ id: "1", type: "T", data: { n: 1 }, meta: {} }]);
 for await (const { position, data } of store.read()) console.log(`read ${position} ${JSON.stringify(data)}`);
-// Too large to be proved in this thread.
+// Events so large that their segment is proved in another thread.
 const large = Array.from({ length: 4 }, (_, index) => ({
   id: `large ${index}`,
   type: "T",

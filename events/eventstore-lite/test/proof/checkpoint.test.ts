@@ -60,7 +60,7 @@ test("a seed of 32 bytes gives the key of RFC 8032, section 7.1, test 1", () => 
 });
 
 describe("a signed note", () => {
-  // Both are the published example of golang.org/x/mod/sumdb/note.
+  // Note and key are the published example of golang.org/x/mod/sumdb/note.
   const example = `This is an example message.
 
 — example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=
@@ -106,7 +106,7 @@ describe("a checkpoint", () => {
     const [text = "", own = ""] = note.split("\n\n");
     expect(refusal(`${text}\n\n${foreign}\n${own}`)).toBeUndefined();
     expect(refusal(`${text}\n\n${foreign}\n`)).toBe("signature");
-    // A signature of ours, but for another text.
+    // A signature by the log's own key, but over another text.
     const stale = signed(`${ORIGIN}\n41\n${HASH_LINE}\n`).split("\n\n")[1];
     expect(refusal(`${text}\n\n${stale}${own}`)).toBe("signature");
   });
@@ -196,7 +196,7 @@ describe("a checkpoint's file", () => {
   test("leaves no partial file if it cannot be written", async () => {
     const taken = join(dirname(newLogPath()), "taken");
     mkdirSync(taken);
-    // A file does not replace a directory.
+    // Writing a checkpoint's file does not replace a directory of that name.
     expect(await refusalOf(writeCheckpointFile(taken, note))).toBeInstanceOf(Error);
     expect(readdirSync(dirname(taken))).toEqual(["taken"]);
   });
@@ -250,7 +250,7 @@ describe("the comparison of a log with a checkpoint", () => {
     await store.append("a", newEvents(3));
     const known = { ...checkpoint, ...(await store.head()) };
     const other = { kind: "other-log", position: 0 } as const;
-    // An import has another name and the same events.
+    // The log that was imported from this one has another name and the same events, so the checkpoint fits it too.
     expect(await contradictionOf(store, "example.com/import", known)).toBeUndefined();
     expect(await contradictionOf(store, "example.com/import", { ...known, hash: "00".repeat(32) })).toEqual(other);
     expect(await contradictionOf(store, "example.com/import", { ...known, position: 4 })).toEqual(other);

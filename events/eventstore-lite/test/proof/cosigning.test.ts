@@ -100,7 +100,7 @@ test("a head is offered until it is cosigned, and only a change of the answer is
   });
   for (let offers = 0; offers < 6; offers++) {
     cosigning.offer("a head");
-    // An offer during a request starts no second one.
+    // A head that is offered during a request to the witness starts no second request.
     cosigning.offer("a head");
     await new Promise(setImmediate);
     expect(asked).toBe(Math.min(offers + 1, answers.length));

@@ -120,7 +120,7 @@ describe("a witness", () => {
 
   test("cosigns a head with a time in seconds", () => {
     expect(openProof(cosigned, key.publicKey, witness).cosignedAt).toBe(1_764_000_000);
-    // The log's own signature is still checked.
+    // A reader that knows no witness opens the proof by the log's own signature, and gets no time of a cosignature.
     expect(openProof(cosigned, key.publicKey).cosignedAt).toBeUndefined();
   });
 

@@ -98,7 +98,7 @@ describe.each(engines())("the tree of a log on %s", (_, open) => {
     const root = await rootOf(leaves);
     const roots = await Promise.all([1, 2, 3].map(() => createLogTree(counted).at(EVENTS).root()));
     expect(roots).toEqual([root, root, root]);
-    // Each call hashes the events after the last full tile.
+    // The three calls share the full tiles, and each hashes the events after the last full tile.
     expect(read).toBe(EVENTS + 2 * rest);
     read = 0;
     const proof = await createLogTree(counted).at(EVENTS).inclusion(3);

@@ -326,7 +326,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         () => take(reader.readCanonical({ from: 3, to: 4 })),
         () => take(reader.readKeys({ from: 1, to: 60 })),
         () => reader.hashAt(3),
-        // A repeated append waits for the file, as it would wait for a server.
+        // A repeated append waits until the file of the segment is read, as it would wait for a server.
         () => reader.append("s3", eventsOf(1), { key: "k3", digest: "d" }).catch(({ cause }) => Promise.reject(cause)),
       ]) {
         const refusal = await refusalOf(reading());
@@ -401,7 +401,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
       const ways: readonly (readonly [string, () => Promise<unknown>])[] = [
         ["read", () => take(reader.read())],
         ["readStored", () => take(reader.readStored({ from: 4, limit: 1 }))],
-        // A fold parses no event's metadata.
+        // Malformed metadata does not fail a read for folds, which parses no event's metadata.
         ...(what === "metadata" ? [] : ([["readFolded", () => take(reader.readFolded())]] as const)),
         [
           "one by one",
@@ -492,7 +492,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     }
     expect(await store.verify()).toMatchObject({ ok: true, checked: 51 });
     if (engine === "SQLite") {
-      // On a server, roles protect this.
+      // Only on SQLite: on a server, the rights of roles protect these tables.
       for (const [first, last] of [
         [41, 51],
         [42, 45],
@@ -522,7 +522,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
         "UPDATE segments SET types = replace(types, 'T1', 'T9')",
         "UPDATE segments SET types = replace(types, 'T9', 'T1')",
       ],
-      // This is not the newest place of any stream, so only its absence shows.
+      // This row is not about the newest event of any stream, so only its absence is a fault.
       ["DELETE FROM archived_streams WHERE position = 18", undefined],
     ] as const) {
       await place.withoutTriggers(change);

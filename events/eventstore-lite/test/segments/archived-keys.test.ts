@@ -60,7 +60,7 @@ describe.each(PLACES)("on %s", (engine, makePlace) => {
     await place.change(COLLIDE[engine]("new", 1));
     const asked = { key: "new", digest: "asked", expected: 2 };
     const both = await Promise.all([store.append("a", newEvents(2), asked), store.append("a", newEvents(2), asked)]);
-    // Either may be the first.
+    // Either of the two concurrent appends may be the first.
     expect(both.map(({ first, repeated }) => `${first} ${repeated}`).toSorted()).toEqual(["3 false", "3 true"]);
     await store.append("a", [newEvent()]);
     await archiveTo(store, 4);

@@ -1,5 +1,6 @@
 /**
- * Preload that makes runtime errors repeat everything they were given, and throws on SIGUSR2 outside of any request.
+ * Preload for the service: errors of the runtime then repeat everything that was passed to the call, and SIGUSR2 throws
+ * one outside of any request.
  */
 import { ClientRequest } from "node:http";
 
@@ -9,7 +10,7 @@ function repeating(url: string, headers: object, body: unknown): Error {
   return Object.assign(new TypeError(`cannot fetch ${told}`, { cause }), { url, told });
 }
 
-// Replaces the functions that the service calls, on Bun and elsewhere.
+// Replaces the functions with which the service sends requests, on Bun and on other runtimes.
 // oxlint-disable-next-line no-restricted-properties
 globalThis.fetch = Object.assign(
   (url: string, { headers, body }: RequestInit = {}) => Promise.reject(repeating(url, [...new Headers(headers)], body)),

@@ -15,8 +15,12 @@ import { createAdd } from "./add.ts";
 export interface SegmentsOptions {
   /** Path of the copy, a new file. */
   readonly file: string;
-  /** Id of the log to which the segments belong; `epochs` is that log's `EventStore.history`. */
+  /** Id of the log to which the segments belong. */
   readonly id: string;
+  /**
+   * Epochs of the log to which the segments belong, as `EventStore.history` of that log returns them: how the log began
+   * and continued.
+   */
   readonly epochs: readonly Epoch[];
   /** All segments of the log from position 1 on, in order. Events after `to`, or later than `until`, are left out. */
   readonly segments: Iterable<OpenedSegment>;
@@ -30,7 +34,7 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes of sealed segments the copy that `backup` makes of a log, as of one of their events; returns its head and its
+ * Makes a log from sealed segments, the same as `backup` would copy as of one of their events; returns its head and its
  * Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {

@@ -89,8 +89,8 @@ function requireUnused(file: string): void {
   try {
     requireOurFormat(db);
     if (holdsEvents(db)) throw new TargetTaken(`${file} holds events: only a new log is imported into`);
-    // Needs the whole file for a moment, and removes the write-ahead log; fails while another process has the file
-    // open.
+    // To change the journal mode, SQLite must have the file for itself for a moment, and fails while another process
+    // has it open. The change removes the write-ahead log.
     db.exec("PRAGMA journal_mode = DELETE");
   } catch (error) {
     if (isBusy(error)) throw new TargetTaken(`${file} is in use by another process`, { cause: error });

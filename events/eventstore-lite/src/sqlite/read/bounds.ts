@@ -19,7 +19,8 @@ export function lastPositionUntil(reader: DatabaseReader, timeMs: number): numbe
   for (;;) {
     const before = firstPosition(reader) - 1;
     const found = countWhile(before, lastPosition(reader), (position) => Number(timeAt(position)) <= timeMs);
-    // Otherwise some of these events have moved into the archive meanwhile, and the search is repeated.
+    // If the database's first position has changed, some of these events have moved into the archive meanwhile, and the
+    // search is repeated.
     if (firstPosition(reader) === before + 1) return found === before ? undefined : found;
   }
 }

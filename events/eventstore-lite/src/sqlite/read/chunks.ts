@@ -4,8 +4,8 @@ import { versionsWithin } from "./bounds.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
 /**
- * Events that one statement reads or examines. Decoding and handling that many blocks the thread for some milliseconds
- * at most.
+ * Number of events that one statement reads or examines. Decoding and handling that many blocks the thread for some
+ * milliseconds at most.
  */
 const CHUNK_EVENTS = 128;
 
@@ -78,7 +78,7 @@ function* byPosition<Row extends Placed>(
   types: readonly number[] | undefined,
   { from, to, backwards, limit }: Range,
 ): Chunks<Row> {
-  // The plus excludes the index of types, with which SQLite would sort each chunk.
+  // The plus sign keeps SQLite from using the index of types, because it would sort the events of each chunk.
   const filter = types ? `AND +e.type IN (${types.map(() => "?").join()})` : "";
   const sql = `SELECT ${columns} FROM events e ${joins}
     WHERE e.position BETWEEN ? AND ? ${filter} ORDER BY e.position ${order(backwards)}`;

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
 import { StoreClosed } from "../../errors.ts";
 
-/** Statements kept prepared: the fixed ones, and one for each number of types in a query. */
+/** Maximum number of statements kept prepared: the fixed ones, and one for each number of types in a query. */
 const STATEMENTS_CACHED_MAX = 128;
 
 type Row = Record<string, unknown>;

@@ -5,10 +5,10 @@ import { isDamage } from "../faults.ts";
 import type { Checked, Range } from "./range.ts";
 import { addTo, newSums, type Sums } from "./sums.ts";
 
-/** Rows read at once: fewer cost more per row, and this many of the largest events are 32 MiB. */
+/** Number of rows read at once. Fewer cost more per row, and this many of the largest events are 32 MiB. */
 const CHUNK_EVENTS = 128;
 
-/** Streams whose last version is cached; for others the previous event is looked up. */
+/** Maximum number of streams whose last version is cached. For other streams the previous event is looked up. */
 const STREAMS_REMEMBERED_MAX = 16_384;
 
 const SELECT_LINKS = `
@@ -98,7 +98,8 @@ function createEventCheck(db: DatabaseSync): EventCheck {
       sums = sumsOfRange;
       const rows = readBefore(first - 1, first - 1);
       const before = rows instanceof Unreadable ? undefined : (rows[0] as BeforeRow | undefined);
-      // Without a hash, the event at `first` cannot be proved; the check of the previous range names the fault.
+      // If the hash before `first` is missing, the event at `first` cannot be proved; the check of the previous range
+      // names the fault.
       [previousHash, previousTimeMs] = before?.[0].length === HASH_BYTES ? before : BEFORE_FIRST;
       versions.begin();
     },
@@ -172,7 +173,7 @@ function createReadRows(
   db: DatabaseSync,
   sql: string,
 ): (first: number, second: number) => readonly unknown[] | Unreadable {
-  // All runtimes have this method, but not every one declares it.
+  // All runtimes have `setReturnArrays`, but not every one declares it.
   const statement = db.prepare(sql) as StatementSync & { setReturnArrays(isOn: boolean): unknown };
   statement.setReturnArrays(true);
   return (first, second) => {

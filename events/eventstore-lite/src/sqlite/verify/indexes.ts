@@ -5,8 +5,9 @@ import { byPlace, byType, type Sums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "./sums.
 
 interface Index {
   readonly name: string;
-  /** SQL that sums the entries of the index; `sumsOf` formats the same sums of the events. */
+  /** SQL that sums the entries of the index. */
   readonly sums: string;
+  /** Formats the sums of checked events as the SQL `sums` formats those of the index, so that both can be compared. */
   readonly sumsOf: (events: Sums) => string;
   /** SQL condition that the index finds the event e. */
   readonly finds: string;
@@ -71,7 +72,7 @@ function findMissing(db: DatabaseSync, { finds, missing }: Index, last: number):
   const first = db
     .prepare(`SELECT min(e.position) AS first FROM events e NOT INDEXED WHERE e.position <= ? AND NOT (${finds})`)
     .get(last)?.["first"];
-  // If no event is missing, the index has more entries than there are events.
+  // All events are found, so the sums differ because the index has more entries than there are events.
   return { position: Number(first ?? 1), reason: missing };
 }
 

@@ -20,7 +20,8 @@ export function startCheckThread(options: CheckOptions): CheckThread {
     worker.once("error", reject);
     worker.once("exit", () => reject(new Error("a thread that verifies the log ended by itself")));
   });
-  // A caller that waits for an answer gets the error; without one it must not be an unhandled rejection.
+  // A caller that waits for an answer gets the thread's error. If no caller waits, the error must not become an
+  // unhandled rejection.
   crashed.catch(() => {});
   worker.on("message", (reply: CheckReply) => onReply(reply));
 

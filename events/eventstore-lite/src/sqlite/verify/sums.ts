@@ -23,7 +23,8 @@ function masked(sql: string): string {
 }
 
 /**
- * Returns SQL for the number, the positions, the keys and the products of both, as one text; all zeros for no events.
+ * Returns SQL for one text of four sums over the events e: their number, their positions, their keys, and the products
+ * of position and key. Without events all four are 0.
  */
 function summed(key: string): string {
   const values = ["e.position", key, `(${masked("e.position")} * ${masked(key)})`];

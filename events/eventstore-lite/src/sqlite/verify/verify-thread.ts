@@ -73,6 +73,6 @@ function perform(request: CheckRequest): CheckTasks[keyof CheckTasks]["answer"] 
 port.on("message", (request: CheckRequest) => {
   const answer = perform(request);
   port.postMessage({ answer } satisfies CheckReply);
-  // Then nothing keeps the thread alive, on any runtime.
+  // After the reply to `close`, nothing keeps the thread alive, on any runtime.
   if (request.task === "close") port.unref();
 });

@@ -22,7 +22,7 @@ export interface CheckJob {
   readonly range: Range;
   /** True if the range is the whole log, so that the indexes are checked too. */
   readonly isWhole: boolean;
-  /** The most threads to use. */
+  /** Maximum number of threads to use. */
   readonly threads: number;
   readonly onChecked: (events: number) => void;
   readonly signal: AbortSignal;
@@ -50,7 +50,8 @@ export async function checkInThreads({
 
   async function work(thread: CheckThread): Promise<void> {
     if (isWhole && walk === undefined) await (walk = thread.walk(range));
-    // Parts are taken in order, so all events before a fault are already being checked, and those checks are finished.
+    // Threads take the parts in order. When one finds a fault, all earlier parts are already being checked, and these
+    // checks are finished.
     while (faults.length === 0 && !signal.aborted) {
       const { value: part } = parts.next();
       if (part === undefined) return;

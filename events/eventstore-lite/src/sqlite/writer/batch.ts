@@ -135,8 +135,9 @@ function isExpected(version: number, expected: ExpectedVersion): boolean {
 interface AcceptedAppend {
   readonly append: AppendRequest;
   readonly streamId: number;
-  /** Position of the append's first event; `firstVersion` is that event's version. */
+  /** Position of the append's first event. */
   readonly first: number;
+  /** Version of the append's first event in its stream. */
   readonly firstVersion: number;
 }
 
@@ -175,8 +176,8 @@ function createInsertEvents(db: DatabaseSync, { head, typeId }: Tail): InsertEve
 
   return (accepted, timeMs) => {
     const hashes: Uint8Array[] = [];
-    // Makes all hashes before the first insert: alternating, each would evict the other's code and data from the
-    // processor's caches, which takes a tenth longer.
+    // Makes all hashes before the first insert: if hashing and inserting alternate, each evicts the other's code and
+    // data from the processor's caches, which takes a tenth longer.
     for (const append of accepted) linkAll(append, timeMs, hashes);
     const base = accepted[0]?.first ?? 0;
     for (const append of accepted) insertAll(append, timeMs, hashes, append.first - base);

@@ -2,9 +2,9 @@ import type { DatabaseSync } from "node:sqlite";
 import { createBoundedCache } from "../../bounded-cache.ts";
 import { GENESIS_HASH } from "../../chain.ts";
 
-/** Streams whose version is kept in memory: about 10 MB; others are looked up in the database. */
+/** Maximum number of streams whose version is kept in memory: about 10 MB. Others are looked up in the database. */
 const STREAMS_CACHED_MAX = 65_536;
-/** Types that are cached; an application has tens of them. */
+/** Maximum number of types that are cached; an application has tens of them. */
 const TYPES_CACHED_MAX = 4_096;
 
 export interface StreamTail {
@@ -35,7 +35,8 @@ export interface Tail {
 }
 
 export function createTail(db: DatabaseSync): Tail {
-  // Changes only when another connection wrote to the file (https://sqlite.org/pragma.html#pragma_data_version).
+  // SQLite changes this number only when another connection has written to the file
+  // (https://sqlite.org/pragma.html#pragma_data_version).
   const selectChange = db.prepare("PRAGMA data_version");
   const selectHead = db.prepare("SELECT position, time, hash FROM events ORDER BY position DESC LIMIT 1");
   const selectStream = db.prepare(

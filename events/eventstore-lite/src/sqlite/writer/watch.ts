@@ -1,7 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { isBusy } from "../faults.ts";
 
-/** How late an append by another process may be seen: SQLite cannot notify across processes. */
+/**
+ * Interval at which the database is asked for appends by other processes, because SQLite cannot notify across
+ * processes.
+ */
 const POLL_MS = 100;
 
 /**
@@ -10,7 +13,8 @@ const POLL_MS = 100;
  * milliseconds.
  */
 export function watchOthers(db: DatabaseSync, onAppended: (position: number) => void): () => void {
-  // Changes only when another connection wrote to the file (https://sqlite.org/pragma.html#pragma_data_version).
+  // SQLite changes this number only when another connection has written to the file
+  // (https://sqlite.org/pragma.html#pragma_data_version).
   const selectChange = db.prepare("PRAGMA data_version");
   const selectLast = db.prepare("SELECT max(position) AS last FROM events");
   const change = (): unknown => selectChange.get()?.["data_version"];
@@ -29,7 +33,7 @@ export function watchOthers(db: DatabaseSync, onAppended: (position: number) => 
     try {
       look();
     } catch (error) {
-      // Another process is recovering the log; the next look reads the position.
+      // Another process is recovering the log; the next poll reads the position.
       if (!isBusy(error)) throw error;
     }
   }, POLL_MS);

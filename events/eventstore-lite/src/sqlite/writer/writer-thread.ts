@@ -39,7 +39,8 @@ try {
     const isLast = typeof request === "object" && request.kind === "close";
     if (isLast) stopWatching();
     port.postMessage(writer.answer(request));
-    // Then nothing keeps the thread alive. Closing the port would do the same, but not every runtime can.
+    // After the last reply, nothing keeps the thread alive. Closing the port would do the same, but not every runtime
+    // can.
     if (isLast) port.unref();
   });
   port.postMessage({ storeId } satisfies Started);

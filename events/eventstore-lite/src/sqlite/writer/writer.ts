@@ -9,7 +9,7 @@ import type { TransformAppend } from "../../append/writer-transform.ts";
 import { createLeaseTable, type LeaseTable } from "./leases.ts";
 import { createWritePiece } from "./pieces.ts";
 
-/** Executes requests; each is answered once its changes are durable. */
+/** Executes the store's requests that write to the log; answers each once its changes are durable. */
 export interface Writer {
   answer(request: Request): Reply;
   /** Writes a piece of a large append; returns undefined until its last piece. */
@@ -73,12 +73,14 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
   const archivedKeys = createArchivedKeys(db);
   const batches = createBatchWriter(db, leases, archivedKeys, transform);
   const perform = createPerform(db, leases, archivedKeys);
-  // After a failed fsync, nothing may be acknowledged, not even what seems to succeed.
+  // Reason why the writer has stopped. After a failed fsync, nothing may be acknowledged, not even a write that seems
+  // to succeed.
   let stoppedBy: string | undefined;
 
   function close(): Reply {
     try {
-      // A checkpoint after a failed fsync could make durable what was answered as in doubt.
+      // A writer that stopped makes no checkpoint: after a failed fsync it could make durable what was answered as in
+      // doubt.
       if (stoppedBy === undefined) db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
       db.close();

@@ -37,7 +37,7 @@ export function chainContract({ describe, expect, fc, open, test }: Runner): voi
     test(
       "verifies for any data and metadata, which are read unchanged",
       async () => {
-        // Any character, NUL and halves of surrogate pairs included.
+        // Generates texts of any characters, with NUL and halves of surrogate pairs.
         const text = fc.string({ unit: "binary" });
         const anyData = fc.jsonValue({ maxDepth: 3, noUnicodeString: false, stringUnit: "binary" });
         const survives = fc.asyncProperty(

@@ -10,7 +10,7 @@ export function newEvents(count: number, type = "Tested"): NewEvent[] {
   return Array.from({ length: count }, (_, index) => newEvent(type, { index }));
 }
 
-/** Takes `count` elements, or all. Leaving early ends the iteration. */
+/** Takes the first `count` elements, or all, and then ends the iteration. */
 export async function take<Element>(elements: AsyncIterable<Element>, count: number = Infinity): Promise<Element[]> {
   const taken: Element[] = [];
   for await (const element of elements) {

@@ -14,7 +14,10 @@ export interface Runner {
   beforeAll(this: void, work: Work): void;
   afterAll(this: void, work: Work): void;
   readonly expect: Expect;
-  /** The default export of `fast-check`. It is passed in, so that the other tools for tests do not need it. */
+  /**
+   * The default export of `fast-check`. The caller passes it in, so that programs that use only other tools for tests
+   * need not install it.
+   */
   readonly fc: typeof fastCheck;
 }
 

@@ -78,7 +78,7 @@ export function subscribeContract({ describe, expect, open, test }: Runner): voi
       await store.append("a", [newEvent()]);
       for await (const event of store.subscribe({ from: 1, signal: abort.signal })) {
         seen.push(event.position);
-        // While this subscriber looks at one event, ten more are appended.
+        // While this subscriber handles one event, ten more are appended.
         if (event.position <= 30) await store.append("a", newEvents(10));
         if (event.position === 301) abort.abort();
       }

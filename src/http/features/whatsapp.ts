@@ -1,0 +1,123 @@
+import { hash } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import type { Recorded } from "../../../events/catalog.ts";
+import { requestedChannels } from "../../../events/dispatch-rules.ts";
+import { positionsOf } from "../../../events/sources.ts";
+import { EVENT_ID, findEventNear, parseIdTime, positionBefore } from "../../history/find-event.ts";
+import { CLOCKS_DIFFER_MS } from "../../links/attribution.ts";
+import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.ts";
+import {
+  isSameSecret,
+  isSignedByMeta,
+  readStatuses,
+  whatsappNotice,
+} from "../../networks/messaging/whatsapp-statuses.ts";
+import { count } from "../../platform/common-schemas.ts";
+import { feature, type HttpContext } from "../context.ts";
+import { whole } from "../server/answer.ts";
+import { readBytes, UNCHECKED, type RequestBody } from "../server/body.ts";
+import { reply, route, textReply, type RequestContext } from "../server/endpoint.ts";
+import { problems } from "../server/problem.ts";
+
+/** Maximum number of bytes that Meta posts at once, by its documentation. */
+const NOTICE_BYTES_MAX = 3 * 1024 * 1024;
+
+/** Creates the webhook by which Meta reports what became of messages that WhatsApp accepted. */
+export function whatsappEndpoints(context: HttpContext) {
+  const readSecrets = () => {
+    const { messaging } = context.config;
+    const statuses = messaging?.provider === "whatsapp" ? messaging.statuses : undefined;
+    if (statuses === undefined) throw problems.wrongSignature();
+    return statuses;
+  };
+  const body: RequestBody<ReturnType<typeof readStatuses>> = {
+    "~standard": UNCHECKED,
+    schema: whatsappNotice,
+    type: "application/json",
+    read: (request) =>
+      readBytes(request, NOTICE_BYTES_MAX, (bytes) => {
+        const signature = request.headers.get("x-hub-signature-256") ?? "";
+        if (!isSignedByMeta(bytes, signature, readSecrets().appSecret)) throw problems.wrongSignature();
+        return readStatuses(Buffer.from(bytes).toString());
+      }),
+    fit: (value) => value as ReturnType<typeof readStatuses>,
+  };
+  return feature("whatsapp", "/api/messaging")
+    .get(
+      "/whatsapp",
+      ({ call: { request } }) => {
+        const { searchParams } = new URL(request.url);
+        const isKnown = isSameSecret(searchParams.get("hub.verify_token") ?? "", readSecrets().verifyToken);
+        const challenge = searchParams.get("hub.challenge") ?? "";
+        if (!isKnown || searchParams.get("hub.mode") !== "subscribe") throw problems.wrongSignature();
+        const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+        return whole({ status: 200, headers, body: challenge });
+      },
+      route("verifyWhatsapp", "tracking", "open", {
+        response: { 200: textReply("The challenge.", { mediaType: "text/plain" }) },
+        summary: "Answers Meta's challenge when the webhook of WhatsApp's statuses is set up.",
+        description: "Only if WHATSAPP_APP_SECRET and WHATSAPP_VERIFY_TOKEN are set.",
+        query: { "hub.mode": "subscribe", "hub.verify_token": "WHATSAPP_VERIFY_TOKEN.", "hub.challenge": "Any text." },
+        problems: ["wrongSignature"],
+      }),
+    )
+    .post(
+      "/whatsapp",
+      async ({ body: read, call }) => {
+        const { lost = [], passed = 0 } = read ?? {};
+        const found = await Promise.all(lost.map((message) => recordLoss(context, message, call)));
+        const counts = { lost: found.filter(Boolean).length, passed, unknown: found.filter((one) => !one).length };
+        if (read === undefined) counts.unknown++;
+        for (const [result, times] of Object.entries(counts)) context.metrics.statuses.inc({ result }, times);
+        return counts;
+      },
+      route("recordWhatsappStatuses", "tracking", "open", {
+        body,
+        response: {
+          200: reply("What is new is on disk.", Type.Object({ lost: count, passed: count, unknown: count })),
+        },
+        summary: "Records the messages that WhatsApp lost after it had accepted them.",
+        description:
+          "Meta signs the body with the app's secret (X-Hub-Signature-256). A repeat changes nothing. Other statuses, and those of messages that reachlog did not send, are only counted.",
+        problems: ["wrongSignature"],
+        anyOrigin: true,
+      }),
+    );
+}
+
+type Lost = NonNullable<ReturnType<typeof readStatuses>>["lost"][number];
+
+/**
+ * Records that WhatsApp lost a message, only once if Meta reports it repeatedly. Returns false if this log did not send
+ * the message.
+ */
+async function recordLoss(context: HttpContext, { messageId, dispatchId, detail }: Lost, call: RequestContext) {
+  const carried = dispatchId !== undefined && EVENT_ID.test(dispatchId) ? await findCarried(context, dispatchId) : [];
+  if (carried.length === 0) return false;
+  // Only a keyed hash of the message's id goes into the log, because the id holds a telephone number.
+  const [hashed = ""] = context.hashesOf({ id: messageId });
+  const key = { key: `whatsapp/${hashed}`, digest: hash("sha256", hashed) };
+  const lost: NewEvent[] = carried.map(({ id: event_id, position: source }) => {
+    return { type: "DispatchLost", data: { event_id, source, channel: "messaging", detail } };
+  });
+  await context.eventIntake.append(lost, { metadata: call.metadata, key }, { stream: STREAMS.requests });
+  return true;
+}
+
+/** Maximum number of outcome events read to find a digest by its id. */
+const DIGESTS_READ_MAX = 1_000;
+
+/** Finds the events that a message carried: the one with this id, or those of the digest with this id. */
+async function findCarried({ eventLog: { store } }: HttpContext, id: string): Promise<readonly Recorded[]> {
+  const { position: to } = await store.head();
+  const reading = { store, to, onProgress() {} };
+  const event = (await findEventNear(reading, id)) ?? (await findEventNear(reading, id, CLOCKS_DIFFER_MS));
+  if (event !== undefined) return requestedChannels(event).includes("messaging") ? [event] : [];
+  const from = 1 + (await positionBefore(reading, parseIdTime(id) - CLOCKS_DIFFER_MS));
+  const query = { stream: STREAMS.delivery("messaging"), types: ["DispatchSucceeded"], from, to };
+  for await (const { type, data } of store.read({ ...query, limit: DIGESTS_READ_MAX })) {
+    const request = type === "DispatchSucceeded" ? data.requests.find(({ digest }) => digest === id) : undefined;
+    if (request !== undefined) return Array.fromAsync(eventsAt(store, inOrder(positionsOf(request.sources))));
+  }
+  return [];
+}

@@ -1,0 +1,57 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { Type } from "@sinclair/typebox";
+import type { Secret } from "../../platform/secret.ts";
+import { parseAnswer } from "../classify-answer.ts";
+import { truncate } from "../plain-text.ts";
+import { CHANNEL_FAULTS } from "./whatsapp.ts";
+
+/** Compares two secrets in a time that does not depend on where they differ. */
+export function isSameSecret(given: string, expected: Secret): boolean {
+  const digest = (text: string) => createHmac("sha256", "length").update(text).digest();
+  return timingSafeEqual(digest(given), digest(expected.reveal()));
+}
+
+/** True if Meta signed these bytes: `signature` is the header `X-Hub-Signature-256`. */
+export function isSignedByMeta(bytes: Uint8Array, signature: string, appSecret: Secret): boolean {
+  const expected = Buffer.from(`sha256=${createHmac("sha256", appSecret.reveal()).update(bytes).digest("hex")}`);
+  const given = Buffer.from(signature);
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+const status = Type.Object({
+  id: Type.String(),
+  status: Type.String(),
+  biz_opaque_callback_data: Type.Optional(Type.String()),
+  errors: Type.Optional(Type.Array(Type.Object({ code: Type.Integer(), title: Type.Optional(Type.String()) }))),
+});
+
+/** Schema of what Meta posts: https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks */
+export const whatsappNotice = Type.Object(
+  {
+    object: Type.Literal("whatsapp_business_account"),
+    entry: Type.Array(
+      Type.Object({
+        changes: Type.Array(Type.Object({ value: Type.Object({ statuses: Type.Optional(Type.Array(status)) }) })),
+      }),
+    ),
+  },
+  { examples: [{ object: "whatsapp_business_account", entry: [] }] },
+);
+
+/** Maximum number of characters of an error's title that an event holds. */
+const TITLE_MAX = 200;
+
+/**
+ * Reads the statuses that Meta posts: the lost messages, without `dispatchId` if another program sent them, and the
+ * number of all other statuses. Undefined if the text has another form.
+ */
+export function readStatuses(text: string) {
+  const notice = parseAnswer(whatsappNotice, text);
+  const statuses = notice?.entry.flatMap(({ changes }) => changes.flatMap(({ value }) => value.statuses ?? []));
+  const failed = statuses?.filter((one) => one.status === "failed");
+  const lost = failed?.map(({ id: messageId, biz_opaque_callback_data: dispatchId, errors: [error] = [] }) => {
+    const words = error && (CHANNEL_FAULTS.get(error.code) ?? truncate(error.title ?? "", TITLE_MAX));
+    return { messageId, dispatchId, detail: error === undefined ? "no reason was given" : `${error.code}: ${words}` };
+  });
+  return lost && { lost, passed: statuses!.length - lost.length };
+}

@@ -1,0 +1,184 @@
+// On the memory harness.
+import { createHmac } from "node:crypto";
+import { describe, expect, test } from "bun:test";
+import { STREAMS } from "../../../src/log/event-log.ts";
+import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/memory/app.ts";
+import { LOG_ENGINES, type LogEngine } from "../../harness/memory/log.ts";
+import { signIn, textsAt } from "../../console/pages.ts";
+import { outcomeOf } from "../../harness/memory/outcomes.ts";
+
+const PATH = "/api/messaging/whatsapp";
+const APP_SECRET = "secret-of-the-app";
+const VERIFY_TOKEN = "verify-token";
+const SETTINGS = {
+  MESSAGING_PROVIDER: "whatsapp",
+  WHATSAPP_ACCESS_TOKEN: "t",
+  WHATSAPP_PHONE_NUMBER_ID: "1",
+  WHATSAPP_TO: "15550783881",
+};
+const ENV = { ...SETTINGS, WHATSAPP_APP_SECRET: APP_SECRET, WHATSAPP_VERIFY_TOKEN: VERIFY_TOKEN };
+/** Id of a message as WhatsApp makes it: base64 with the recipient's telephone number in it. */
+const WAMID = `wamid.${btoa("15550783881 1")}`;
+const LOST = { code: 131_042, title: "Business eligibility payment issue" };
+
+async function open(engine: LogEngine = "in a file", env: Readonly<Record<string, string>> = ENV): Promise<AppHarness> {
+  const now = Date.parse("2026-03-01T08:00:00.000Z");
+  const makeId = () => Bun.randomUUIDv7("hex", now);
+  const world = await openApp({ engine, env, makeId, logClock: () => now, channels: ["messaging"] });
+  world.now = now;
+  // The service finds a message by the time in its id, so the ids here are made with the time of the log.
+  const sent = await post(world.app, "/api/messaging", { text: "hi" }, { token: TOKEN });
+  expect(sent.status).toBe(200);
+  return world;
+}
+
+const statusOf = (dispatchId: string | undefined, more: object = {}) => ({
+  id: WAMID,
+  status: "failed",
+  timestamp: "1772352000",
+  recipient_id: "15550783881",
+  ...(dispatchId === undefined ? {} : { biz_opaque_callback_data: dispatchId }),
+  errors: [LOST],
+  ...more,
+});
+
+const noticeOf = (...statuses: object[]) => ({
+  object: "whatsapp_business_account",
+  entry: [{ id: "1", changes: [{ field: "messages", value: { messaging_product: "whatsapp", statuses } }] }],
+});
+
+const sign = (body: string, secret = APP_SECRET) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+
+interface Answer {
+  readonly status: number;
+  readonly lost?: number;
+  readonly passed?: number;
+  readonly unknown?: number;
+}
+
+async function send({ app }: AppHarness, notice: object | string, signature?: string): Promise<Answer> {
+  const body = typeof notice === "string" ? notice : JSON.stringify(notice);
+  const headers = { "x-hub-signature-256": signature ?? sign(body) };
+  const answer = await ask(app, PATH, { method: "POST", body, headers });
+  return { status: answer.status, ...((await answer.json()) as object) };
+}
+
+async function openWithId(engine?: LogEngine) {
+  const world = await open(engine);
+  const [{ id, position } = { id: "", position: 0 }] = await world.events("MessageRequested");
+  return { world, id, position, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+describe.each(LOG_ENGINES)("in a log %s", (engine) => {
+  test("a message that WhatsApp lost is recorded once, and shown with its dispatch", async () => {
+    await using opened = await openWithId(engine);
+    const { world, id, position } = opened;
+    expect(await send(world, noticeOf(statusOf(id)))).toEqual({ status: 200, lost: 1, passed: 0, unknown: 0 });
+    expect((await send(world, noticeOf(statusOf(id), statusOf(id)))).status).toBe(200);
+    const lost = await world.events("DispatchLost");
+    const detail = "131042: the account's payment is not in order";
+    expect(lost.map(({ data }) => data)).toEqual([{ event_id: id, source: position, channel: "messaging", detail }]);
+    const stored = await Array.fromAsync(world.store.readStored({}), (event) => JSON.stringify(event));
+    expect(stored.filter((event) => event.includes(WAMID) || event.includes("15550783881"))).toEqual([]);
+
+    const shown = await ask(world.app, `/api/deliveries/show?event_id=${lost[0]!.id}`, { token: TOKEN });
+    expect(await shown.json()).toMatchObject({
+      dispatches: [
+        { source: { id }, channels: [{ channel: "messaging", status: "lost", events: [{ id: lost[0]!.id }] }] },
+      ],
+    });
+    const { cookie } = await signIn(world);
+    const page = await (await ask(world.app, `/activity/${position}`, { headers: { cookie } })).text();
+    const lines = await textsAt(page, ".line .sentence");
+    expect(lines.map(({ text }) => text)).toEqual([expect.stringContaining("accepted a message and lost it")]);
+  });
+
+  test("each click of a digest that WhatsApp lost is recorded as lost", async () => {
+    await using opened = await openWithId(engine);
+    const { world } = opened;
+    const click = { event: "click", domain: "go.example", short_code: "a", original_url: "https://shop.example/" };
+    const data = { ...click, bot: false, channels: ["messaging" as const] };
+    await world.append(STREAMS.link("go.example", "a"), { type: "LinkClicked", data }, { type: "LinkClicked", data });
+    const clicks = await world.events("LinkClicked");
+    const digest = world.deps.makeId();
+    const [source = 0] = clicks.map(({ position }) => position);
+    const common = { channel: "messaging", lane: "clicks", source, attempt: 1, status: 200, latency_ms: 1 } as const;
+    const succeeded = outcomeOf("DispatchSucceeded", common);
+    if (succeeded.type !== "DispatchSucceeded") throw new Error("another outcome");
+    const request = {
+      ...succeeded.data.requests[0]!,
+      sources: [[source, source + 1]] as const,
+      mode: "digest",
+      digest,
+    };
+    const requests = [request] as unknown as typeof succeeded.data.requests;
+    await world.append(STREAMS.delivery("messaging"), { ...succeeded, data: { ...succeeded.data, requests } });
+    expect(await send(world, noticeOf(statusOf(digest)))).toMatchObject({ lost: 1 });
+    const lost = await world.events("DispatchLost");
+    expect(lost.map((event) => event.data.event_id)).toEqual(clicks.map((event) => event.id));
+  });
+});
+
+test("other statuses, and those of messages that the log did not send, are counted and recorded nowhere", async () => {
+  await using opened = await openWithId();
+  const { world, id } = opened;
+  const notice = noticeOf(
+    statusOf(id, { status: "sent", errors: undefined }),
+    statusOf(id, { status: "delivered", errors: undefined }),
+    statusOf(undefined),
+    statusOf("another program"),
+    statusOf(world.deps.makeId()),
+  );
+  expect(await send(world, notice)).toEqual({ status: 200, lost: 0, passed: 2, unknown: 3 });
+  // Meta posts messages that people write to the same webhook.
+  const written = noticeOf().entry.map((entry) => ({ ...entry, changes: [{ value: { messages: [{ text: "\0" }] } }] }));
+  expect(await send(world, { ...noticeOf(), entry: written })).toMatchObject({ lost: 0, passed: 0, unknown: 0 });
+  expect(await send(world, { object: "page", entry: [] })).toMatchObject({ status: 200, unknown: 1 });
+  expect(await send(world, "no JSON")).toMatchObject({ status: 200, unknown: 1 });
+  expect(await world.events("DispatchLost")).toEqual([]);
+  const figures = await (await ask(world.app, "/metrics", { token: TOKEN })).text();
+  expect(figures).toContain('reachlog_whatsapp_statuses_total{result="unknown"} 5');
+  expect(figures).toContain('reachlog_whatsapp_statuses_total{result="passed"} 2');
+});
+
+test.each([
+  ["another secret", (body: string) => sign(body, "another")],
+  ["another body", () => sign("{}")],
+  ["no signature", () => ""],
+  ["a signature of another length", (body: string) => `${sign(body)}00`],
+  ["a signature with a character of two bytes", (body: string) => sign(body).replace(/.$/, "é")],
+])("a notice with %s is refused, and nothing of it is read", async (_, toSignature) => {
+  await using opened = await openWithId();
+  const { world, id } = opened;
+  const notice = noticeOf(statusOf(id));
+  expect((await send(world, notice, toSignature(JSON.stringify(notice)))).status).toBe(403);
+  expect(await world.events("DispatchLost")).toEqual([]);
+});
+
+test("a notice above 3 MiB is refused", async () => {
+  await using world = await open();
+  const body = " ".repeat(3 * 1024 * 1024);
+  expect((await send(world, body)).status).toBe(200);
+  expect((await send(world, `${body} `)).status).toBe(413);
+});
+
+test("Meta's challenge is answered to those who know the token", async () => {
+  await using world = await open();
+  const challenge = async (token: string, mode = "subscribe") => {
+    const query = { "hub.mode": mode, "hub.verify_token": token, "hub.challenge": "<b>1158201444" };
+    const answer = await ask(world.app, `${PATH}?${new URLSearchParams(query)}`);
+    const { status, headers } = answer;
+    return [status, headers.get("content-type"), headers.get("x-content-type-options"), await answer.text()];
+  };
+  const answered = [200, "text/plain; charset=utf-8", "nosniff", "<b>1158201444"];
+  expect(await challenge(VERIFY_TOKEN)).toEqual(answered);
+  expect((await challenge(VERIFY_TOKEN, "unsubscribe"))[0]).toBe(403);
+  expect((await challenge("verify-tokes"))[0]).toBe(403);
+  expect((await challenge(""))[0]).toBe(403);
+});
+
+test("without the webhook's secrets nothing is accepted", async () => {
+  await using world = await open("in a file", SETTINGS);
+  expect((await send(world, noticeOf(), sign(JSON.stringify(noticeOf()), ""))).status).toBe(403);
+  expect((await ask(world.app, `${PATH}?hub.mode=subscribe`)).status).toBe(403);
+});
