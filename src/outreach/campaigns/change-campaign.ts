@@ -89,5 +89,12 @@ function findChainFault({ named }: Campaigns, definition: CampaignDefinition) {
 
 /** A campaign that is not in the log. */
 export const NEW_CAMPAIGN: Campaign = {
-  ...{ name: "", text: "-", audience: {}, created_at: "", changed: 0, changed_at: "", positions: [], ended_at: null },
+  name: "",
+  text: "-",
+  audience: {},
+  created_at: "",
+  changed: 0,
+  changed_at: "",
+  positions: [],
+  ended_at: null,
 };
