@@ -277,6 +277,27 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       logs: ["PersonForgotten", {}],
     },
     {
+      page: "/campaigns",
+      does: "create a campaign",
+      address: "/campaigns",
+      act: async ({ operator, width }) => {
+        await operator.unfold("New campaign…");
+        await operator.fill("Name", `spring-${width}`);
+        await operator.fill("Message", "Hi {{name|there}}\nStill on?");
+        await operator.press("Create campaign");
+      },
+      sees: ({ width }) => `The campaign spring-${width} was created, for all recipients.`,
+      logs: ["CampaignCreated", ({ width }) => ({ name: `spring-${width}`, text: "Hi {{name|there}}\nStill on?" })],
+    },
+    {
+      page: "/campaigns/{name}",
+      does: "end a campaign",
+      address: ({ width }) => `/campaigns/spring-${width}`,
+      act: ({ operator }) => confirm(operator, "End campaign", "End campaign"),
+      sees: ({ width }) => `The campaign spring-${width} has ended.`,
+      logs: ["CampaignEnded", ({ width }) => ({ name: `spring-${width}` })],
+    },
+    {
       page: "/links",
       does: "sort by a column",
       address: "/links",

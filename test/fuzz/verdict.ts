@@ -1,4 +1,5 @@
 import type { WireAnswer } from "../http/wire/answers.ts";
+import { BODY_BYTES_MAX } from "../../src/http/server/body.ts";
 import { misfits } from "./conform.ts";
 import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
 import type { FuzzRequest } from "./requests.ts";
@@ -114,6 +115,8 @@ function againstBody(request: FuzzRequest, operation: Operation, answer: WireAns
   const { body, headers, type } = request;
   if (body === undefined || body.verdict === "unknown" || operation !== request.operation) return [];
   if (body.verdict === "unfit") return answer.status < 300 ? [`${answer.status} for what does not fit`] : [];
+  // Texts of the full length in all members may exceed the limit of a body.
+  if (answer.status === 413 && body.bytes.length > BODY_BYTES_MAX) return [];
   const isPlain = type === undefined && !headers.some((line) => /^(idempotency-key|content-encoding):/i.test(line));
   return isPlain && REFUSED.has(answer.status) && !isOfItsMeaning(answer, operation.path)
     ? [`${answer.status} for what fits`]

@@ -133,6 +133,7 @@ const INPUT: Readonly<Record<string, string>> = {
   event: "2",
   projection: "contacts",
   event_id: "3",
+  name: "default",
 };
 
 const READING = (await loadOperations()).filter(isReading);

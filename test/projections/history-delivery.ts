@@ -167,6 +167,12 @@ export function createDeliveryPart(log: TestLog): {
       request([channel], "direct", log.add("DispatchRetryRequested", retry), item);
     },
     (dice) => {
+      const accepted = requested.filter(({ channel, end }) => channel === "messaging" && end === "dispatched");
+      if (accepted.length === 0) return;
+      const { channel, event_id, source } = dice.pick(accepted);
+      log.add("DispatchLost", { event_id, source, channel, detail: "131047" });
+    },
+    (dice) => {
       const until = new Date(dice.once(2) ? 0 : 60_000).toISOString();
       log.add("CircuitOpened", { channel: dice.pick(HISTORY_CHANNELS), failures: 5, until });
     },

@@ -179,16 +179,27 @@ export function readAnswers(fields: Fields): object {
 
 /**
  * Reads the form of a campaign: the lists have one entry on each line, and the form without conditions is for all
- * recipients.
+ * recipients. Browsers send each line break of a message as CR LF; the operator typed one.
  */
 export function readCampaignFields(fields: Fields): object {
-  const { gap_days, days, fields: conditions, timezones, all, replied, failed, ...texts } = leaveOutEmpty(fields);
-  const toLines = (text: string | undefined) => text?.split(/\r?\n/).filter((line) => line.trim() !== "");
-  const toNumber = (text: string | undefined) => (/^\d+$/.test(text ?? "") ? Number(text) : text);
+  const {
+    text: message,
+    gap_days,
+    days,
+    fields: conditions,
+    timezones,
+    all,
+    replied,
+    failed,
+    ...texts
+  } = leaveOutEmpty(fields);
+  const text = message?.replaceAll("\r\n", "\n");
+  const toLines = (entries: string | undefined) => entries?.split(/\r?\n/).filter((line) => line.trim() !== "");
+  const toNumber = (digits: string | undefined) => (/^\d+$/.test(digits ?? "") ? Number(digits) : digits);
   const own = { fields: toLines(conditions), timezones: toLines(timezones), days: toNumber(days) };
-  const isSet = (text: string | undefined) => (text === undefined ? undefined : true);
+  const isSet = (value: string | undefined) => (value === undefined ? undefined : true);
   const flags = { all: isSet(all), replied: isSet(replied), failed: isSet(failed) };
-  return omitUndefined({ ...texts, ...own, ...flags, gap_days: toNumber(gap_days) });
+  return omitUndefined({ ...texts, text, ...own, ...flags, gap_days: toNumber(gap_days) });
 }
 
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { createWhatIf, type WhatIf } from "../../../src/outreach/what-if/what-if.ts";
 import type { RuleChanges, RulesInForce } from "../../../src/outreach/run-rules.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
+import { GAP_DAYS } from "../model/campaigns.ts";
 import { histories } from "../model/history.ts";
 import type { House } from "../model/house.ts";
 import { RUN_MAX_MS, TEMPLATE } from "../model/instance.ts";
@@ -17,7 +18,7 @@ const HISTORIES = isWhole ? 200 : 20;
 /** Rules of outreach that stay the same throughout a history. */
 function fixedRules({ setting }: House) {
   const { dailyLimit, stopAfterFailures, window, followers } = setting;
-  return { dailyLimit, stopAfterFailures, window, requireConsent: !followers, template: TEMPLATE, gapDays: 30 };
+  return { dailyLimit, stopAfterFailures, window, requireConsent: !followers, template: TEMPLATE, gapDays: GAP_DAYS };
 }
 
 async function ask(house: House, changes: RuleChanges): Promise<WhatIf> {

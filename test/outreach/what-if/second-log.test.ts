@@ -217,7 +217,8 @@ test("a what-if with other rules matches a second log that ran by them", async (
     { numRuns: HISTORIES, examples: [ENDED_AT_PAID_SOURCE] },
   );
   console.log(met);
-  expect(Math.min(met.differing, met.messages, met.paused)).toBeGreaterThan(HISTORIES / 15);
+  // Pauses are rare: a part of the histories may hold that of the example alone.
+  expect(Math.min(met.differing, met.messages, met.paused)).toBeGreaterThan(isWhole ? HISTORIES / 15 : 0);
 });
 
 test("recipients who were named for a run get their turn alone and first under other rules too", async () => {
