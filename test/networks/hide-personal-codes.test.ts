@@ -51,6 +51,10 @@ const HISTORY: readonly NewEvent[] = [
   { type: "PersonalLinkClicked", data: { code: CODE } },
   // Replaces an earlier record of the contact, which contains the codes too.
   addedOf({ ...ANN, username: "ann_2" }),
+  ...(["ConversionRecorded", "ConversionReversed"] as const).map((type) => ({
+    type,
+    data: { name: "Lead", occurred_at: "2025-11-20T10:00:00.000Z", channels: [], code: OTHER },
+  })),
 ];
 
 /** Expects that a text shows the recipient's history, but no code. */
