@@ -180,10 +180,7 @@ async function toConversion(
   };
 }
 
-/**
- * True if the channel is an ads network that accepts a conversion with this name. Snap's API has a name for purchases
- * only.
- */
+/** True if the channel is an ads network that gets conversions with this name; Snap gets purchases only. */
 function takesConversion(channel: string, name: string): boolean {
   return channel === "ads-snap" ? name === "Purchase" : channel.startsWith("ads");
 }
