@@ -114,7 +114,7 @@ const WITH_CODES: readonly string[] = ["contacts", "links", "results", "run"];
 
 test.each(PROJECTION_NAMES)("audit change shows no code of the state of %s", async (projection) => {
   await using world = await openWorld();
-  for (const position of ["2", "4", "5"])
+  for (const position of ["2", "4", "5", "6"])
     for (const json of [[], ["--json"]]) {
       const { out } = await world.run(audit, "change", position, "--projection", projection, ...json);
       expect(out).not.toMatch(new RegExp(`${CODE}|${OTHER}`));
