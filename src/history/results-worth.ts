@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { Type, type Static } from "@sinclair/typebox";
 import type { ConversionCounts } from "../../projections/conversions.ts";
 import type { Message, Results } from "../../projections/results.ts";
 import type { Runs } from "../../projections/runs.ts";
@@ -30,6 +30,7 @@ const MILLION = 10 ** USD_DECIMALS;
 
 /** Number of additional decimals of a value for each message. */
 const SHARE_DECIMALS = 2;
+const SHARE_UNITS = 10n ** BigInt(SHARE_DECIMALS);
 
 type Worth = ReturnType<typeof noWorth>;
 
@@ -64,35 +65,24 @@ export function toWorthFigures({ conversions, reversed, values, cost }: Worth, s
       values: sorted.map(([currency, value]) => ({
         currency,
         value: formatAmount(value, currency),
-        per_message:
-          sent === 0
-            ? null
-            : toDecimal(
-                divideRounded(value * 10n ** BigInt(SHARE_DECIMALS), BigInt(sent)),
-                decimalsIn(currency) + SHARE_DECIMALS,
-              ),
+        per_message: divide(value * SHARE_UNITS, sent, decimalsIn(currency) + SHARE_DECIMALS),
       })),
     },
     cost_usd: cost === undefined ? null : toDecimal(cost, USD_DECIMALS),
-    cost_per_conversion_usd:
-      cost === undefined || conversions === 0
-        ? null
-        : toDecimal(divideRounded(cost, BigInt(conversions)), USD_DECIMALS),
+    cost_per_conversion_usd: cost === undefined ? null : divide(cost, conversions, USD_DECIMALS),
   };
 }
 
-/** Costs of runs, divided among their messages. */
-export interface Costs {
-  /** Cost of a message in millionths of a dollar, by the message. */
-  readonly messages: ReadonlyMap<Message, bigint>;
-  /** Costs of runs that sent no message, with the time at which the run started. */
-  readonly others: readonly { readonly at: string; readonly cost: bigint }[];
+/** Divides an amount into equal parts and writes one of them as a decimal; null if there are no parts. */
+function divide(units: bigint, parts: number, decimals: number): string | null {
+  return parts === 0 ? null : toDecimal(divideRounded(units, BigInt(parts)), decimals);
 }
 
 /**
- * Divides the cost of each run among its messages that the network may have charged. The parts sum exactly to the cost.
+ * Divides the cost of each run, in millionths of a dollar, among its messages that the network may have charged. The
+ * parts sum exactly to the cost. `others`: costs of runs that sent no message, with the time at which the run started.
  */
-export function shareCosts({ started }: Runs, { groups, messages }: Results): Costs {
+export function shareCosts({ started }: Runs, { groups, messages }: Results) {
   const charged = new Map<string, Message[]>();
   for (const message of messages.values())
     if (message.outcome === "sent" || message.outcome === "in_doubt")
@@ -117,7 +107,7 @@ export function shareOut(cost: bigint, parts: number): readonly bigint[] {
 
 /** Writes values of several currencies in a line, such as `24.90 EUR, 500 JPY`; null if there are none. */
 export function formatValues(
-  values: readonly { readonly currency: string; readonly value: string; readonly per_message: string | null }[],
+  values: readonly Static<typeof conversionValue>[],
   member: "value" | "per_message",
 ): string | null {
   const known = values.flatMap(({ currency, ...one }) => (one[member] === null ? [] : [`${one[member]} ${currency}`]));

@@ -17,7 +17,6 @@ import {
   shareOut,
   toWorthFigures,
   worthFigures,
-  type Costs,
 } from "./results-worth.ts";
 
 /** Properties by which results can be grouped. */
@@ -187,7 +186,7 @@ interface Naming {
    * contained.
    */
   readonly holders: ReadonlyMap<string, RowName>;
-  readonly costs: Costs;
+  readonly costs: ReturnType<typeof shareCosts>;
   /** Codes of links made for one recipient that led to a conversion. */
   readonly converted: ReadonlySet<string>;
 }

@@ -36,20 +36,6 @@ export function attribute<Click extends { readonly at: number; readonly isCounte
   return model === "first" ? within[0] : within.at(-1);
 }
 
-/** A click that may have led to a conversion. */
-interface CandidateClick {
-  readonly position: number;
-  /** Time of the click in ms since 1970. */
-  readonly at: number;
-  readonly domain: string;
-  readonly short_code: string;
-  readonly isCounted: boolean;
-  /** True if the click's visitor, or the recipient whose link it came by, does not want to be tracked. */
-  readonly isAnonymous: boolean;
-  /** Code of the recipient's own link, if the click came by one and the recipient grants tracking. */
-  readonly code?: string;
-}
-
 /** True if clicks by this personal link are recorded as those of its recipient, who grants tracking. */
 export function isTracked({ projector, keyring }: Reachlog, code: string): boolean {
   const recipient = findLink(projector.state("links"), code)?.recipient;
@@ -67,7 +53,7 @@ const CANDIDATES_MAX = 1_000;
 export async function readLinkClicks(
   context: Reachlog,
   { domain, short_code }: { readonly domain: string; readonly short_code: string },
-): Promise<readonly CandidateClick[]> {
+) {
   const stream = STREAMS.link(domain, short_code);
   const query = { stream, types: ["LinkClicked"], backwards: true, limit: CANDIDATES_MAX };
   const newest = await Array.fromAsync(context.eventLog.store.read(query), ({ position }) => position);
@@ -75,7 +61,7 @@ export async function readLinkClicks(
 }
 
 /** Reads the clicks of a recipient who grants tracking, in the order of the log; none for all others. */
-export async function readRecipientClicks(context: Reachlog, who: Recipient): Promise<readonly CandidateClick[]> {
+export async function readRecipientClicks(context: Reachlog, who: Recipient) {
   const { eventLog, projector } = context;
   const contact = findContact(projector.state("contacts"), who);
   if (contact?.tracking.status !== "granted") return [];
@@ -88,10 +74,7 @@ export async function readRecipientClicks(context: Reachlog, who: Recipient): Pr
  * Reads the clicks at these positions. If a click was on a recipient's own link, the event right after the click names
  * that link's code.
  */
-export async function readClicksAt(
-  context: Reachlog,
-  positions: readonly number[],
-): Promise<readonly CandidateClick[]> {
+export async function readClicksAt(context: Reachlog, positions: readonly number[]) {
   const { eventLog, projector } = context;
   const { position: end } = await eventLog.store.head();
   const wanted = new Set(positions);
@@ -115,8 +98,10 @@ export async function readClicksAt(
         domain,
         short_code,
         isCounted: !bot && !isSuspected,
+        /** True if the click's visitor, or the recipient whose link it came by, does not want to be tracked. */
         isAnonymous: anonymous === true || untracked === true || (own !== undefined && code === undefined),
-        ...(code === undefined ? {} : { code }),
+        /** Code of the recipient's own link, if the click came by one and the recipient grants tracking. */
+        code,
       },
     ];
   });

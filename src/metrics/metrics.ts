@@ -35,7 +35,6 @@ export function createMetrics(configured: readonly ChannelName[] = []) {
     appends: createAppendMetrics(registry),
     dispatches: createDispatchMetrics(registry, configured),
     countAnswer: createAnswerCount(registry),
-    statuses: createStatusCounter(registry),
     /** Registers the figures that are looked up in these parts of the service at each scrape. */
     observe(parts: Observed): void {
       observeChannels(registry, parts);
@@ -48,14 +47,6 @@ export function createMetrics(configured: readonly ChannelName[] = []) {
     /** Returns all figures in Prometheus's text format, of the media type {@link METRICS_TYPE}. */
     text: (): Promise<string> => registry.metrics(),
   };
-}
-
-/** Creates the counter of the statuses that WhatsApp posts, from the start as Prometheus needs it. */
-function createStatusCounter(registry: Registry) {
-  const help = "Statuses of messages that WhatsApp posted; unknown: of none of our messages.";
-  const counter = createCounter(registry, "reachlog_whatsapp_statuses_total", help, ["result"]);
-  for (const result of ["lost", "passed", "unknown"]) counter.inc({ result }, 0);
-  return counter;
 }
 
 function observeTokens(registry: Registry, { tokens, clock }: Observed): void {

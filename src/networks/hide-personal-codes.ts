@@ -8,25 +8,22 @@ import { hideCode } from "../template/short-link.ts";
  * that recipient. The codes remain in the message, in the stored log, and in an export by the holder of its keys.
  */
 export function hideCodes<E extends { readonly type: string; readonly data: unknown }>(event: E): E {
-  if (event.type === "PersonalLinkClicked") return { ...event, data: showClick(event.data as Click) };
-  if (event.type === "ConversionRecorded" || event.type === "ConversionReversed")
-    return { ...event, data: showConversion(event.data as Conversion) };
+  if (OF_OWN_LINKS.has(event.type)) return { ...event, data: hideOwnCode(event.data as OwnCode) };
   if (event.type === "DirectMessageAttempted") return { ...event, data: showAttempt(event.data as Attempt) };
   return event;
 }
 
-type Click = DataOf<"PersonalLinkClicked">;
-type Conversion = DataOf<"ConversionRecorded">;
+/** Types of events that may hold the code of a recipient's own link as their member `code`. */
+const OF_OWN_LINKS: ReadonlySet<string> = new Set(["PersonalLinkClicked", "ConversionRecorded", "ConversionReversed"]);
 
-function showConversion({ code, ...data }: Conversion): Conversion {
-  return code === undefined ? data : { ...data, ...showClick({ code }) };
+type OwnCode = DataOf<"ConversionRecorded"> | DataOf<"PersonalLinkClicked">;
+
+function hideOwnCode(data: OwnCode): OwnCode {
+  const { code = ERASED } = data;
+  return code === ERASED ? data : { ...data, code: hideCode(code) };
 }
 
 type Attempt = DataOf<"DirectMessageAttempted">;
-
-function showClick({ code }: Click): Click {
-  return { code: code === ERASED ? code : hideCode(code) };
-}
 
 /**
  * Members of the event that are shown unchanged. The compiler requires an entry for a new member, so that it is decided

@@ -80,12 +80,16 @@ function withoutCodes({ path, values }: Difference): Difference {
   return { path: shown, values: { before: showValue(values.before, member), after: showValue(values.after, member) } };
 }
 
-/** The address of a recipient's own link ends with its code, also within a text. */
-const MAYBE_CODE = /(?<=\/)[A-Za-z0-9]+(?![A-Za-z0-9])/g;
+/**
+ * Matches what may be a code within a text: the address of a recipient's own link ends with its code, and a key that is
+ * a JSON array holds the code between quotation marks.
+ */
+const MAYBE_CODE = /(?<=\/|^\[.*")[A-Za-z0-9]+(?![A-Za-z0-9])/g;
 
 function hideIfCode(text: string): string {
   if (isPersonalCode(text)) return hideCode(text);
-  return text.includes("/") ? text.replace(MAYBE_CODE, (one) => (isPersonalCode(one) ? hideCode(one) : one)) : text;
+  if (!text.includes("/") && !text.startsWith("[")) return text;
+  return text.replace(MAYBE_CODE, (one) => (isPersonalCode(one) ? hideCode(one) : one));
 }
 
 /** Members of a state whose texts may look like a link's code by chance, and contain none. */

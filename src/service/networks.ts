@@ -75,16 +75,8 @@ export function outbound(config: Config, clock: Clock = systemClock): SafeFetch 
 }
 
 /** Returns the URLs of the configured networks, of which only the origins are used. Some URLs are secrets. */
-export function outboundUrls({
-  x,
-  meta,
-  openAiAds,
-  snap,
-  chat,
-  messaging,
-  webhooks,
-  witness,
-}: Config): readonly string[] {
+export function outboundUrls(config: Config): readonly string[] {
+  const { x, meta, openAiAds, snap, chat, messaging, webhooks, witness } = config;
   const urls = [
     x?.apiUrl,
     meta?.apiUrl,

@@ -51,6 +51,10 @@ const HISTORY: readonly NewEvent[] = [
   { type: "PersonalLinkClicked", data: { code: CODE } },
   // Replaces an earlier record of the contact, which contains the codes too.
   addedOf({ ...ANN, username: "ann_2" }),
+  ...(["ConversionRecorded", "ConversionReversed"] as const).map((type) => ({
+    type,
+    data: { name: "Lead", occurred_at: "2025-11-20T10:00:00.000Z", channels: [], code: OTHER },
+  })),
 ];
 
 /** Expects that a text shows the recipient's history, but no code. */
@@ -110,7 +114,7 @@ const WITH_CODES: readonly string[] = ["contacts", "links", "results", "run"];
 
 test.each(PROJECTION_NAMES)("audit change shows no code of the state of %s", async (projection) => {
   await using world = await openWorld();
-  for (const position of ["2", "4", "5"])
+  for (const position of ["2", "4", "5", "6"])
     for (const json of [[], ["--json"]]) {
       const { out } = await world.run(audit, "change", position, "--projection", projection, ...json);
       expect(out).not.toMatch(new RegExp(`${CODE}|${OTHER}`));

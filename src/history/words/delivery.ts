@@ -94,13 +94,7 @@ export const DELIVERY_WORDS = {
 } satisfies Partial<EventWords>;
 
 /** Describes a conversion by its value and link. A reversal's value is shown without its minus sign. */
-export function sayConversion({
-  name,
-  value,
-  currency,
-  domain,
-  short_code = "",
-}: DataOf<"ConversionRecorded">): Sentence {
+export function sayConversion({ name, value, currency, domain, short_code = "" }: DataOf<"ConversionRecorded">) {
   const worth =
     value === undefined || currency === undefined
       ? []

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { FormatRegistry, Type, type Static } from "@sinclair/typebox";
+import { FormatRegistry, Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { andThen } from "eventstore-lite";
 import type { ClickChannel } from "../../../events/channel.ts";
 import { VISITOR_IDS, type VisitorId } from "../../../events/tracking.ts";
@@ -33,8 +33,10 @@ export const IN_A_STREAM_NAME = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 const USER_AGENT_CHARS_MAX = 1_024;
 const REFERRER_CHARS_MAX = 2_048;
 
+const optionalText = (options: StringOptions) => Type.Optional(orNull(Type.String(options)));
+
 const visitorId = (description: string, example: string) =>
-  Type.Optional(orNull(Type.String({ maxLength: VISITOR_ID_CHARS_MAX, description, examples: [example] })));
+  optionalText({ maxLength: VISITOR_ID_CHARS_MAX, description, examples: [example] });
 
 export const trackingBody = closedObject({
   event: Type.String({ minLength: 1, maxLength: 64, examples: ["click"] }),
@@ -46,33 +48,21 @@ export const trackingBody = closedObject({
     description: "An absolute http or https URL, as lenient as a browser (WHATWG): a raw space is allowed.",
     examples: ["https://shop.example/?utm_source=dm", "http://shop.example"],
   }),
-  ip: Type.Optional(
-    orNull(
-      Type.String({
-        format: "ip-address-or-blank",
-        description: "The visitor's address, IPv4 or IPv6. Blank and null count as absent.",
-        examples: ["192.0.2.1", "2001:db8::1"],
-      }),
-    ),
-  ),
-  user_agent: Type.Optional(
-    orNull(
-      Type.String({
-        maxLength: USER_AGENT_CHARS_MAX,
-        description: "Blank and null count as absent.",
-        examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
-      }),
-    ),
-  ),
-  referrer: Type.Optional(
-    orNull(
-      Type.String({
-        maxLength: REFERRER_CHARS_MAX,
-        description: "The page that led the visitor to the link. Blank and null count as absent.",
-        examples: ["https://t.co/"],
-      }),
-    ),
-  ),
+  ip: optionalText({
+    format: "ip-address-or-blank",
+    description: "The visitor's address, IPv4 or IPv6. Blank and null count as absent.",
+    examples: ["192.0.2.1", "2001:db8::1"],
+  }),
+  user_agent: optionalText({
+    maxLength: USER_AGENT_CHARS_MAX,
+    description: "Blank and null count as absent.",
+    examples: ["Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"],
+  }),
+  referrer: optionalText({
+    maxLength: REFERRER_CHARS_MAX,
+    description: "The page that led the visitor to the link. Blank and null count as absent.",
+    examples: ["https://t.co/"],
+  }),
   fbp: visitorId(
     "The cookie `_fbp` of Meta's pixel, unchanged. Like all ids below, it is left out if it is malformed or its network is not configured.",
     "fb.1.1795168800750.1098115397",

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { Type, type Static } from "@sinclair/typebox";
+import { Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { isStoreError } from "eventstore-lite";
 import type { DataOf } from "../../../events/catalog.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/link-address.ts";
@@ -31,6 +31,8 @@ const AGE_DAYS_MAX = 7;
 
 const TIME = String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$`;
 
+const optionalText = (options: StringOptions) => Type.Optional(Type.String(options));
+
 const members = {
   name: Type.String({
     maxLength: 40,
@@ -38,17 +40,16 @@ const members = {
     description: "A standard name of Meta, such as Purchase or Lead, or your own.",
     examples: ["Purchase"],
   }),
-  click_id: Type.Optional(
-    Type.String({ pattern: EVENT_ID.source.replaceAll("a-f", "a-fA-F"), description: "Id of the visitor's click." }),
-  ),
-  link: Type.Optional(
-    Type.String({
-      maxLength: 400,
-      pattern: IN_A_STREAM_NAME,
-      description: "The link that led to it.",
-      examples: ["go.example/spring"],
-    }),
-  ),
+  click_id: optionalText({
+    pattern: EVENT_ID.source.replaceAll("a-f", "a-fA-F"),
+    description: "Id of the visitor's click.",
+  }),
+  link: optionalText({
+    maxLength: 400,
+    pattern: IN_A_STREAM_NAME,
+    description: "The link that led to it.",
+    examples: ["go.example/spring"],
+  }),
   recipient: Type.Optional(recipientName),
   value: Type.Optional(
     Type.Union([Type.Number(), Type.String({ maxLength: 20 })], {
@@ -64,19 +65,15 @@ const members = {
       examples: [2490],
     }),
   ),
-  currency: Type.Optional(Type.String({ pattern: "^[A-Z]{3}$", description: "ISO 4217.", examples: ["EUR"] })),
-  external_id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 128,
-      pattern: IN_A_STREAM_NAME,
-      description: "Your id, such as an order number. A repeat with the same name is recorded once.",
-      examples: ["order-1001"],
-    }),
-  ),
-  occurred_at: Type.Optional(
-    Type.String({ pattern: TIME, description: `Default: now. At most ${AGE_DAYS_MAX} days ago.` }),
-  ),
+  currency: optionalText({ pattern: "^[A-Z]{3}$", description: "ISO 4217.", examples: ["EUR"] }),
+  external_id: optionalText({
+    minLength: 1,
+    maxLength: 128,
+    pattern: IN_A_STREAM_NAME,
+    description: "Your id, such as an order number. A repeat with the same name is recorded once.",
+    examples: ["order-1001"],
+  }),
+  occurred_at: optionalText({ pattern: TIME, description: `Default: now. At most ${AGE_DAYS_MAX} days ago.` }),
   anonymous: Type.Optional(Type.Boolean({ description: "True if the visitor sent Sec-GPC or DNT." })),
   notify: Type.Optional(Type.Boolean({ description: "True to announce it in the team chat." })),
 };
@@ -183,10 +180,7 @@ async function toConversion(
   };
 }
 
-/**
- * True if the channel is an ads network that accepts a conversion with this name. Snap's API has a name for purchases
- * only.
- */
+/** True if the channel is an ads network that gets conversions with this name; Snap gets purchases only. */
 function takesConversion(channel: string, name: string): boolean {
   return channel === "ads-snap" ? name === "Purchase" : channel.startsWith("ads");
 }

@@ -64,12 +64,10 @@ export function whatsappEndpoints(context: HttpContext) {
     .post(
       "/whatsapp",
       async ({ body: read, call }) => {
-        const { lost = [], passed = 0 } = read ?? {};
-        const found = await Promise.all(lost.map((message) => recordLoss(context, message, call)));
-        const counts = { lost: found.filter(Boolean).length, passed, unknown: found.filter((one) => !one).length };
-        if (read === undefined) counts.unknown++;
-        for (const [result, times] of Object.entries(counts)) context.metrics.statuses.inc({ result }, times);
-        return counts;
+        if (read === undefined) return { lost: 0, passed: 0, unknown: 1 };
+        const found = await Promise.all(read.lost.map((message) => recordLoss(context, message, call)));
+        const lost = found.filter(Boolean).length;
+        return { lost, passed: read.passed, unknown: found.length - lost };
       },
       route("recordWhatsappStatuses", "tracking", "open", {
         body,
@@ -78,7 +76,7 @@ export function whatsappEndpoints(context: HttpContext) {
         },
         summary: "Records the messages that WhatsApp lost after it had accepted them.",
         description:
-          "Meta signs the body with the app's secret (X-Hub-Signature-256). A repeat changes nothing. Other statuses, and those of messages that reachlog did not send, are only counted.",
+          "Meta signs the body with the app's secret (X-Hub-Signature-256). A repeat changes nothing. Other statuses, and those of messages that reachlog did not send, are not recorded.",
         problems: ["wrongSignature"],
         anyOrigin: true,
       }),

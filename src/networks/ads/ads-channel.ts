@@ -1,9 +1,19 @@
 import type { VisitorIds } from "../../../events/tracking.ts";
 import type { Clock } from "../../platform/clock.ts";
+import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules } from "../classify-answer.ts";
-import { deliverAmongSkipped, EVENTS_MAX, type Skipped } from "../meta/batch.ts";
+import { deliverAmongSkipped, EVENT_AGE_MS_MAX, EVENTS_MAX, type Skipped } from "../meta/batch.ts";
 import type { Channel, Conversion, Dispatch, DispatchResult } from "../network.ts";
-import type { NetworkAnswer } from "../safe-fetch.ts";
+import type { NetworkAnswer, SafeFetch } from "../safe-fetch.ts";
+
+/** Access to the pixel of an ads network, by a token that does not expire. */
+export interface AdsAccess {
+  readonly pixelId: string;
+  readonly accessToken: Secret;
+  readonly baseUrl: string;
+  readonly safeFetch: SafeFetch;
+  readonly clock: Clock;
+}
 
 /** A visit, or the conversion of its visitor, as an ads network is told of it. */
 export interface AdVisit {
@@ -15,14 +25,8 @@ export interface AdVisit {
   readonly userAgent: string;
   readonly ids: VisitorIds;
   /** The conversion; absent for a visit. */
-  readonly conversion?: Conversion;
+  readonly conversion?: Conversion | undefined;
 }
-
-/**
- * Maximum age of an event, in ms. OpenAI accepts no older one; Snap names 37 days, but its documented clients send no
- * older one either.
- */
-const EVENT_AGE_MS_MAX = 7 * 24 * 3_600_000;
 
 /**
  * Time in ms for which a repeat is assumed to be safe. These networks recognise it by the event's id, and do not say
@@ -37,9 +41,8 @@ interface RequestOptions {
 }
 
 /** The parts in which one ads network differs from the others. */
-interface AdsNetwork extends Omit<Channel, "batch" | "send" | "check" | "recognisesMs"> {
+interface AdsNetwork extends Omit<Channel, "batch" | "send" | "check" | "recognisesMs" | "credential"> {
   readonly title: string;
-  readonly clock: Clock;
   /** Names of the settings that hold the credential, as messages to the operator list them. */
   readonly settings: string;
   /** True if the network refuses a visit without an IP address. */
@@ -54,8 +57,8 @@ interface AdsNetwork extends Omit<Channel, "batch" | "send" | "check" | "recogni
  * must recognise a repeat by the event's id. It throws if it is asked to send anything but clicks, conversions and
  * tests.
  */
-export function createAdsChannel(ads: AdsNetwork): Channel {
-  const { title, settings, needsAddress, clock, toEvent, request, ...channel } = ads;
+export function createAdsChannel({ pixelId, accessToken, clock }: AdsAccess, ads: AdsNetwork): Channel {
+  const { title, settings, needsAddress, toEvent, request, ...channel } = ads;
   const answers = readByStatus(title);
   const post = async (events: readonly string[], options: RequestOptions): Promise<DispatchResult> =>
     toDispatchResult(request(events, options), answers, true);
@@ -63,17 +66,17 @@ export function createAdsChannel(ads: AdsNetwork): Channel {
     if (dispatch.kind === "test") return JSON.stringify(toEvent({ ...TEST_VISIT, id: dispatch.id, at: now }));
     if (dispatch.kind !== "click" && dispatch.kind !== "conversion")
       throw new TypeError(`the channel ${channel.name} delivers no ${dispatch.kind}`);
-    const { id, time } = dispatch;
-    const conversion = dispatch.kind === "conversion" ? { conversion: dispatch } : {};
-    const { normalizedUrl: url, ip, userAgent, ids = {} } = dispatch.kind === "click" ? dispatch : dispatch.click;
-    const at = Math.min(now, Date.parse(time));
+    const [click, conversion] = dispatch.kind === "click" ? [dispatch] : [dispatch.click, dispatch];
+    const { normalizedUrl: url, ip, userAgent, ids = {} } = click;
+    const at = Math.min(now, Date.parse(dispatch.time));
     if (userAgent === undefined || userAgent.trim() === "") return { outcome: "skipped", reason: "no_user_agent" };
     if (ip === undefined && needsAddress === true) return { outcome: "skipped", reason: "no_ip_address" };
     if (now - at > EVENT_AGE_MS_MAX) return { outcome: "skipped", reason: "too_old" };
-    return JSON.stringify(toEvent({ id, at, url, ip, userAgent, ids, ...conversion }));
+    return JSON.stringify(toEvent({ id: dispatch.id, at, url, ip, userAgent, ids, conversion }));
   };
   return {
     ...channel,
+    credential: secret(`${pixelId}\n${accessToken.reveal()}`),
     recognisesMs: RECOGNISES_MS,
     batch: {
       max: EVENTS_MAX,

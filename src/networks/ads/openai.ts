@@ -1,27 +1,17 @@
 import { parseAmount } from "../../platform/money.ts";
-import { secret, type Secret } from "../../platform/secret.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { Channel } from "../network.ts";
-import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
-import { createAdsChannel, type AdVisit } from "./ads-channel.ts";
+import { JSON_BODY } from "../safe-fetch.ts";
+import { createAdsChannel, type AdsAccess, type AdVisit } from "./ads-channel.ts";
 
 /** Creates the ads channel for OpenAI's Conversions API. */
-export function createOpenAiAdsChannel(options: {
-  readonly pixelId: string;
-  readonly accessToken: Secret;
-  readonly baseUrl: string;
-  readonly safeFetch: SafeFetch;
-  readonly clock: Clock;
-}): Channel {
-  const { pixelId, accessToken, baseUrl, safeFetch, clock } = options;
+export function createOpenAiAdsChannel(access: AdsAccess): Channel {
+  const { pixelId, accessToken, baseUrl, safeFetch } = access;
   const url = `${baseUrl}/v1/events?pid=${encodeURIComponent(pixelId)}`;
-  return createAdsChannel({
+  return createAdsChannel(access, {
     name: "ads-openai",
-    clock,
     network: "openai",
     title: "OpenAI",
     settings: "OPENAI_ADS_PIXEL_ID and OPENAI_ADS_API_KEY",
-    credential: secret(`${pixelId}\n${accessToken.reveal()}`),
     toEvent,
     request: (events, { isTest, timeoutMs }) =>
       safeFetch(url, {

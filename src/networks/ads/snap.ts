@@ -1,29 +1,19 @@
 import { rawNumber } from "../../platform/money.ts";
-import { secret, type Secret } from "../../platform/secret.ts";
-import type { Clock } from "../../platform/clock.ts";
 import type { Channel } from "../network.ts";
-import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
-import { createAdsChannel, type AdVisit } from "./ads-channel.ts";
+import { JSON_BODY } from "../safe-fetch.ts";
+import { createAdsChannel, type AdsAccess, type AdVisit } from "./ads-channel.ts";
 
 /** Creates the ads channel for version 3 of Snap's Conversions API. */
-export function createSnapChannel(options: {
-  readonly pixelId: string;
-  readonly accessToken: Secret;
-  readonly baseUrl: string;
-  readonly safeFetch: SafeFetch;
-  readonly clock: Clock;
-}): Channel {
-  const { pixelId, accessToken, baseUrl, safeFetch, clock } = options;
+export function createSnapChannel(access: AdsAccess): Channel {
+  const { pixelId, accessToken, baseUrl, safeFetch } = access;
   // Snap accepts the access token only in the address.
   const query = () => `access_token=${encodeURIComponent(accessToken.reveal())}`;
   const url = `${baseUrl}/v3/${encodeURIComponent(pixelId)}/events`;
-  return createAdsChannel({
+  return createAdsChannel(access, {
     name: "ads-snap",
-    clock,
     network: "snap",
     title: "Snap",
     settings: "SNAP_PIXEL_ID and SNAP_ACCESS_TOKEN",
-    credential: secret(`${pixelId}\n${accessToken.reveal()}`),
     needsAddress: true,
     toEvent,
     // Snap checks test events at another address:

@@ -3,12 +3,9 @@ import { rawNumber } from "../../platform/money.ts";
 import { secret, type Secret } from "../../platform/secret.ts";
 import { checked, toDispatchResult, type AnswerRules, parseRetryAfter, parseAnswer } from "../classify-answer.ts";
 import * as graph from "../graph-api-answers.ts";
-import { deliverAmongSkipped, EVENTS_MAX, type Skipped } from "./batch.ts";
+import { deliverAmongSkipped, EVENT_AGE_MS_MAX, EVENTS_MAX, type Skipped } from "./batch.ts";
 import type { Channel, Click, Conversion, DispatchResult, Dispatch } from "../network.ts";
 import { JSON_BODY, type SafeFetch } from "../safe-fetch.ts";
-
-/** Maximum age of an event, in ms. Meta refuses a whole request that holds an older event. */
-const EVENT_AGE_MS_MAX = 7 * 24 * 60 * 60_000;
 
 /**
  * Time in ms for which Meta recognises a repeated event by its id. Meta says 48 hours; this is an hour less, because

@@ -1,8 +1,10 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import { Type, type TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { createOpenAiAdsChannel } from "../../../src/networks/ads/openai.ts";
 import { createSnapChannel } from "../../../src/networks/ads/snap.ts";
-import type { Click } from "../../../src/networks/network.ts";
+import type { Click, Conversion } from "../../../src/networks/network.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, NOTIFICATION, NOW, TEST } from "../dispatches.ts";
 import { safeFetchTo, serve } from "../../harness/memory/servers.ts";
@@ -57,9 +59,13 @@ const NETWORKS = [
   },
 ] as const;
 
+function openChannel({ create }: Pick<(typeof NETWORKS)[number], "create">, baseUrl: string) {
+  const safeFetch = safeFetchTo(baseUrl);
+  return create({ pixelId: "p 1", accessToken: secret("t&k"), baseUrl, safeFetch, clock: () => NOW });
+}
+
 describe.each(NETWORKS)("$name", ({ create, path, query, test: tested, body }) => {
-  const open = (baseUrl: string) =>
-    create({ pixelId: "p 1", accessToken: secret("t&k"), baseUrl, safeFetch: safeFetchTo(baseUrl), clock: () => NOW });
+  const open = (baseUrl: string) => openChannel({ create }, baseUrl);
 
   test("gets a click as a page view with the click's id, time and own identifiers", async () => {
     await using server = serve(() => Response.json({}));
@@ -120,6 +126,144 @@ describe.each(NETWORKS)("$name", ({ create, path, query, test: tested, body }) =
     const sending = open("http://127.0.0.1:1").send(NOTIFICATION, OPTIONS);
     expect(await sending.catch((fault: unknown) => fault)).toBeInstanceOf(TypeError);
   });
+});
+
+const only = { additionalProperties: false };
+const filled = Type.String({ minLength: 1 });
+const webAddress = Type.String({ pattern: "^https?://." });
+const currency = Type.String({ pattern: "^[A-Z]{3}$" });
+
+/**
+ * Schema of a conversion in OpenAI's documents, with the type and the shape of its data. An amount needs a currency:
+ * https://developers.openai.com/ads/conversions-api, https://developers.openai.com/ads/supported-events
+ */
+function openAiConversion(type: string, shape: string, more: Record<string, TSchema>) {
+  const dataType = { type: Type.Literal(shape) };
+  const worth = Type.Object({ ...dataType, amount: Type.Integer(), currency }, only);
+  return Type.Object(
+    {
+      id: filled,
+      type: Type.Literal(type),
+      // OpenAI accepts events of the last 7 days, and up to 10 minutes ahead.
+      timestamp_ms: Type.Integer({ minimum: NOW - 7 * DAY_MS, maximum: NOW + 10 * 60_000 }),
+      ...more,
+      oppref: Type.Optional(filled),
+      source_url: webAddress,
+      action_source: Type.Literal("web"),
+      user: Type.Object({ ip_address: Type.Optional(filled), user_agent: Type.Optional(filled) }, only),
+      data: Type.Union([worth, Type.Object({ ...dataType, currency: Type.Optional(currency) }, only)]),
+    },
+    only,
+  );
+}
+
+/** Schema of a purchase in Snap's documents: https://developers.snap.com/api/marketing-api/Conversions-API/Parameters */
+const snapPurchase = Type.Object(
+  {
+    event_name: Type.Literal("PURCHASE"),
+    // Snap accepts seconds, and events of the last 37 days.
+    event_time: Type.Integer({ minimum: Math.floor(NOW / 1_000) - 37 * 86_400, maximum: Math.floor(NOW / 1_000) }),
+    event_id: filled,
+    event_source_url: webAddress,
+    action_source: Type.Literal("WEB"),
+    user_data: Type.Object(
+      { client_ip_address: filled, client_user_agent: filled, sc_click_id: Type.Optional(filled) },
+      only,
+    ),
+    custom_data: Type.Object({ value: Type.Number(), currency }, only),
+  },
+  only,
+);
+
+const PURCHASE: Conversion = {
+  kind: "conversion",
+  id: "order-1001",
+  time: CLICK.time,
+  name: "Purchase",
+  value: "24.90",
+  currency: "EUR",
+  click: VISITED,
+};
+
+/** Sends a conversion to the network, alone and in a batch. Returns the one text that both requests contain. */
+async function postedConversion(network: (typeof NETWORKS)[number], given: Partial<Conversion>) {
+  await using server = serve(() => Response.json({}));
+  const channel = openChannel(network, server.url);
+  const conversion = { ...PURCHASE, ...given };
+  expect(await channel.send(conversion, OPTIONS)).toEqual({ outcome: "delivered", status: 200 });
+  expect(await channel.batch?.send([conversion], OPTIONS)).toEqual([{ outcome: "delivered", status: 200 }]);
+  const bodies = server.requests.map(({ body }) => body);
+  expect(bodies).toEqual([bodies[0]!, bodies[0]!]);
+  return bodies[0]!;
+}
+
+/** Returns what the network's documents say against the only event of a request. */
+function faultsIn(body: string, member: "events" | "data", schema: TSchema): readonly string[] {
+  const events: unknown = JSON.parse(body)[member];
+  return [...Value.Errors(Type.Tuple([schema]), events)].map(({ path, message }) => `${path}: ${message}`);
+}
+
+const PRICES = [
+  ["500", "JPY", 500],
+  ["24.90", "EUR", 2_490],
+  ["0.00", "EUR", 0],
+  ["1.234", "BHD", 1_234],
+  ["9999999999999.99", "EUR", 999_999_999_999_999],
+] as const;
+
+test.each(PRICES)(
+  "a purchase of %s %s is as both networks document one, to the last digit",
+  async (value, code, units) => {
+    const purchase = { value, currency: code };
+    const [openAi, snap] = [
+      await postedConversion(NETWORKS[0], purchase),
+      await postedConversion(NETWORKS[1], purchase),
+    ];
+    expect(faultsIn(openAi, "events", openAiConversion("order_created", "contents", {}))).toEqual([]);
+    expect(JSON.parse(openAi).events[0]).toMatchObject({
+      id: "order-1001",
+      timestamp_ms: at,
+      data: { amount: units, currency: code },
+    });
+    expect(faultsIn(snap, "data", snapPurchase)).toEqual([]);
+    expect(JSON.parse(snap).data[0]).toMatchObject({ event_id: "order-1001", event_time: Math.floor(at / 1_000) });
+    // The text is compared, because parsing would hide a digit that a binary fraction does not hold.
+    expect(snap).toContain(`"custom_data":{"value":${value},"currency":"${code}"}`);
+  },
+);
+
+test.each([
+  ["Lead", "lead_created", "customer_action", {}],
+  ["CompleteRegistration", "registration_completed", "customer_action", {}],
+  ["Schedule", "appointment_scheduled", "customer_action", {}],
+  ["ViewContent", "contents_viewed", "contents", {}],
+  ["AddToCart", "items_added", "contents", {}],
+  ["InitiateCheckout", "checkout_started", "contents", {}],
+  ["Subscribe", "subscription_created", "plan_enrollment", {}],
+  ["StartTrial", "trial_started", "plan_enrollment", {}],
+  ["Wine tasting", "custom", "custom", { custom_event_name: Type.Literal("Wine tasting") }],
+] as const)("OpenAI gets %s as it documents %s, with and without a value", async (name, type, shape, more) => {
+  const schema = openAiConversion(type, shape, more);
+  const free = await postedConversion(NETWORKS[0], { name, value: undefined, currency: undefined });
+  expect(faultsIn(free, "events", schema)).toEqual([]);
+  expect(JSON.parse(free).events[0].data).toEqual({ type: shape });
+  const paid = await postedConversion(NETWORKS[0], { name, value: "5.00", currency: "EUR" });
+  expect(faultsIn(paid, "events", schema)).toEqual([]);
+  expect(JSON.parse(paid).events[0].data).toEqual({ type: shape, amount: 500, currency: "EUR" });
+});
+
+test.each([
+  ["OpenAI", 1_000, "events", NETWORKS[0]],
+  ["Snap", 2_000, "data", NETWORKS[1]],
+] as const)("%s gets at most the %i conversions in a request that it documents", async (_, max, member, network) => {
+  await using server = serve(() => Response.json({}));
+  const channel = openChannel(network, server.url);
+  const many = Array.from({ length: max + 1 }, (_, number) => ({ ...PURCHASE, id: `order-${number}` }));
+  expect(await channel.batch?.send(many, OPTIONS)).toHaveLength(max + 1);
+  const sizes = server.requests.map(({ body }) => (JSON.parse(body)[member] as unknown[]).length);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(max);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(max + 1);
+  expect(channel.batch?.max).toBeLessThanOrEqual(max);
 });
 
 test("Snap gets no click without an IP address, which it refuses; OpenAI does", async () => {
