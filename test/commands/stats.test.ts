@@ -27,12 +27,12 @@ const HISTORY: readonly NewEvent[] = [
   { type: "DirectMessageReceived", data: { recipient: ANN, message_id: "m2", received_at: timeAt(5) } },
 ];
 
-test("--by accepts day and hour only", async () => {
+test("--by accepts day, hour and campaign only", async () => {
   await using world = await openCommands();
   const fault = await world.run(stats, "--by", "colour\u001b[31m").catch((reason: unknown) => reason);
   expect(fault).toMatchObject({ kind: "usage" });
   expect((fault as Error).message).toBe(
-    "option '--by <what>' argument 'colour\ufffd[31m' is invalid. Allowed choices are day, hour.",
+    "option '--by <what>' argument 'colour\ufffd[31m' is invalid. Allowed choices are day, hour, campaign.",
   );
 });
 

@@ -258,7 +258,7 @@ export const createCampaign = operation({
   text: (answer) => describeSaved("created", answer),
   examples: [
     'spring --text "Hi {{name|there}}" --fields city=Rome',
-    'spring-2 --text "Still on?" --messaged spring --days 5',
+    'more --text "Still on?" --messaged spring --days 5',
   ],
 });
 
