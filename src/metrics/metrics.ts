@@ -92,12 +92,10 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
     "All messages of a campaign, by outcome.",
     ["campaign", "outcome"],
   ] as const;
-  lookUpEach(registry, about, () => {
-    const { campaigns = new Map() } = projector.state("stats");
-    const outcomes = ["sent", "failed", "skipped"] as const;
-    return [...campaigns].flatMap(([campaign, counts]) =>
-      outcomes.map((outcome) => [{ campaign, outcome }, counts[outcome]] as const),
-    );
+  lookUpEach(registry, about, function* () {
+    for (const [campaign, counts] of projector.state("stats").campaigns ?? [])
+      for (const outcome of ["sent", "failed", "skipped"] as const)
+        yield [{ campaign, outcome }, counts[outcome]] as const;
   });
   const ended = createCounter(
     registry,
