@@ -53,11 +53,9 @@ export function changeAll(contact: Contact, change: (outreach: CampaignOutreach)
 export function turnToCampaign(contact: Contact, campaign = DEFAULT_CAMPAIGN): void {
   const { campaign: before = DEFAULT_CAMPAIGN } = contact;
   if (before === campaign) return;
-  const { [campaign]: own, ...others } = {
-    ...contact.campaigns,
-    ...(isUntouched(contact) ? {} : { [before]: pick(contact) }),
-  };
-  place(contact, campaign, own ?? newOutreach(), others);
+  const own = outreachIn(contact, campaign) ?? newOutreach();
+  const all = { ...contact.campaigns, ...(isUntouched(contact) ? {} : { [before]: pick(contact) }) };
+  place(contact, campaign, own, Object.fromEntries(Object.entries(all).filter(([name]) => name !== campaign)));
 }
 
 /** Merges the outreach to two entries of one recipient by campaign; anything that forbids a message stays. */

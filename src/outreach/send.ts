@@ -17,7 +17,7 @@ import {
 } from "./context.ts";
 import { decideTurn, isSuppressed, type TurnRefused } from "./decide.ts";
 import { decideSendOutcome, type GiveUp, type OutcomeEvent, type SendDecided } from "./outcomes/send-outcome.ts";
-import { refuseFollowUp } from "./campaigns/rules.ts";
+import { isEnded, refuseFollowUp, refuseWithoutConsent } from "./campaigns/rules.ts";
 import { isRecordedPause, RETRY_WAIT_MS_MIN, spacingMs } from "./pacing-and-retries.ts";
 import { refusedForAccount } from "./run-limits.ts";
 import { isClosedFor } from "./send-window.ts";
@@ -121,6 +121,9 @@ async function reasonToGiveUp(context: RunContext, { attempt, day }: Intent): Pr
   if (isSuppressed(state, context.rules, attempt.recipient)) return "suppressed";
   if (contact?.held === true) return "held";
   if (refuseFollowUp(state, contact, context.rules) !== undefined) return "answered";
+  if (isEnded(state, context.rules.campaign)) return "campaign_ended";
+  const isCampaign = context.rules.campaign !== undefined;
+  if (isCampaign && refuseWithoutConsent(contact, context.rules) !== undefined) return "no_consent";
   if (state.account.user?.id !== context.accountId) return "other_account";
   // The lease may have expired while the log was read.
   if (!isOurs()) return "lease_lost";

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
+import type { NewEvent } from "../../src/log/event-log.ts";
 import type { Projector } from "../../src/projector/projector.ts";
 import { LOG_ENGINES, type LogEngine } from "../harness/memory/log.ts";
 import { openOutreachOn, type OutreachHarness } from "../harness/memory/outreach.ts";
@@ -12,8 +13,10 @@ async function worldWith(
   call: "renewal" | "look",
   act: (world: OutreachHarness) => unknown,
   engine: LogEngine = "in a file",
+  before: readonly NewEvent[] = [],
 ) {
   const world = await openOutreachOn(engine, "10", "11");
+  if (before.length > 0) await world.append(before);
   const { projector } = await world.start();
   const { run } = await world.start({ projector: lagging(projector) });
   const { head, leases } = world.store;
@@ -82,6 +85,26 @@ test.each(LOG_ENGINES)(
     expect(await run()).toMatchObject({ reason: "completed", sent: 1 });
   },
 );
+
+const withdrawn = { recipient: { id: "10" }, basis: "none" } as const;
+
+test.each([
+  ["an end of the campaign", { type: "CampaignEnded", data: { name: "spring" } }, ["10", "11"], 1],
+  ["a withdrawal of consent", { type: "ConsentRecorded", data: withdrawn }, ["10"], 1],
+] as const)("%s during the lease's renewal withholds the campaign's message", async (_what, event, ids, failed) => {
+  const data = { name: "spring", text: "Hello {{name}}", audience: {} };
+  const consent = { basis: "opt_in", consent_at: "2026-01-01", consent_source: "form" } as const;
+  const { world: opened, run } = await worldWith("renewal", (world) => world.append([event]), "in a file", [
+    { type: "CampaignCreated", data },
+    ...["10", "11"].map((id) => ({ type: "ConsentRecorded", data: { recipient: { id }, ...consent } }) as const),
+  ]);
+  await using world = opened;
+  expect(await run({ selection: { campaign: "spring" } })).toMatchObject({ failed });
+  expect(world.network.asked).toEqual(["10", "11"].filter((id) => !ids.includes(id as never)));
+  expect(await world.events("DirectMessageFailed")).toMatchObject([
+    { data: { recipient: { id: "10" }, reason: "withdrawn", retry: true, frees_quota: true } },
+  ]);
+});
 
 test("another account that is linked while the lease is renewed withholds the message", async () => {
   const user = { id: "2", username: "others", name: "Others" };

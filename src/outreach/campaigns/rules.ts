@@ -27,9 +27,12 @@ export type Refusal =
   | { readonly verdict: "pass"; readonly reason: "held" | "failed_before" | "left_out" }
   | { readonly verdict: "pass"; readonly reason: "not_in_audience"; readonly detail: string };
 
-/** State that the rules of a campaign read. */
-export interface CampaignState {
+interface Definitions {
   readonly campaigns: Campaigns;
+}
+
+/** State that the rules of a campaign read. */
+export interface CampaignState extends Definitions {
   readonly links: Links;
   /** Moment of the decision, ms since the epoch. */
   readonly ms: number;
@@ -47,8 +50,13 @@ export interface CampaignRules {
 }
 
 /** Returns the campaign of a run as the log describes it; undefined for `default`, which the settings describe. */
-export function findCampaign({ campaigns }: CampaignState, campaign: string | undefined): Campaign | undefined {
+export function findCampaign({ campaigns }: Definitions, campaign: string | undefined): Campaign | undefined {
   return campaign === undefined ? undefined : campaigns.named.get(campaign);
+}
+
+/** True if an operator ended the campaign. */
+export function isEnded(state: Definitions, campaign: string | undefined): boolean {
+  return typeof findCampaign(state, campaign)?.ended_at === "string";
 }
 
 /** Refuses a recipient who got the campaign's message, or whose message in it failed. */
@@ -59,11 +67,15 @@ export function refuseContacted(contact: Contact | undefined, { campaign }: Camp
   return { verdict: "skip", reason: "already_contacted" };
 }
 
-/** Refuses a recipient who is not in the campaign's audience, by what the log knows of them. */
+/**
+ * Refuses a recipient who is not in the campaign's audience, by what the log knows of them. A campaign that an operator
+ * ended has none any more, also in a run in progress.
+ */
 export function refuseLeftOut(state: CampaignState, contact: Contact | undefined, { campaign }: CampaignRules) {
   if (campaign === undefined) return undefined;
   const definition = findCampaign(state, campaign);
   if (definition === undefined) return leftOut("unknown_campaign");
+  if (isEnded(state, campaign)) return leftOut("campaign_ended");
   const source = contact?.listed === true ? "list" : contact?.inbound === true ? "inbound" : undefined;
   const match = matchesAudience(definition.audience, { contact, source }, state, state.ms);
   if (match.matches) return undefined;

@@ -12,6 +12,8 @@ export type GiveUp =
   | "suppressed"
   | "held"
   | "answered"
+  | "campaign_ended"
+  | "no_consent"
   | "other_account"
   | "clock_skewed";
 
@@ -30,6 +32,8 @@ const GIVEN_UP: Readonly<Record<GiveUp, string>> = {
   suppressed: "the recipient was suppressed before the message went out",
   held: "the recipient's reply waits for an operator's decision",
   answered: "the recipient answered before the follow-up went out",
+  campaign_ended: "an operator ended the campaign before the message went out",
+  no_consent: "the recipient's consent was withdrawn before the message went out",
 };
 
 export type OutcomeEvent = Extract<

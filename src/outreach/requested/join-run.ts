@@ -4,6 +4,7 @@ import { handle } from "../../log/decide-and-append.ts";
 import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
 import { ROLES } from "../../log/lease.ts";
 import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../context.ts";
+import { isEnded } from "../campaigns/rules.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";
 import { findTransientEnd } from "../run-end.ts";
 import type { RunSelection } from "../run-limits.ts";
@@ -38,7 +39,8 @@ export async function joinRun(outer: OutreachContext, request: JoinRequest): Pro
     const decide = () => {
       const { current } = context.projector.state("run");
       const isAlive = current !== null && lease?.holder.endsWith(`/${current.run_id}`) === true;
-      if (!isAlive || current.campaign !== campaign) return { refusal: "not_joined" } as const;
+      const isOwn = isAlive && current.campaign === campaign && !isEnded(outreachState(context), campaign);
+      if (!isOwn) return { refusal: "not_joined" } as const;
       joined = { run_id: current.run_id, expected: judgeNow(context, recipients) };
       return decideJoin(current, toRequested(context.projector.state("contacts"), recipients));
     };

@@ -76,6 +76,26 @@ describe("once per recipient and campaign", () => {
   });
 });
 
+test("no recipient belongs to a campaign that has ended", () => {
+  const ended = given(listed, created("spring"), { type: "CampaignEnded", data: { name: "spring" } });
+  ended.when(judge("spring")).thenAnswers(leftOut("campaign_ended"));
+});
+
+test("a campaign may have the name of a member that every object has", () => {
+  const followed = created("next", { messaged: "constructor" });
+  const log = given(listed, created("constructor"), followed, ...sent(undefined), replied("2026-03-01T08:00:00.000Z"));
+  log.when(judge("constructor", 40)).thenAnswers(ASK);
+  const both = given(
+    listed,
+    created("constructor"),
+    followed,
+    ...sent(undefined),
+    replied("2026-03-01T08:00:00.000Z"),
+    ...sent("constructor"),
+  );
+  both.when(judge("next", 40)).thenAnswers(ASK);
+});
+
 describe("the gap", () => {
   const from = (second: number, days: number) => ({
     verdict: "skip",
