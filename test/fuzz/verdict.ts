@@ -89,7 +89,7 @@ function isJson(type: string | undefined): boolean {
 const REFUSED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 /** Types of the problems about rules that no schema can express, such as that a time must not be in the future. */
-const OF_ITS_MEANING = ["consent", "conversion", "filter", "rules", "selection"].map(
+const OF_ITS_MEANING = ["audience", "campaign", "consent", "conversion", "filter", "rules", "selection"].map(
   (what) => `urn:reachlog:problem:unusable-${what}`,
 );
 

@@ -169,9 +169,15 @@ function attempt(
   variant: string,
 ): boolean {
   const { would, changes, ms } = comparison;
-  const { attempt_id, recipient, template, day } = event.data;
+  const { attempt_id, recipient, template, day, campaign } = event.data;
   const now = toMoment(would, ms);
-  if (template !== undefined && changes.template !== undefined && template !== changes.template.id) {
+  // Another template is one of `default`; the other campaigns keep their own texts.
+  if (
+    campaign === undefined &&
+    template !== undefined &&
+    changes.template !== undefined &&
+    template !== changes.template.id
+  ) {
     write(comparison, { attempt_id, run_id, recipient }, variant);
     return false;
   }
