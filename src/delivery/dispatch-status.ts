@@ -76,8 +76,10 @@ function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus
   if (type === "DispatchRetryRequested") return UNTRIED;
   if (type === "DispatchDiscarded") return { status: "discarded" };
   if (type === "DispatchSettled") return { status: data.as === "arrived" ? "delivered" : "left" };
-  // The network may report that it lost a message before the dispatcher has recorded the message's outcome.
-  if (type === "DispatchLost") return { status: "lost" };
+  // The network may report that it lost a message before the dispatcher has recorded the message's outcome. A dispatch
+  // in doubt stays so, whichever event came first: it is listed until an operator decides.
+  if (type === "DispatchLost") return current.status === "in_doubt" ? current : { status: "lost" };
+  if (type === "DispatchInDoubt" && current.status === "lost") return { status: "in_doubt" };
   if (current.status !== "waiting") return current;
   if (type === "DispatchFailed") {
     const [request] = data.requests;

@@ -107,7 +107,7 @@ const WORDS: Readonly<Record<string, (count: number, channel: string) => Counted
   ],
   DispatchDiscarded: (count, channel) => [countInWords(count, "dead letter"), ` discarded for ${channel}`],
   DispatchSettled: (count, channel) => [countInWords(count, "doubt"), ` about ${channel} decided`],
-  DispatchLost: (count) => [`${countInWords(count, "message")} accepted and then lost`, " by WhatsApp"],
+  DispatchLost: (count) => [`${countInWords(count, "dispatch", "dispatches")} accepted and then lost`, " by WhatsApp"],
   ChannelResumed: (count) => [countInWords(count, "channel"), " resumed by an operator"],
   WebhookSubscribed: (count) => [countInWords(count, "change"), " of what webhooks carry"],
   WebhookUnsubscribed: (count) => [countInWords(count, "webhook"), " unsubscribed"],

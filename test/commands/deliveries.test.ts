@@ -557,6 +557,20 @@ ${lines(
     });
   });
 
+  test.each(["before", "after"])(
+    "shows a dispatch in doubt that was lost as in doubt, as its list does: %s",
+    async (when) => {
+      const doubt = outcomeOf("DispatchInDoubt", { ...about(2, "ads"), detail: "reset" });
+      const data = { event_id: idAt(2), source: 2, channel: "ads", detail: "131047" } as const;
+      const lost: NewEvent = { type: "DispatchLost", data };
+      await world.append(STREAMS.delivery("ads"), when === "before" ? [lost, doubt] : [doubt, lost]);
+      const { out } = await run("show", idAt(2));
+      expect(out).toContain("\nads: in doubt, not retried automatically");
+      expect(out).toContain("the network lost the accepted message of position 2");
+      expect((await run("list", "--status", "in_doubt", "--channel", "ads")).out).toContain(idAt(2));
+    },
+  );
+
   test("refuses an event that requests no dispatch, and one that does not exist", async () => {
     await world.append(STREAMS.delivery("chat"), [STOPPED]);
     const requestsNothing = "The event requests no dispatch, or none to this channel.";

@@ -147,7 +147,7 @@ test("a line with a severity or a decision never merges with another", () => {
   expect(lines.map(wordsOf)).toContain("30 people opted out. No run will message them again");
 });
 
-test("the conversions of an hour are one line, and a message that WhatsApp lost is one with a severity", () => {
+test("the conversions of an hour are one line, and dispatches that WhatsApp lost are one with a severity", () => {
   const sale = { name: "Purchase", channels: [] };
   const lost = { event_id: "e", source: 1, channel: "messaging", detail: "131042" };
   const lines = linesOf([
@@ -158,7 +158,7 @@ test("the conversions of an hour are one line, and a message that WhatsApp lost 
   ]);
   expect(lines.map((line) => [wordsOf(line), line.severity])).toEqual([
     ["event 6", undefined],
-    ["2 messages accepted and then lost by WhatsApp", "error"],
+    ["2 dispatches accepted and then lost by WhatsApp", "error"],
     ["3 conversions recorded", undefined],
   ]);
 });

@@ -22,24 +22,30 @@ import { problems } from "../server/problem.ts";
 /** Maximum number of bytes that Meta posts at once, by its documentation. */
 const NOTICE_BYTES_MAX = 3 * 1024 * 1024;
 
+/** Matches the header with Meta's signature. */
+const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
+
 /** Creates the webhook by which Meta reports what became of messages that WhatsApp accepted. */
 export function whatsappEndpoints(context: HttpContext) {
-  const readSecrets = () => {
+  const readSettings = () => {
     const { messaging } = context.config;
-    const statuses = messaging?.provider === "whatsapp" ? messaging.statuses : undefined;
-    if (statuses === undefined) throw problems.wrongSignature();
-    return statuses;
+    if (messaging?.provider !== "whatsapp" || messaging.statuses === undefined) throw problems.wrongSignature();
+    return { ...messaging.statuses, phoneNumberId: messaging.phoneNumberId };
   };
   const body: RequestBody<ReturnType<typeof readStatuses>> = {
     "~standard": UNCHECKED,
     schema: whatsappNotice,
     type: "application/json",
-    read: (request) =>
-      readBytes(request, NOTICE_BYTES_MAX, (bytes) => {
-        const signature = request.headers.get("x-hub-signature-256") ?? "";
-        if (!isSignedByMeta(bytes, signature, readSecrets().appSecret)) throw problems.wrongSignature();
-        return readStatuses(Buffer.from(bytes).toString());
-      }),
+    async read(request) {
+      // A request that cannot be Meta's is refused before its body takes memory.
+      const { appSecret, phoneNumberId } = readSettings();
+      const signature = request.headers.get("x-hub-signature-256") ?? "";
+      if (!SIGNATURE.test(signature)) throw problems.wrongSignature();
+      return readBytes(request, NOTICE_BYTES_MAX, (bytes) => {
+        if (!isSignedByMeta(bytes, signature, appSecret)) throw problems.wrongSignature();
+        return readStatuses(Buffer.from(bytes).toString(), phoneNumberId);
+      });
+    },
     fit: (value) => value as ReturnType<typeof readStatuses>,
   };
   return feature("whatsapp", "/api/messaging")
@@ -47,7 +53,7 @@ export function whatsappEndpoints(context: HttpContext) {
       "/whatsapp",
       ({ call: { request } }) => {
         const { searchParams } = new URL(request.url);
-        const isKnown = isSameSecret(searchParams.get("hub.verify_token") ?? "", readSecrets().verifyToken);
+        const isKnown = isSameSecret(searchParams.get("hub.verify_token") ?? "", readSettings().verifyToken);
         const challenge = searchParams.get("hub.challenge") ?? "";
         if (!isKnown || searchParams.get("hub.mode") !== "subscribe") throw problems.wrongSignature();
         const headers = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
@@ -65,9 +71,10 @@ export function whatsappEndpoints(context: HttpContext) {
       "/whatsapp",
       async ({ body: read, call }) => {
         if (read === undefined) return { lost: 0, passed: 0, unknown: 1 };
-        const found = await Promise.all(read.lost.map((message) => recordLoss(context, message, call)));
-        const lost = found.filter(Boolean).length;
-        return { lost, passed: read.passed, unknown: found.length - lost };
+        const counts = { recorded: 0, unknown: 0, early: 0 };
+        for (const message of read.lost) counts[await recordLoss(context, message, call)] += 1;
+        if (counts.early > 0) throw problems.notRecordedYet();
+        return { lost: counts.recorded, passed: read.passed, unknown: counts.unknown };
       },
       route("recordWhatsappStatuses", "tracking", "open", {
         body,
@@ -77,7 +84,7 @@ export function whatsappEndpoints(context: HttpContext) {
         summary: "Records the messages that WhatsApp lost after it had accepted them.",
         description:
           "Meta signs the body with the app's secret (X-Hub-Signature-256). A repeat changes nothing. Other statuses, and those of messages that reachlog did not send, are not recorded.",
-        problems: ["wrongSignature"],
+        problems: ["wrongSignature", "notRecordedYet"],
         anyOrigin: true,
       }),
     );
@@ -86,12 +93,12 @@ export function whatsappEndpoints(context: HttpContext) {
 type Lost = NonNullable<ReturnType<typeof readStatuses>>["lost"][number];
 
 /**
- * Records that WhatsApp lost a message, only once if Meta reports it repeatedly. Returns false if this log did not send
- * the message.
+ * Records that WhatsApp lost a message, only once if Meta reports it repeatedly. Unknown if this log did not send the
+ * message; early if it may have sent it, and will record that soon.
  */
 async function recordLoss(context: HttpContext, { messageId, dispatchId, detail }: Lost, call: RequestContext) {
   const carried = dispatchId !== undefined && EVENT_ID.test(dispatchId) ? await findCarried(context, dispatchId) : [];
-  if (carried.length === 0) return false;
+  if (carried.length === 0) return isRecent(dispatchId, context.clock()) ? "early" : "unknown";
   // Only a keyed hash of the message's id goes into the log, because the id holds a telephone number.
   const [hashed = ""] = context.hashesOf({ id: messageId });
   const key = { key: `whatsapp/${hashed}`, digest: hash("sha256", hashed) };
@@ -99,11 +106,26 @@ async function recordLoss(context: HttpContext, { messageId, dispatchId, detail 
     return { type: "DispatchLost", data: { event_id, source, channel: "messaging", detail } };
   });
   await context.eventIntake.append(lost, { metadata: call.metadata, key }, { stream: STREAMS.requests });
-  return true;
+  return "recorded";
+}
+
+/** Time within which the outcome of a digest is recorded after its id was made, in ms. */
+const OUTCOME_RECORDED_MS = 10 * 60_000;
+
+/** Index of the version's digit in a UUID. */
+const VERSION_AT = 14;
+
+/** True if the id is one as reachlog makes them, and was made so recently that its digest may not be recorded yet. */
+function isRecent(id: string | undefined, now: number): boolean {
+  const isOurs = id !== undefined && EVENT_ID.test(id) && id[VERSION_AT] === "7";
+  return isOurs && Math.abs(now - parseIdTime(id)) < OUTCOME_RECORDED_MS;
 }
 
 /** Maximum number of outcome events read to find a digest by its id. */
 const DIGESTS_READ_MAX = 1_000;
+
+/** Outcomes of messages that WhatsApp may have accepted. */
+const MAY_HAVE_CARRIED = ["DispatchSucceeded", "DispatchInDoubt"];
 
 /** Finds the events that a message carried: the one with this id, or those of the digest with this id. */
 async function findCarried({ eventLog: { store } }: HttpContext, id: string): Promise<readonly Recorded[]> {
@@ -112,9 +134,10 @@ async function findCarried({ eventLog: { store } }: HttpContext, id: string): Pr
   const event = (await findEventNear(reading, id)) ?? (await findEventNear(reading, id, CLOCKS_DIFFER_MS));
   if (event !== undefined) return requestedChannels(event).includes("messaging") ? [event] : [];
   const from = 1 + (await positionBefore(reading, parseIdTime(id) - CLOCKS_DIFFER_MS));
-  const query = { stream: STREAMS.delivery("messaging"), types: ["DispatchSucceeded"], from, to };
+  const query = { stream: STREAMS.delivery("messaging"), types: MAY_HAVE_CARRIED, from, to };
   for await (const { type, data } of store.read({ ...query, limit: DIGESTS_READ_MAX })) {
-    const request = type === "DispatchSucceeded" ? data.requests.find(({ digest }) => digest === id) : undefined;
+    if (type !== "DispatchSucceeded" && type !== "DispatchInDoubt") continue;
+    const request = data.requests.find(({ digest }) => digest === id);
     if (request !== undefined) return Array.fromAsync(eventsAt(store, inOrder(positionsOf(request.sources))));
   }
   return [];

@@ -204,6 +204,13 @@ export const problems = {
       "log-in-doubt",
       "It is not known yet whether this was recorded. Send it again with its Idempotency-Key: it is recorded once.",
     ),
+  notRecordedYet: () =>
+    new Problem(
+      503,
+      "not-recorded-yet",
+      "A message of this request may have been sent just now, and its outcome is not recorded yet. Repeat the request.",
+      SOON,
+    ),
   deliveryInDoubt: (detail: string) => new Problem(504, "delivery-in-doubt", detail),
 } as const;
 

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { Secret } from "../../platform/secret.ts";
 import { parseAnswer } from "../classify-answer.ts";
-import { truncate } from "../plain-text.ts";
+import { excerpt } from "../plain-text.ts";
 import { CHANNEL_FAULTS } from "./whatsapp.ts";
 
 /** Compares two secrets in a time that does not depend on where they differ. */
@@ -25,32 +25,36 @@ const status = Type.Object({
   errors: Type.Optional(Type.Array(Type.Object({ code: Type.Integer(), title: Type.Optional(Type.String()) }))),
 });
 
+const change = Type.Object({
+  metadata: Type.Optional(Type.Object({ phone_number_id: Type.String() })),
+  statuses: Type.Optional(Type.Array(status)),
+});
+
 /** Schema of what Meta posts: https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks */
 export const whatsappNotice = Type.Object(
   {
     object: Type.Literal("whatsapp_business_account"),
     entry: Type.Array(
       Type.Object({
-        changes: Type.Array(Type.Object({ value: Type.Object({ statuses: Type.Optional(Type.Array(status)) }) })),
+        changes: Type.Array(Type.Object({ value: change })),
       }),
     ),
   },
   { examples: [{ object: "whatsapp_business_account", entry: [] }] },
 );
 
-/** Maximum number of characters of an error's title that an event holds. */
-const TITLE_MAX = 200;
-
 /**
- * Reads the statuses that Meta posts: the lost messages, without `dispatchId` if another program sent them, and the
- * number of all other statuses. Undefined if the text has another form.
+ * Reads the statuses that Meta posts of a number's messages: the lost messages, without `dispatchId` if another program
+ * sent them, and the number of all other statuses. Undefined if the text has another form.
  */
-export function readStatuses(text: string) {
+export function readStatuses(text: string, phoneNumberId: string) {
   const notice = parseAnswer(whatsappNotice, text);
-  const statuses = notice?.entry.flatMap(({ changes }) => changes.flatMap(({ value }) => value.statuses ?? []));
+  const values = notice?.entry.flatMap(({ changes }) => changes.map(({ value }) => value));
+  const own = values?.filter(({ metadata }) => metadata?.phone_number_id === phoneNumberId);
+  const statuses = own?.flatMap((value) => value.statuses ?? []);
   const failed = statuses?.filter((one) => one.status === "failed");
   const lost = failed?.map(({ id: messageId, biz_opaque_callback_data: dispatchId, errors: [error] = [] }) => {
-    const words = error && (CHANNEL_FAULTS.get(error.code) ?? truncate(error.title ?? "", TITLE_MAX));
+    const words = error && (CHANNEL_FAULTS.get(error.code) ?? excerpt(error.title ?? ""));
     return { messageId, dispatchId, detail: error === undefined ? "no reason was given" : `${error.code}: ${words}` };
   });
   return lost && { lost, passed: statuses!.length - lost.length };

@@ -1,12 +1,13 @@
 // On the memory harness.
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "bun:test";
-import { STREAMS } from "../../../src/log/event-log.ts";
+import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { type AppHarness, ask, openApp, post, TOKEN } from "../../harness/memory/app.ts";
 import { LOG_ENGINES, type LogEngine } from "../../harness/memory/log.ts";
 import { signIn, textsAt } from "../../console/pages.ts";
 import { outcomeOf } from "../../harness/memory/outcomes.ts";
 
+const MINUTE_MS = 60_000;
 const PATH = "/api/messaging/whatsapp";
 const APP_SECRET = "secret-of-the-app";
 const VERIFY_TOKEN = "verify-token";
@@ -42,9 +43,11 @@ const statusOf = (dispatchId: string | undefined, more: object = {}) => ({
   ...more,
 });
 
+const metadata = { display_phone_number: "15550001111", phone_number_id: SETTINGS.WHATSAPP_PHONE_NUMBER_ID };
+
 const noticeOf = (...statuses: object[]) => ({
   object: "whatsapp_business_account",
-  entry: [{ id: "1", changes: [{ field: "messages", value: { messaging_product: "whatsapp", statuses } }] }],
+  entry: [{ id: "1", changes: [{ field: "messages", value: { messaging_product: "whatsapp", metadata, statuses } }] }],
 });
 
 const sign = (body: string, secret = APP_SECRET) => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
@@ -93,30 +96,33 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
     expect(lines.map(({ text }) => text)).toEqual([expect.stringContaining("accepted a message and lost it")]);
   });
 
-  test("each click of a digest that WhatsApp lost is recorded as lost", async () => {
-    await using opened = await openWithId(engine);
-    const { world } = opened;
-    const click = { event: "click", domain: "go.example", short_code: "a", original_url: "https://shop.example/" };
-    const data = { ...click, bot: false, channels: ["messaging" as const] };
-    await world.append(STREAMS.link("go.example", "a"), { type: "LinkClicked", data }, { type: "LinkClicked", data });
-    const clicks = await world.events("LinkClicked");
-    const digest = world.deps.makeId();
-    const [source = 0] = clicks.map(({ position }) => position);
-    const common = { channel: "messaging", lane: "clicks", source, attempt: 1, status: 200, latency_ms: 1 } as const;
-    const succeeded = outcomeOf("DispatchSucceeded", common);
-    if (succeeded.type !== "DispatchSucceeded") throw new Error("another outcome");
-    const request = {
-      ...succeeded.data.requests[0]!,
-      sources: [[source, source + 1]] as const,
-      mode: "digest",
-      digest,
-    };
-    const requests = [request] as unknown as typeof succeeded.data.requests;
-    await world.append(STREAMS.delivery("messaging"), { ...succeeded, data: { ...succeeded.data, requests } });
-    expect(await send(world, noticeOf(statusOf(digest)))).toMatchObject({ lost: 1 });
-    const lost = await world.events("DispatchLost");
-    expect(lost.map((event) => event.data.event_id)).toEqual(clicks.map((event) => event.id));
-  });
+  test.each(["DispatchSucceeded", "DispatchInDoubt"] as const)(
+    "each click of a digest that WhatsApp lost is recorded as lost, once its %s is recorded",
+    async (type) => {
+      await using opened = await openWithId(engine);
+      const { world } = opened;
+      const click = { event: "click", domain: "go.example", short_code: "a", original_url: "https://shop.example/" };
+      const data = { ...click, bot: false, channels: ["messaging" as const] };
+      await world.append(STREAMS.link("go.example", "a"), { type: "LinkClicked", data }, { type: "LinkClicked", data });
+      const clicks = await world.events("LinkClicked");
+      const digest = world.deps.makeId();
+      // Meta may report the loss before the dispatcher has recorded the outcome, and repeats it after a 503.
+      const ofDigest = statusOf(digest, { id: `${WAMID}2` });
+      expect(await send(world, noticeOf(ofDigest, statusOf(opened.id)))).toMatchObject({ status: 503 });
+      const [source = 0] = clicks.map(({ position }) => position);
+      const outcome = outcomeOf(type, { channel: "messaging", lane: "clicks", source });
+      const asked = type === "DispatchSucceeded" ? { status: 200, latency_ms: 1 } : { detail: "timeout" };
+      const request = { sources: [[source, source + 1]], attempt: 1, mode: "digest", digest, ...asked };
+      const requests = [request] as unknown as typeof outcome.data.requests;
+      await world.append(STREAMS.delivery("messaging"), {
+        ...outcome,
+        data: { ...outcome.data, requests },
+      } as NewEvent);
+      expect(await send(world, noticeOf(ofDigest))).toMatchObject({ status: 200, lost: 1 });
+      const lost = await world.events("DispatchLost");
+      expect(lost.map((event) => event.data.event_id)).toEqual([opened.id, ...clicks.map((event) => event.id)]);
+    },
+  );
 });
 
 test("other statuses, and those of messages that the log did not send, are recorded nowhere", async () => {
@@ -127,15 +133,38 @@ test("other statuses, and those of messages that the log did not send, are recor
     statusOf(id, { status: "delivered", errors: undefined }),
     statusOf(undefined),
     statusOf("another program"),
-    statusOf(world.deps.makeId()),
+    statusOf(world.deps.makeId().replace(/-7/, "-4")),
+    statusOf(Bun.randomUUIDv7("hex", world.now - 10 * MINUTE_MS)),
+    statusOf(Bun.randomUUIDv7("hex", world.now + 10 * MINUTE_MS)),
   );
-  expect(await send(world, notice)).toEqual({ status: 200, lost: 0, passed: 2, unknown: 3 });
+  expect(await send(world, notice)).toEqual({ status: 200, lost: 0, passed: 2, unknown: 5 });
+  const ofAnotherNumber = noticeOf().entry.map((entry) => ({
+    ...entry,
+    changes: [{ value: { metadata: { phone_number_id: "2" }, statuses: [statusOf(id)] } }],
+  }));
+  expect(await send(world, { ...noticeOf(), entry: ofAnotherNumber })).toMatchObject({ lost: 0, unknown: 0 });
   // Meta posts messages that people write to the same webhook.
   const written = noticeOf().entry.map((entry) => ({ ...entry, changes: [{ value: { messages: [{ text: "\0" }] } }] }));
   expect(await send(world, { ...noticeOf(), entry: written })).toMatchObject({ lost: 0, passed: 0, unknown: 0 });
   expect(await send(world, { object: "page", entry: [] })).toMatchObject({ status: 200, unknown: 1 });
   expect(await send(world, "no JSON")).toMatchObject({ status: 200, unknown: 1 });
   expect(await world.events("DispatchLost")).toEqual([]);
+});
+
+test("values in Meta's own words are not recorded", async () => {
+  await using opened = await openWithId();
+  const { world, id } = opened;
+  const title = `${"very ".repeat(50)}"Ada" at 15550783881`;
+  for (const error of [
+    { code: 1, title: 'No "Ada" at 15550783881' },
+    { code: 2, title },
+  ]) {
+    const more = { id: `${WAMID}${error.code}`, errors: [error] };
+    expect(await send(world, noticeOf(statusOf(id, more)))).toMatchObject({ lost: 1 });
+  }
+  const [first, second] = (await world.events("DispatchLost")).map(({ data }) => data.detail);
+  expect(first).toBe("1: No […] at […]");
+  expect(second).toHaveLength("2: ".length + 200);
 });
 
 test.each([
@@ -152,11 +181,16 @@ test.each([
   expect(await world.events("DispatchLost")).toEqual([]);
 });
 
-test("a notice above 3 MiB is refused", async () => {
+test("a notice above 3 MiB is refused, and a body is read only if a signature and the secrets are there", async () => {
   await using world = await open();
   const body = " ".repeat(3 * 1024 * 1024);
   expect((await send(world, body)).status).toBe(200);
-  expect((await send(world, `${body} `)).status).toBe(413);
+  const larger = `${body} `;
+  expect((await send(world, larger)).status).toBe(413);
+  for (const signature of ["", `${sign(larger)}0`, sign(larger).toUpperCase(), "sha1=0"])
+    expect((await send(world, larger, signature)).status).toBe(403);
+  await using unset = await open("in a file", SETTINGS);
+  expect((await send(unset, larger)).status).toBe(403);
 });
 
 test("Meta's challenge is answered to those who know the token", async () => {
