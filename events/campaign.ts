@@ -1,16 +1,19 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { defineEvent } from "./event.ts";
-import { basis, recipientSource } from "./outreach.ts";
+import { basis } from "./outreach.ts";
 
 const closed = { additionalProperties: false };
 
 /** Name of the campaign that the settings describe. No event names it. */
 export const DEFAULT_CAMPAIGN = "default";
 
+/** Sources of an audience, which the log knows of each recipient: an operator imported them, or they wrote first. */
+export const audienceSource = Type.Union([Type.Literal("list"), Type.Literal("inbound")]);
+
 /** The recipients whom a campaign is for: all conditions hold together, and an absent one leaves out no recipient. */
 export const audience = Type.Object(
   {
-    source: Type.Optional(recipientSource),
+    source: Type.Optional(audienceSource),
     basis: Type.Optional(basis),
     /** Conditions on the list's fields: `city=Berlin`, `city=Berlin|Hamburg` (one of them), or `city` (is set). */
     fields: Type.Optional(Type.Array(Type.String())),

@@ -52,7 +52,7 @@ const INPUTS: Readonly<
   "campaigns count": [
     [{}, { matching: expect.any(Number), due: expect.any(Number), left_out: [] }],
     [{ name: "planted" }, { left_out: [{ reason: "not_messaged", recipients: expect.any(Number) }] }],
-    [{ source: "followers" }, { matching: 0, left_out: [{ reason: "other_source" }] }],
+    [{ source: "inbound" }, { matching: 0, left_out: [{ reason: "other_source" }] }],
   ],
   quota: [
     [{}, { counted: "day", used: 1, limit: 100, remaining: 99 }],
@@ -452,6 +452,7 @@ const UNFIT: readonly (readonly [name: string, input: Record<string, string>])[]
   ["campaigns create", { name: "Spring", text: "Hi" }],
   ["campaigns create", { name: "new", text: " " }],
   ["campaigns count", { days: "0" }],
+  ["campaigns count", { source: "followers" }],
   ["recipients list", { limit: "1001" }],
   ["audit show", { subject: "ada_builds", limit: "1001" }],
   ["audit change", { event: "0", projection: "stats" }],

@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import { formatRecipient } from "../history/words/sentence.ts";
 import { count, named, oneOf, orNull, text } from "../platform/common-schemas.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
-import { operation, refusal } from "../platform/operation.ts";
+import { operation, refusal, refuse } from "../platform/operation.ts";
 import { usageError } from "../platform/service-error.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { asOf, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
@@ -108,6 +108,7 @@ export const previewOutreach = operation({
   refusals: {
     unknown_recipient: UNKNOWN_RECIPIENT,
     unknown_campaign: UNKNOWN_CAMPAIGN,
+    unusable_text: refusal("configuration", "The settings cannot send the campaign's text: {why}."),
     no_message_template: refusal("configuration", "MESSAGE_TEMPLATE is not set."),
   },
   async run(
@@ -123,7 +124,8 @@ export const previewOutreach = operation({
       const { campaigns } = found.states;
       if (campaign !== undefined && !campaigns.named.has(campaign)) return "unknown_campaign";
       const rules = rulesForCampaign(common, campaigns, campaign);
-      const { template } = rules;
+      const { template, textFault } = rules;
+      if (textFault !== undefined) return refuse("unusable_text", { why: textFault });
       const labels = template.variants.map(({ label }) => label);
       if (selection.variant !== undefined && !labels.includes(selection.variant))
         throw usageError(`the variant is not one of the template's variants: ${labels.join(", ")}`);

@@ -6,6 +6,8 @@ import type { Keyring } from "../privacy/keyring.ts";
 import type { FindLinkKeys } from "../privacy/person-keys.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 import { parseTemplate, toTemplateNames, type Template } from "../template/template.ts";
+import { readCampaignText } from "./campaigns/campaign-text.ts";
+import type { CampaignConfig } from "./campaigns/change-campaign.ts";
 import type { OutreachRules } from "./decide.ts";
 
 /** Rules of a run that a what-if question may replace by other ones. */
@@ -44,22 +46,27 @@ export function toOutreachRules(
 }
 
 /** Returns a template in place of one that is not configured. Campaigns take from it what their links begin with. */
-export function emptyTemplate({ links, outreach }: Config): Template {
+export function emptyTemplate({ links, outreach }: CampaignConfig): Template {
   return parseTemplate("-", links.base, undefined, outreach.optOutBase);
 }
 
-/** Returns the rules for the runs of a campaign, which has a message of its own; those of `default` stay as they are. */
+/**
+ * Returns the rules for the runs of a campaign, which has a message of its own; those of `default` stay as they are. A
+ * text that the settings cannot send is a fault in the rules, which no run may start with.
+ */
 export function rulesForCampaign<Rules extends { readonly template: Template }>(
   rules: Rules,
   { named }: Campaigns,
   campaign: string | undefined,
-): Rules & { readonly campaign?: string; readonly topic?: string | undefined } {
+): Rules & {
+  readonly campaign?: string;
+  readonly topic?: string | undefined;
+  readonly textFault?: string | undefined;
+} {
   if (campaign === undefined) return rules;
-  const { linkBase, optOutBase } = rules.template;
   const definition = named.get(campaign);
   if (definition === undefined) return { ...rules, campaign };
-  const template = parseTemplate(definition.text, linkBase, campaign, optOutBase);
-  return { ...rules, campaign, topic: definition.topic, template };
+  return { ...rules, campaign, topic: definition.topic, ...readCampaignText(definition, rules.template) };
 }
 
 /** Returns the rules as the start of a run records them. */

@@ -53,6 +53,8 @@ export type Triggered =
   | { readonly kind: "clock_skewed"; readonly skewMs: number }
   | { readonly kind: "daily_limit_reached" }
   | { readonly kind: UnusableCampaign; readonly campaign: string }
+  /** Refusal of a run because the settings cannot send the campaign's text. `fault`: why not. */
+  | { readonly kind: "unusable_text"; readonly campaign: string; readonly fault: string }
   /**
    * Refusal to start a run because the sending window is closed. `opensAt`: when the window opens next, ms since the
    * epoch.
@@ -106,7 +108,7 @@ export function createRunner(context: OutreachContext) {
   };
 
   const startRun = async (request: TriggerRequest): Promise<Triggered> => {
-    const refused = await refuse(context, request);
+    const refused = await refuse(forCampaign(context, request.selection?.campaign), request);
     if (refused !== undefined) return refused;
     const runId = context.makeId();
     const taken = await takeRunLeaseOrLearn(context, runId);
@@ -120,11 +122,11 @@ export function createRunner(context: OutreachContext) {
     const first = await lease.fenced(async (fence) => {
       // While this request waited for the lease, another instance may have made a run that used up the quota.
       await waitForProjections(context);
-      const refusedNow = await refuse(context, request);
-      if (refusedNow !== undefined) return refusedNow;
-      if (context.projector.state("run").current !== null) return undefined;
       const { recipients, selection } = request;
       own = forCampaign(context, selection?.campaign);
+      const refusedNow = await refuse(own, request);
+      if (refusedNow !== undefined) return refusedNow;
+      if (context.projector.state("run").current !== null) return undefined;
       expected = recipients && judgeNow(own, recipients, selection);
       return appendStart(own, fence, runId, request);
     });
@@ -203,6 +205,7 @@ async function reconcile(context: OutreachContext, { tryOnce }: ReturnType<typeo
   return (await tryOnce()) === "running" ? runningNow(context) : ({ kind: "settled" } as const);
 }
 
+/** Refuses a request for a run by the state of now. `context`: that of its campaign. Undefined if it may start. */
 async function refuse(
   context: OutreachContext,
   { dryRun, metadata, selection, recipients }: TriggerRequest,
@@ -219,7 +222,7 @@ async function refuse(
     await recordRefusal("clock_skewed");
     return { kind: "clock_skewed", skewMs };
   }
-  const { rules } = forCampaign(context, selection?.campaign);
+  const { rules } = context;
   const start = decideStart(outreachState(context), rules, now, dryRun);
   switch (start) {
     case "not_authorized":
@@ -237,6 +240,8 @@ async function refuse(
       return { kind: "window_closed", opensAt: opening };
     }
     default:
+      if (rules.textFault !== undefined)
+        return { kind: "unusable_text", campaign: rules.campaign ?? "", fault: rules.textFault };
       // A run that the log shows as open may have a dead process; the lease, which is taken next, tells.
       return undefined;
   }

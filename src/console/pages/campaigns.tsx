@@ -50,12 +50,18 @@ function renderCampaigns(view: View<"account" | "campaigns" | "stats">): VNode {
           <bdi>{campaign.who}</bdi>,
           campaign.sent,
           campaign.changed_at === null ? "by the settings" : <Time at={campaign.changed_at} />,
-          campaign.ended_at === null ? (campaign.follow_up > 0 ? `follow-up ${campaign.follow_up}` : "open") : "ended",
+          nameState(campaign),
         ])}
         isTall
       />
     </ConsoleDocument>
   );
+}
+
+function nameState({ ended_at, fault, follow_up }: ShownCampaign): string {
+  if (ended_at !== null) return "ended";
+  if (fault !== null) return "unusable text";
+  return follow_up > 0 ? `follow-up ${follow_up}` : "open";
 }
 
 const READS = [
@@ -97,6 +103,11 @@ async function renderCampaign(view: CampaignView) {
           {isOwn && isOpen ? <EndForm view={view} name={name} back={href} /> : null}
         </div>
       </div>
+      {campaign.fault === null ? null : (
+        <p class="notice fault" role="alert">
+          No run of it can start, because the settings cannot send its text: {campaign.fault}.
+        </p>
+      )}
       <div class="columns">
         <div class="stack">
           <Section id="text" title="Message" class="card">
@@ -253,7 +264,7 @@ interface CampaignFormProps {
 
 /** Form that creates or changes a campaign, with its audience. */
 function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
-  const { audience = {}, text = "", gap_days, topic } = campaign ?? {};
+  const { audience = {}, text = "", ownGapDays, topic } = campaign ?? {};
   const isNew = campaign === undefined;
   return (
     <ConfirmedAction
@@ -277,12 +288,12 @@ function CampaignForm({ view, names, campaign }: CampaignFormProps): VNode {
       ) : null}
       <Lines label="Message" name="text" value={text ?? ""} rows={6} required />
       <Field
-        label="Gap in days"
+        label={`Gap in days; empty: ${view.settings.gapDays}`}
         type="number"
         name="gap_days"
-        min={view.settings.gapDays}
+        min={Math.min(view.settings.gapDays, ownGapDays ?? Infinity)}
         max={3650}
-        value={gap_days ?? view.settings.gapDays}
+        value={ownGapDays}
       />
       <Field label="Topic" name="topic" maxLength={100} value={topic ?? ""} />
       <fieldset>

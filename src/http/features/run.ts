@@ -307,6 +307,11 @@ function startedOrThrow(triggered: Triggered, { quota, clock }: HttpContext) {
       throw problems.unusableSelection("/campaign", `No campaign is called ${triggered.campaign}.`);
     case "campaign_ended":
       throw problems.unusableSelection("/campaign", `The campaign ${triggered.campaign} has ended.`);
+    case "unusable_text":
+      throw problems.unusableSelection(
+        "/campaign",
+        `The settings cannot send the text of the campaign ${triggered.campaign}: ${triggered.fault}.`,
+      );
     case "clock_skewed":
       throw problems.clockSkewed(triggered.skewMs);
     case "window_closed": {

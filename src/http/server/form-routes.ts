@@ -178,8 +178,8 @@ export function readAnswers(fields: Fields): object {
 }
 
 /**
- * Reads the form of a campaign: the lists have one entry on each line, and the form without conditions is for all
- * recipients. Browsers send each line break of a message as CR LF; the operator typed one.
+ * Reads the form of a campaign: the lists have one entry on each line, and an emptied topic or gap removes it. Browsers
+ * send each line break of a message as CR LF; the operator typed one.
  */
 export function readCampaignFields(fields: Fields): object {
   const {
@@ -199,7 +199,8 @@ export function readCampaignFields(fields: Fields): object {
   const own = { fields: toLines(conditions), timezones: toLines(timezones), days: toNumber(days) };
   const isSet = (value: string | undefined) => (value === undefined ? undefined : true);
   const flags = { all: isSet(all), replied: isSet(replied), failed: isSet(failed) };
-  return omitUndefined({ ...texts, text, ...own, ...flags, gap_days: toNumber(gap_days) });
+  const more = { topic: fields["topic"], gap_days: fields["gap_days"] === "" ? 0 : toNumber(gap_days) };
+  return omitUndefined({ ...texts, text, ...own, ...flags, ...more });
 }
 
 function formOperation(form: Form, { id, summary, scope, isSlow, personalRead }: Declaration) {

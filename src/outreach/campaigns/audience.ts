@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { basis, recipientSource, type RecipientSource } from "../../../events/outreach.ts";
-import type { Audience } from "../../../events/campaign.ts";
+import { audienceSource, type Audience } from "../../../events/campaign.ts";
+import { basis } from "../../../events/outreach.ts";
 import { hasAnswered, outreachIn } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { codeIn, type Links } from "../../../projections/links.ts";
@@ -15,7 +15,12 @@ const DAYS_MAX = 3_650;
 
 /** The audience as members of an operation's input: one form in JSON, options and forms. */
 export const audienceInput = {
-  source: Type.Optional(Type.Union(recipientSource.anyOf, { title: "name", description: "Only from this source" })),
+  source: Type.Optional(
+    Type.Union(audienceSource.anyOf, {
+      title: "name",
+      description: "Only recipients on your list (list), or those who wrote to the account (inbound)",
+    }),
+  ),
   basis: Type.Optional(Type.Union(basis.anyOf, { title: "basis", description: "Only recipients with this basis" })),
   fields: Type.Optional(
     Type.Array(Type.String({ title: "condition", maxLength: 500, examples: ["city=Berlin|Hamburg"] }), {
@@ -76,27 +81,19 @@ export const LEFT_OUT_REASONS = [
 ] as const;
 export type LeftOutReason = (typeof LEFT_OUT_REASONS)[number];
 
-/** Facts about a recipient by which an audience is judged. */
-export interface AudienceFacts {
-  /** The recipient as the log knows them; undefined if it does not. */
-  readonly contact: Contact | undefined;
-  /** Source in which the recipient was found; undefined if unknown. */
-  readonly source: RecipientSource | undefined;
-}
-
 /** Result of an audience for a recipient. `from`: time from which they belong to it, ISO 8601, if only days are missing. */
 export type AudienceMatch =
   { readonly matches: true } | { readonly matches: false; readonly reason: LeftOutReason; readonly from?: string };
 
-/** Judges if a recipient belongs to an audience. `now`: ms since 1970. Pure. */
+/** Judges if a recipient, unknown to the log without `contact`, belongs to an audience. `now`: ms since 1970. Pure. */
 export function matchesAudience(
   audience: Audience,
-  { contact, source }: AudienceFacts,
+  contact: Contact | undefined,
   { links }: { readonly links: Links },
   now: number,
 ): AudienceMatch {
   const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
-  if (audience.source !== undefined && audience.source !== source) return out("other_source");
+  if (audience.source !== undefined && !isFrom(contact, audience.source)) return out("other_source");
   if (audience.basis !== undefined && audience.basis !== (contact?.basis ?? "none")) return out("other_basis");
   if (audience.fields?.every((condition) => hasField(contact, condition)) === false) return out("other_field");
   const { timezone = "" } = contact ?? {};
@@ -106,6 +103,10 @@ export function matchesAudience(
     if (!hasClicked(contact.clicked ?? [], audience.clicked, links)) return out("not_clicked");
   }
   return audience.messaged === undefined ? { matches: true } : matchesOutreach(audience, contact, now);
+}
+
+function isFrom(contact: Contact | undefined, source: NonNullable<Audience["source"]>): boolean {
+  return (source === "list" ? contact?.listed : contact?.inbound) === true;
 }
 
 function matchesOutreach(

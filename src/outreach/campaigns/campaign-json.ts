@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { audience, DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { countPredecessors, type Campaign, type Campaigns } from "../../../projections/campaigns.ts";
 import { count, named, orNull, text, time } from "../../platform/common-schemas.ts";
-import type { Template } from "../../template/template.ts";
+import { findTextFault, type CampaignConfig } from "./change-campaign.ts";
 
 /** Schema of a campaign in answers. */
 export const campaignJson = named(
@@ -15,6 +15,9 @@ export const campaignJson = named(
     follow_up: Type.Integer({ minimum: 0, maximum: 2, description: "Campaigns before it in its chain." }),
     gap_days: count,
     topic: orNull(text("news")),
+    fault: Type.Union([text("line 1, column 1: {{optout}} needs PUBLIC_URL"), Type.Null()], {
+      description: "Why no run of it can start: the present settings cannot send its text. Null if they can.",
+    }),
     created_at: Type.Union([time, Type.Null()], { description: "Null for `default`, which the settings describe." }),
     changed_at: orNull(time),
     ended_at: orNull(time),
@@ -25,20 +28,23 @@ export type CampaignJson = Static<typeof campaignJson>;
 /** Returns a campaign as answers show it. `default` is what the settings say. */
 export function toCampaignJson(
   campaigns: Campaigns,
-  { outreach }: { readonly outreach: { readonly template: Template | undefined; readonly gapDays: number } },
+  config: CampaignConfig,
   campaign: Campaign | undefined,
 ): CampaignJson {
+  const { outreach } = config;
   const gap = outreach.gapDays;
   if (campaign === undefined) {
     const { text: message = null, variants = [] } = outreach.template ?? {};
     const dates = { created_at: null, changed_at: null, ended_at: null };
     const labels = variants.map(({ label }) => label);
-    const own = { name: DEFAULT_CAMPAIGN, text: message, variants: labels, audience: {}, topic: null };
+    const own = { name: DEFAULT_CAMPAIGN, text: message, variants: labels, audience: {}, topic: null, fault: null };
     return { ...own, follow_up: 0, gap_days: gap, ...dates };
   }
   const { name, text: message, audience, gap_days = gap, topic = null, created_at, changed_at, ended_at } = campaign;
   const variants = message.split(/^---[ \t]*$/m).map((_, at) => String.fromCharCode("A".charCodeAt(0) + at));
   const follow_up = countPredecessors(campaigns, campaign);
   const dates = { created_at, changed_at, ended_at };
-  return { name, text: message, variants, audience, topic, follow_up, gap_days: Math.max(gap, gap_days), ...dates };
+  const fault = ended_at === null ? (findTextFault(config, campaign) ?? null) : null;
+  const own = { name, text: message, variants, audience, topic, fault };
+  return { ...own, follow_up, gap_days: Math.max(gap, gap_days), ...dates };
 }

@@ -13,7 +13,7 @@ import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } fro
 import { warnOfSlips } from "../../template/check-text.ts";
 import { MESSAGE_CHARS_MAX, type Template } from "../../template/template.ts";
 import type { OutreachRules } from "../decide.ts";
-import { rulesForCampaign } from "../run-rules.ts";
+import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { campaignJson, toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import { audienceInput, LEFT_OUT_REASONS } from "./audience.ts";
 import {
@@ -21,7 +21,6 @@ import {
   findAudienceFault,
   findCampaignFault,
   NEW_CAMPAIGN,
-  parseCampaignTemplate,
   type CampaignConfig,
   type CampaignStates,
 } from "./change-campaign.ts";
@@ -47,18 +46,17 @@ const more = {
   gap_days: Type.Optional(
     Type.Integer({
       title: "number",
-      minimum: 1,
+      minimum: 0,
       maximum: 3_650,
-      description: "Days since any earlier message, at least CONTACT_GAP_DAYS, the default",
+      description: "Days since any earlier message, at least CONTACT_GAP_DAYS, the default; 0: the default",
     }),
   ),
   topic: Type.Optional(
     Type.String({
       title: "text",
-      minLength: 1,
       maxLength: 100,
-      pattern: TEXT,
-      description: "Topic of the campaign; a consent for this topic covers it",
+      pattern: `^$|${TEXT}`,
+      description: "Topic of the campaign; a consent for this topic covers it. Empty: none",
       examples: ["news"],
     }),
   ),
@@ -126,12 +124,13 @@ export const showCampaign = operation({
   examples: ["spring"],
 });
 
-function describeCampaign({ name, text: message, audience, gap_days, topic, ended_at }: CampaignJson): string {
+function describeCampaign({ name, text: message, audience, gap_days, topic, fault, ended_at }: CampaignJson): string {
   const end = ended_at === null ? "" : `, ended at ${ended_at}`;
   const about = topic === null ? "" : `; topic ${topic}`;
   const body = message === null ? "  MESSAGE_TEMPLATE is not set" : message.replaceAll(/^/gm, "  ");
   const gap = `${countInWords(gap_days, "day")} after any earlier message`;
-  return `${name}${end}: ${describeAudience(audience)}; ${gap}${about}\n${body}\n`;
+  const why = fault === null ? "" : `no run of it can start: ${fault}\n`;
+  return `${name}${end}: ${describeAudience(audience)}; ${gap}${about}\n${body}\n${why}`;
 }
 
 const counted = Type.Array(Type.Object({ reason: text("no_consent"), recipients: count }));
@@ -184,8 +183,7 @@ export const countCampaign = operation({
     const of = campaign ?? { ...NEW_CAMPAIGN, name: "" };
     const isDefault = own === undefined && campaign === undefined;
     const campaigns = { named: new Map(states.campaigns.named).set(of.name, { ...of, audience: counted }) };
-    const empty = parseCampaignTemplate(context.config, { name: of.name, text: "-" });
-    const common = await context.rulesWith(context.config.outreach.template ?? empty);
+    const common = await context.rulesWith(context.config.outreach.template ?? emptyTemplate(context.config));
     const rules = isDefault ? common : rulesForCampaign(common, campaigns, of.name);
     const state = { ...states, campaigns, ms: context.clock() };
     const counts = await countAudience(state, counted, rules);
@@ -218,6 +216,19 @@ function readAudience(given: Audience): Audience | undefined {
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
+interface GapAndTopic {
+  readonly gap_days?: number | undefined;
+  readonly topic?: string | undefined;
+}
+
+/** Returns the gap and topic to save: what is not given stays, and a gap of 0 days or an empty topic removes it. */
+function readGapAndTopic({ gap_days, topic }: GapAndTopic, before: GapAndTopic) {
+  return omitUndefined({
+    gap_days: gap_days === 0 ? undefined : (gap_days ?? before.gap_days),
+    topic: topic === "" ? undefined : (topic ?? before.topic),
+  });
+}
+
 const saved = {
   campaign: campaignJson,
   notes: Type.Array(text('line 1: "[name]" is sent as it stands; a placeholder is {{name}}'), {
@@ -247,12 +258,8 @@ export const createCampaign = operation({
   run: (context: Reachlog, { name, text: message, gap_days, topic, ...given }, caller) =>
     save(context, caller, name, ({ campaigns }) => {
       if (name === DEFAULT_CAMPAIGN || campaigns.named.has(name)) return refuse("campaign_exists", { name });
-      const definition = {
-        name,
-        text: message,
-        audience: readAudience(given) ?? {},
-        ...omitUndefined({ gap_days, topic }),
-      };
+      const own = readGapAndTopic({ gap_days, topic }, {});
+      const definition = { name, text: message, audience: readAudience(given) ?? {}, ...own };
       return { type: "CampaignCreated", data: definition };
     }),
   text: (answer) => describeSaved("created", answer),
@@ -269,7 +276,7 @@ export const changeCampaign = operation({
   access: ["token", "admin"],
   summary: "Change a campaign's text, audience, gap or topic.",
   description:
-    "What is not given stays. An audience is replaced as a whole by the conditions that are given. Recipients who got the campaign's message get no second one.",
+    "What is not given stays; an empty topic or a gap of 0 removes it. An audience is replaced as a whole by the conditions that are given. Recipients who got the campaign's message get no second one.",
   personalRead: false,
   input: {
     name: NAME,
@@ -287,8 +294,8 @@ export const changeCampaign = operation({
       if (before === undefined) return refuse("unknown_campaign", {});
       if (before.ended_at !== null) return refuse("campaign_ended", { name });
       const audience = readAudience(given) ?? (all === true ? {} : before.audience);
-      const kept = omitUndefined({ gap_days: gap_days ?? before.gap_days, topic: topic ?? before.topic });
-      return { type: "CampaignChanged", data: { name, text: message ?? before.text, audience, ...kept } };
+      const own = readGapAndTopic({ gap_days, topic }, before);
+      return { type: "CampaignChanged", data: { name, text: message ?? before.text, audience, ...own } };
     }),
   text: (answer) => describeSaved("changed", answer),
   examples: ['spring --text "Hi {{name|there}}"', "spring --all"],

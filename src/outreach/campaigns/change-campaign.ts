@@ -6,9 +6,8 @@ import type { Config } from "../../config/config.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
 import { fieldName } from "../../template/normalize-field.ts";
-import { TemplateError } from "../../template/parse-parts.ts";
-import { parseTemplate, type Template } from "../../template/template.ts";
 import { ANY_LINK, parseFieldCondition } from "./audience.ts";
+import { readCampaignText } from "./campaign-text.ts";
 
 /** Most campaigns of a log: each adds a row to pages and a label to metrics. */
 export const CAMPAIGNS_MAX = 200;
@@ -19,12 +18,12 @@ export interface CampaignConfig {
   readonly outreach: Config["outreach"];
 }
 
-/** Parses a campaign's text as the configured template is parsed. Throws {@link TemplateError}. */
-export function parseCampaignTemplate(
+/** Returns why the settings cannot send a campaign's text; undefined if they can. */
+export function findTextFault(
   { links, outreach }: CampaignConfig,
-  { name, text }: { readonly name: string; readonly text: string },
-): Template {
-  return parseTemplate(text, links.base, name, outreach.optOutBase);
+  campaign: { readonly name: string; readonly text: string },
+): string | undefined {
+  return readCampaignText(campaign, { linkBase: links.base, optOutBase: outreach.optOutBase }).textFault;
 }
 
 export interface CampaignStates {
@@ -39,16 +38,14 @@ export function findCampaignFault(
   config: CampaignConfig,
   definition: CampaignDefinition,
 ): { readonly member: string; readonly why: string } | undefined {
-  const { gap_days } = definition;
+  const { name, gap_days } = definition;
   const least = config.outreach.gapDays;
-  if (gap_days !== undefined && gap_days < least)
+  // A gap that the campaign had before stays, because an operator may have raised CONTACT_GAP_DAYS since.
+  const isNew = gap_days !== states.campaigns.named.get(name)?.gap_days;
+  if (gap_days !== undefined && isNew && gap_days < least)
     return { member: "gap_days", why: `the gap is below CONTACT_GAP_DAYS, ${countInWords(least, "day")}` };
-  try {
-    parseCampaignTemplate(config, definition);
-  } catch (fault) {
-    if (!(fault instanceof TemplateError)) throw fault;
-    return { member: "text", why: fault.message };
-  }
+  const textFault = findTextFault(config, definition);
+  if (textFault !== undefined) return { member: "text", why: textFault };
   return findAudienceFault(states, definition.audience) ?? findChainFault(states.campaigns, definition);
 }
 

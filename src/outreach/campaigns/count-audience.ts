@@ -1,7 +1,7 @@
 import type { Audience } from "../../../events/campaign.ts";
 import { toRecipient } from "../../../projections/contact.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
-import { judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
+import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { LEFT_OUT_REASONS, matchesAudience, type LeftOutReason } from "./audience.ts";
 
 /** How many recipients belong to an audience, how many of them may get a message now, and why the others may not. */
@@ -15,6 +15,9 @@ export interface AudienceCount {
   readonly not_due: readonly { readonly reason: string; readonly recipients: number }[];
 }
 
+/** Reason why recipients get no message of a campaign whose text the settings cannot send. */
+const UNUSABLE_TEXT = "unusable_text";
+
 /** Counts an audience, in slices of some milliseconds. `rules`: those of a run for it, before the network is asked. */
 export async function countAudience(
   state: OutreachState,
@@ -26,13 +29,16 @@ export async function countAudience(
   const slices = createTimeSlices();
   for (const contact of state.contacts.people.values()) {
     if (slices.isOver()) await slices.next();
-    const source = sourceFor(undefined, contact) ?? (contact.inbound ? ("inbound" as const) : undefined);
-    const found = matchesAudience(audience, { contact, source }, state, state.ms);
+    const found = matchesAudience(audience, contact, state, state.ms);
     if (!found.matches) {
       outside.set(found.reason, (outside.get(found.reason) ?? 0) + 1);
       continue;
     }
     matching++;
+    if (rules.textFault !== undefined) {
+      inside.set(UNUSABLE_TEXT, (inside.get(UNUSABLE_TEXT) ?? 0) + 1);
+      continue;
+    }
     const verdict = judgeKnown(state, rules, toRecipient(contact), undefined, contact);
     if (verdict.verdict === "ask") due++;
     else {

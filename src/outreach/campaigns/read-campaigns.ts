@@ -1,5 +1,5 @@
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
-import { recipientSource, type Recipient } from "../../../events/outreach.ts";
+import { audienceSource, DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
+import type { Recipient } from "../../../events/outreach.ts";
 import type { Campaigns } from "../../../projections/campaigns.ts";
 import { outreachIn } from "../../../projections/contact-campaigns.ts";
 import { findPerson } from "../../../projections/contact-identity.ts";
@@ -8,14 +8,14 @@ import { answerResults, type ResultsReader } from "../../history/results.operati
 import { describeAudience } from "../../history/words/campaign.ts";
 import type { PageMoment } from "../../projector/page-moments.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
-import { parseCampaignTemplate, type CampaignConfig } from "./change-campaign.ts";
+import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
-import { rulesForCampaign } from "../run-rules.ts";
+import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import type { Template } from "../../template/template.ts";
 
 /** Sources that the form of an audience offers. */
-export const AUDIENCE_SOURCES = recipientSource.anyOf.map((one) => one.const);
+export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
 
 /** The settings that pages show and count campaigns with. */
 export interface CampaignSettings {
@@ -27,6 +27,8 @@ export interface CampaignSettings {
 /** A campaign as pages show it. */
 export interface ShownCampaign extends CampaignJson {
   readonly isDefault: boolean;
+  /** Gap that the campaign asks for, in days; undefined if it has the one of the settings. */
+  readonly ownGapDays: number | undefined;
   /** The audience in words, such as `recipients with the basis opt in`. */
   readonly who: string;
 }
@@ -37,8 +39,10 @@ export function listOpenCampaigns({ named }: Campaigns): readonly string[] {
 }
 
 function toShown(campaigns: Campaigns, { config }: CampaignSettings, name: string): ShownCampaign {
-  const campaign = toCampaignJson(campaigns, config, campaigns.named.get(name));
-  return { ...campaign, isDefault: name === DEFAULT_CAMPAIGN, who: describeAudience(campaign.audience) };
+  const found = campaigns.named.get(name);
+  const campaign = toCampaignJson(campaigns, config, found);
+  const who = describeAudience(campaign.audience);
+  return { ...campaign, isDefault: name === DEFAULT_CAMPAIGN, ownGapDays: found?.gap_days, who };
 }
 
 /** Reads all campaigns with the number of messages that each has sent. */
@@ -92,7 +96,7 @@ type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "
 
 /** Returns the rules of a campaign's runs. */
 async function findRules({ state }: RuledMoment, { config, rulesWith }: CampaignSettings, name: string) {
-  const common = await rulesWith(config.outreach.template ?? parseCampaignTemplate(config, { name, text: "-" }));
+  const common = await rulesWith(config.outreach.template ?? emptyTemplate(config));
   return name === DEFAULT_CAMPAIGN ? common : rulesForCampaign(common, state("campaigns"), name);
 }
 
@@ -112,15 +116,17 @@ export async function readRecipientCampaigns(moment: RuledMoment, settings: Camp
   if (named.size === 0 || contact === undefined) return [];
   const all = [DEFAULT_CAMPAIGN, ...named.keys()].map(async (name) => {
     const { status = "open", attempted_at, variant, replied = false } = outreachIn(contact, name) ?? {};
+    const got = { name, status, attempted_at, variant, replied };
+    if (named.get(name)?.ended_at != null) return { ...got, next: "no: it has ended" };
     const rules = await findRules(moment, settings, name);
     const verdict = judgeKnown(states, rules, toRecipient(contact), undefined, contact);
-    const isEnded = named.get(name)?.ended_at != null;
-    return { name, status, attempted_at, variant, replied, next: isEnded ? "no: it has ended" : describeNext(verdict) };
+    return { ...got, next: describeNext(verdict, rules) };
   });
   return Promise.all(all);
 }
 
-function describeNext(verdict: ReturnType<typeof judgeKnown>): string {
+function describeNext(verdict: ReturnType<typeof judgeKnown>, { textFault }: OutreachRules): string {
+  if (textFault !== undefined) return `no: its text cannot be sent (${textFault})`;
   if (verdict.verdict === "ask") return "possible, unless X refuses";
   if (verdict.reason === "already_contacted") return "no: one message of each campaign";
   const detail = "detail" in verdict && verdict.detail !== undefined ? ` (${verdict.detail.replaceAll("_", " ")})` : "";

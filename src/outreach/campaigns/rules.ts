@@ -43,6 +43,8 @@ export interface CampaignRules {
   readonly campaign?: string | undefined;
   /** Topic of the campaign, for which a consent may be; absent if it has none. */
   readonly topic?: string | undefined;
+  /** Why the settings cannot send the campaign's text. Undefined if they can, or if the campaign is `default`. */
+  readonly textFault?: string | undefined;
   /** Fewest days between two messages to one recipient, over all campaigns. */
   readonly gapDays: number;
   /** True if only recipients who consented may be contacted; `evidence`: only with a consent's date and source. */
@@ -76,8 +78,7 @@ export function refuseLeftOut(state: CampaignState, contact: Contact | undefined
   const definition = findCampaign(state, campaign);
   if (definition === undefined) return leftOut("unknown_campaign");
   if (isEnded(state, campaign)) return leftOut("campaign_ended");
-  const source = contact?.listed === true ? "list" : contact?.inbound === true ? "inbound" : undefined;
-  const match = matchesAudience(definition.audience, { contact, source }, state, state.ms);
+  const match = matchesAudience(definition.audience, contact, state, state.ms);
   if (match.matches) return undefined;
   return leftOut(match.from === undefined ? match.reason : `${match.reason} until ${match.from}`);
 }

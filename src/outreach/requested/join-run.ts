@@ -26,11 +26,12 @@ export interface Joined {
 
 /**
  * Has the recipients join the run in progress, on any instance. The events are appended at the stream's version, so
- * that the run cannot end in between. Undefined if no run accepts them.
+ * that the run cannot end in between. Undefined if no run accepts them, or this instance cannot send the campaign's text.
  */
 export async function joinRun(outer: OutreachContext, request: JoinRequest): Promise<Joined | undefined> {
   const { recipients = [], metadata, key, selection: { campaign } = {} } = request;
   const context = forCampaign(outer, campaign);
+  if (context.rules.textFault !== undefined) return undefined;
   for (let earlier = 0; ; earlier++) {
     // Recipients must not join the run of a dead process, which would not reach them. Its lease has expired, or is held
     // by the process that closes the run.

@@ -70,6 +70,42 @@ describe("the pages of campaigns", () => {
     expect((await rowsOf(await pageAt(harness, "/people/@bob")))[1]).toContain("no: no consent (");
   });
 
+  test("show a campaign whose text the settings cannot send, with the fault, and no other page fails", async () => {
+    await using harness = await openConsole();
+    const data = { name: "spring", text: "Hi {{optout}}", audience: {} };
+    await harness.append("outreach", person("ada"), { type: "CampaignCreated", data });
+    expect((await rowsOf(await pageAt(harness, "/campaigns")))[1]).toMatch(/^spring \| .* \| unusable text$/);
+    const page = await pageAt(harness, "/campaigns/spring");
+    const fault = "line 1, column 1: {{optout}} needs PUBLIC_URL, an address that recipients can open";
+    expect((await textsAt(page, '[role="alert"]'))[0]!.text).toEndWith(`the settings cannot send its text: ${fault}.`);
+    expect(await rowsOf(page)).toEqual(["in the audience, but not now | unusable text | 1"]);
+    const next = async () => (await rowsOf(await pageAt(harness, "/people/@ada")))[1];
+    expect(await next()).toEndWith(`no: its text cannot be sent (${fault})`);
+    await harness.append("outreach", { type: "CampaignEnded", data: { name: "spring" } });
+    expect(await next()).toEndWith("no: it has ended");
+    expect(await textsAt(await pageAt(harness, "/campaigns/spring"), '[role="alert"]')).toEqual([]);
+  });
+
+  test("fill the form of a change with the campaign's own gap and offer the sources of an audience", async () => {
+    const { harness, cookie } = await openSignedIn();
+    const gapIn = async (name: string) => {
+      const page = await (await ask(harness.app, `/campaigns/${name}`, { headers: { cookie } })).text();
+      return /<input type="number" name="gap_days"[^>]*>/
+        .exec(page)?.[0]
+        .replaceAll(/.*gap_days" | max="3650"|\/?>/g, "");
+    };
+    const own = { text: "Hi", audience: {} };
+    await harness.append(
+      "outreach",
+      { type: "CampaignCreated", data: { name: "common", ...own } },
+      { type: "CampaignCreated", data: { name: "short", gap_days: 10, ...own } },
+    );
+    expect([await gapIn("common"), await gapIn("short")]).toEqual(['min="30"', 'min="10" value="10"']);
+    const page = await (await ask(harness.app, "/campaigns", { headers: { cookie } })).text();
+    const [options = ""] = /(?<=<select name="source">).*?(?=<\/select>)/s.exec(page) ?? [];
+    expect([...options.matchAll(/value="(\w+)"/g)].map(([, value]) => value)).toEqual(["list", "inbound"]);
+  });
+
   test("create, change and end a campaign by their forms", async () => {
     const { harness, cookie, form_token } = await openSignedIn();
     await harness.append("outreach", person("ada"));
@@ -92,6 +128,10 @@ describe("the pages of campaigns", () => {
     });
     await send("change", { name: "spring", text: "New", all: "true", source: "" });
     expect(read()).toMatchObject({ text: "New", audience: {}, ended_at: null });
+    await send("change", { name: "spring", text: "New", all: "true", topic: "news", gap_days: "40" });
+    expect(read()).toMatchObject({ topic: "news", gap_days: 40 });
+    await send("change", { name: "spring", text: "New", all: "true", topic: "", gap_days: "" });
+    expect([read()!.topic, read()!.gap_days]).toEqual([undefined, undefined]);
     await send("end", { name: "spring" });
     expect(read()!.ended_at).toBeString();
   });

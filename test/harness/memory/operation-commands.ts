@@ -1,5 +1,6 @@
 import { audit as auditCommands } from "../../../src/commands/audit.ts";
 import { account as accountCommands } from "../../../src/commands/account.ts";
+import { campaigns as campaignCommands } from "../../../src/commands/campaigns.ts";
 import { deliveries as deliveryCommands } from "../../../src/commands/deliveries.ts";
 import { outreach as outreachCommands } from "../../../src/commands/outreach.ts";
 import { token as tokenCommands } from "../../../src/commands/token.ts";
@@ -21,6 +22,7 @@ export const [forget, forgetClicks] = [toCommand(forgetRecipient), toCommand(cli
 export const [contacts, contact] = [toCommand(listRecipients), toCommand(showRecipient)];
 export const recipients = withOperations(recipientCommands, await loadOperations("recipients"));
 export const account = withOperations(accountCommands, await loadOperations("account"));
+export const campaigns = withOperations(campaignCommands, await loadOperations("campaigns"));
 export const outreach = withOperations(outreachCommands, await loadOperations("outreach"));
 export const token = withOperations(tokenCommands, await loadOperations("token"));
 export const links = withOperations(linkCommands, await loadOperations("links"));

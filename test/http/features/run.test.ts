@@ -192,6 +192,17 @@ describe("a run is refused", () => {
     expect([await problemIn(response), world.triggers]).toEqual(["422 unusable-selection", []]);
   });
 
+  test("with the fault of a campaign's text that the settings cannot send", async () => {
+    await using world = await authorized();
+    const data = { name: "spring", text: "Hi {{optout}}", audience: {} };
+    await world.append("outreach", { type: "CampaignCreated", data });
+    world.triggered = { kind: "unusable_text", campaign: "spring", fault: "line 1, column 4: no" };
+    const response = await run(world, { campaign: "spring" });
+    const message = "The settings cannot send the text of the campaign spring: line 1, column 4: no.";
+    expect(await response.clone().json()).toMatchObject({ errors: [{ path: "/campaign", message }] });
+    expect([await problemIn(response), world.triggers.length]).toEqual(["422 unusable-selection", 1]);
+  });
+
   test("with the skew and the remedy if the clocks differ", async () => {
     await using world = await authorized();
     world.triggered = { kind: "clock_skewed", skewMs: 2 * 3_600_000 };

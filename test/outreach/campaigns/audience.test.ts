@@ -1,7 +1,6 @@
 // On no harness.
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
-import type { RecipientSource } from "../../../events/outreach.ts";
 import { newContact, type Contact } from "../../../projections/contact.ts";
 import { links } from "../../../projections/links.ts";
 import { isFollowUp, matchesAudience } from "../../../src/outreach/campaigns/audience.ts";
@@ -10,9 +9,9 @@ const NOW = Date.parse("2026-03-20T12:00:00.000Z");
 const known = links.initial();
 known.personal.set("own", { code: "abc", recipient: { id: "1" } });
 
-function judge(audience: Audience, contact: Partial<Contact> | undefined, source?: RecipientSource) {
+function judge(audience: Audience, contact: Partial<Contact> | undefined) {
   const whole = contact && { ...newContact(), ...contact };
-  const found = matchesAudience(audience, { contact: whole, source }, { links: known }, NOW);
+  const found = matchesAudience(audience, whole, { links: known }, NOW);
   return found.matches ? "match" : (found.from ?? found.reason);
 }
 
@@ -20,10 +19,15 @@ const SENT = { status: "sent", attempted_at: "2026-03-10T12:00:00.000Z" } as con
 const SPRING = { campaign: "spring", ...SENT };
 const CLICKED: Partial<Contact> = { tracking: { status: "granted" }, clicked: ["own"] };
 
-const CASES: readonly (readonly [Audience, Partial<Contact> | undefined, string, RecipientSource?])[] = [
+const CASES: readonly (readonly [Audience, Partial<Contact> | undefined, string])[] = [
   [{}, undefined, "match"],
   [{ source: "list" }, {}, "other_source"],
-  [{ source: "list" }, {}, "match", "list"],
+  [{ source: "list" }, undefined, "other_source"],
+  [{ source: "list" }, { listed: true }, "match"],
+  [{ source: "inbound" }, { listed: true }, "other_source"],
+  [{ source: "inbound" }, { inbound: true }, "match"],
+  [{ source: "inbound" }, { listed: true, inbound: true }, "match"],
+  [{ source: "list" }, { listed: true, inbound: true }, "match"],
   [{ basis: "opt_in" }, undefined, "other_basis"],
   [{ basis: "opt_in" }, { basis: "opt_in" }, "match"],
   [{ basis: "none" }, undefined, "match"],
@@ -58,8 +62,8 @@ const CASES: readonly (readonly [Audience, Partial<Contact> | undefined, string,
 ];
 
 describe("an audience", () => {
-  test.each(CASES)("%j judges %j as %s", (...[audience, contact, expected, source]) => {
-    expect(judge(audience, contact, source)).toBe(expected);
+  test.each(CASES)("%j judges %j as %s", (audience, contact, expected) => {
+    expect(judge(audience, contact)).toBe(expected);
   });
 
   test("is that of a follow-up unless it wants a reply", () => {

@@ -21,6 +21,8 @@ function states() {
     const event = { type: "CampaignCreated", data: { name, text: "Hi", audience }, position: 1, time: "2026-03-01" };
     campaigns.evolve(state, event as never);
   }
+  const old = { name: "old", text: "Hi", audience: {}, gap_days: 10 };
+  campaigns.evolve(state, { type: "CampaignCreated", data: old, position: 1, time: "2026-03-01" } as never);
   const people = contacts.initial();
   people.fields.set("City", 2);
   return { campaigns: state, contacts: people, links: links.initial() };
@@ -36,6 +38,8 @@ describe("a campaign", () => {
     [{}, undefined],
     [{ gap_days: 20 }, undefined],
     [{ gap_days: 19 }, "gap_days: the gap is below CONTACT_GAP_DAYS, 20 days"],
+    [{ name: "old", gap_days: 10 }, undefined],
+    [{ name: "old", gap_days: 11 }, "gap_days: the gap is below CONTACT_GAP_DAYS, 20 days"],
     [{ text: "Hi {{name" }, "text: line 1, column 4: {{ is not closed by }} on its line"],
     [
       { text: "{{optout}}" },
@@ -70,6 +74,6 @@ describe("a campaign", () => {
 
   test("knows how many campaigns come before it", () => {
     const { named } = states().campaigns;
-    expect([...named.values()].map((one) => countPredecessors({ named }, one))).toEqual([0, 1, 2]);
+    expect([...named.values()].map((one) => countPredecessors({ named }, one))).toEqual([0, 1, 2, 0]);
   });
 });

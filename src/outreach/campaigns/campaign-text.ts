@@ -1,0 +1,41 @@
+import { TemplateError } from "../../template/parse-parts.ts";
+import { parseTemplate, type Template } from "../../template/template.ts";
+
+/** A campaign's text, parsed with the settings of now. */
+export interface CampaignText {
+  /** The message. With a fault, it has stand-ins for missing addresses: pages and counts use it, and no run. */
+  readonly template: Template;
+  /** Why no run may send the text, such as an address that the settings lack. Undefined if a run may. */
+  readonly textFault: string | undefined;
+}
+
+interface Addresses {
+  readonly linkBase?: string | undefined;
+  readonly optOutBase?: string | undefined;
+}
+
+/** Stand-in for an address that the settings lack. */
+const NO_ADDRESS = "https://unset.invalid";
+
+/**
+ * Parses a campaign's text. The log may hold one that the present settings cannot send, because an operator removed
+ * `PUBLIC_URL` or `LINK_BASE` since.
+ */
+export function readCampaignText(
+  { name, text }: { readonly name: string; readonly text: string },
+  { linkBase, optOutBase }: Addresses,
+): CampaignText {
+  const parse = (links: string | undefined, optOuts: string | undefined): Template | TemplateError => {
+    try {
+      return parseTemplate(text, links, name, optOuts);
+    } catch (fault) {
+      if (!(fault instanceof TemplateError)) throw fault;
+      return fault;
+    }
+  };
+  const found = parse(linkBase, optOutBase);
+  if (!(found instanceof TemplateError)) return { template: found, textFault: undefined };
+  const shown = parse(linkBase ?? NO_ADDRESS, optOutBase ?? NO_ADDRESS);
+  const template = shown instanceof TemplateError ? parseTemplate("-", linkBase, name, optOutBase) : shown;
+  return { template, textFault: found.message };
+}

@@ -1,0 +1,92 @@
+// On the memory harness.
+import { describe, expect, test } from "bun:test";
+import { campaigns } from "../../../projections/campaigns.ts";
+import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
+import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
+import { parseTemplate } from "../../../src/template/template.ts";
+import { openCommands } from "../../harness/memory/commands.ts";
+import { METADATA } from "../../harness/memory/log.ts";
+import { campaigns as commands, outreach } from "../../harness/memory/operation-commands.ts";
+import { openOutreach, RULES } from "../../harness/memory/outreach.ts";
+
+const FAULT = "line 1, column 1: {{optout}} needs PUBLIC_URL, an address that recipients can open";
+
+const created = (text: string): NewEvent => ({ type: "CampaignCreated", data: { name: "spring", text, audience: {} } });
+
+/** Returns the rules of a campaign with this text, for settings without LINK_BASE and PUBLIC_URL. */
+function rulesWith(text: string) {
+  const state = campaigns.initial();
+  campaigns.evolve(state, { ...created(text), position: 1, time: "2026-03-01" } as never);
+  const { template, textFault } = rulesForCampaign(RULES, state, "spring");
+  return { texts: template.variants.map(({ label }) => label), text: template.text, textFault };
+}
+
+describe("a campaign whose text the settings cannot send", () => {
+  test("keeps its variants and the fault in its rules", () => {
+    const optOut = "Hi {{optout}}\n---\nHo";
+    expect(rulesWith(optOut)).toEqual({ texts: ["A", "B"], text: optOut, textFault: FAULT });
+    const link = "Hi {{link https://a.example}}";
+    expect(rulesWith(link)).toMatchObject({ text: link, textFault: expect.stringContaining("needs LINK_BASE") });
+    expect(rulesWith("Hi {{name")).toMatchObject({ text: "-", textFault: expect.stringContaining("not closed") });
+    expect(rulesWith("Hi").textFault).toBeUndefined();
+  });
+
+  test("starts no run and no dry run, also for named recipients", async () => {
+    await using world = await openOutreach("10");
+    await world.append([created("Hi {{optout}}")]);
+    const { runner } = await world.start();
+    const refused = { kind: "unusable_text", campaign: "spring", fault: FAULT } as const;
+    const request = { selection: { campaign: "spring" }, metadata: METADATA };
+    expect(await runner.trigger({ ...request, dryRun: false })).toEqual(refused);
+    expect(await runner.trigger({ ...request, dryRun: true })).toEqual(refused);
+    expect(await runner.trigger({ ...request, dryRun: false, recipients: [{ id: "10" }] })).toEqual(refused);
+    expect(await world.events("RunStarted")).toEqual([]);
+  });
+
+  test("does not take recipients into its run from an instance that cannot send it", async () => {
+    await using world = await openOutreach("10", "11");
+    await world.append([{ type: "CampaignCreated", data: { name: "spring", text: "Hi {{optout}}", audience: {} } }]);
+    const template = parseTemplate("-", undefined, undefined, "https://o.example");
+    const able = await world.start({ rules: { ...RULES, template } });
+    const unable = await world.start();
+    const request = { dryRun: false, selection: { campaign: "spring" }, metadata: METADATA };
+    const started = await able.runner.trigger(request);
+    const joined = await unable.runner.trigger({ ...request, recipients: [{ id: "11" }] });
+    expect([started.kind, joined.kind]).toEqual(["started", "unusable_text"]);
+  });
+
+  test("is shown and counted by commands, with the fault, and has no preview", async () => {
+    await using world = await openCommands();
+    const recipient = { username: "ann" };
+    await world.append(STREAMS.outreach, [
+      created("Hi {{optout}}"),
+      { type: "RecipientAdded", data: { recipient, basis: "opt_in", fields: {}, source: "list" } },
+    ]);
+    expect((await world.run(commands, "show", "spring")).out).toContain(`no run of it can start: ${FAULT}\n`);
+    expect((await world.run(commands, "count", "spring")).out).toContain("1 recipient not now: unusable text");
+    const previewed = await world.run(outreach, "preview", "--campaign", "spring").catch((error: unknown) => error);
+    const message = `The settings cannot send the campaign's text: ${FAULT}.`;
+    expect(previewed).toMatchObject({ kind: "configuration", message });
+    await world.append(STREAMS.outreach, [{ type: "CampaignEnded", data: { name: "spring" } }]);
+    expect((await world.run(commands, "show", "spring")).out).not.toContain(FAULT);
+  });
+});
+
+test("a command changes a campaign's gap and topic, and removes them", async () => {
+  await using world = await openCommands(undefined, { CONTACT_GAP_DAYS: "20" });
+  const show = async () => {
+    const { out } = await world.run(commands, "show", "spring", "--json");
+    const { campaign } = JSON.parse(out) as { campaign: { gap_days: number; topic: string | null; text: string } };
+    return [campaign.text, campaign.gap_days, campaign.topic];
+  };
+  const change = async (...args: string[]) => (await world.run(commands, "change", "spring", ...args)).code;
+  const given = ["--text", "Hi", "--gap-days", "25", "--topic", "news"];
+  expect((await world.run(commands, "create", "spring", ...given)).code).toBe(0);
+  expect(await show()).toEqual(["Hi", 25, "news"]);
+  // After the operator raises CONTACT_GAP_DAYS, a change of the text alone is no change of the gap.
+  world.env["CONTACT_GAP_DAYS"] = "40";
+  expect([await change("--text", "Ho"), await show()]).toEqual([0, ["Ho", 40, "news"]]);
+  world.env["CONTACT_GAP_DAYS"] = "20";
+  expect([await change("--topic", ""), await show()]).toEqual([0, ["Ho", 25, null]]);
+  expect([await change("--gap-days", "0"), await show()]).toEqual([0, ["Ho", 20, null]]);
+});
