@@ -1,5 +1,5 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
+import { type Consent, consentAfter, findMissingEvidence, isConsentLost, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contacts } from "../../projections/contact.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
@@ -131,7 +131,7 @@ function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Co
 
 function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
   const before = findContact(contacts, row.recipient) ?? NO_CONSENT;
-  return before.basis !== "none" && consentOnceImported(contacts, row).basis === "none";
+  return isConsentLost(before, consentOnceImported(contacts, row), row.recipient);
 }
 
 /**

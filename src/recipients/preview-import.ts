@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { findMissingEvidence } from "../../projections/consent.ts";
+import { findMissingEvidence, isConsentLost } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { newContact, type Contact, type Contacts } from "../../projections/contact.ts";
 import { contentAfterImport } from "../../projections/contacts.ts";
@@ -24,10 +24,11 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
     const before = findContact(contacts(), recipient);
     const after = contentAfterImport(before ?? newContact(), recipient);
     counts[before?.listed !== true ? "added" : isUnchanged(before, recipient, after) ? "unchanged" : "updated"]++;
-    const [missing] = findMissingEvidence({ ...after, inbound: before?.inbound ?? false });
+    const consent = { ...after, inbound: before?.inbound ?? false };
+    const [missing] = findMissingEvidence(consent);
     if (missing === "basis") counts.without_consent++;
     else if (missing !== undefined) counts.without_evidence++;
-    if (after.basis === "none" && before !== undefined && before.basis !== "none") counts.revoked++;
+    if (before !== undefined && isConsentLost(before, consent, recipient)) counts.revoked++;
   }
   return { ...counts, finished: rows.slice(0, FINISHED_SHOWN).map((row) => finish(row, template)) };
 }
@@ -35,9 +36,10 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
 type Content = ReturnType<typeof contentAfterImport>;
 
 function isUnchanged(before: Contact, { id, username }: ImportedRow["recipient"], after: Content): boolean {
-  const { name, timezone, fields, basis, consent, tracking } = before;
+  const { name, timezone, fields, basis, consent, tracking, consents_for } = before;
   const isNamedAlike = (id ?? before.id) === before.id && (username ?? before.username) === before.username;
-  return isNamedAlike && isDeepStrictEqual({ name, timezone, fields, basis, consent, tracking }, after);
+  const content = { name, timezone, fields, basis, consent, tracking, ...omitUndefined({ consents_for }) };
+  return isNamedAlike && isDeepStrictEqual(content, after);
 }
 
 /** Returns a recipient as the file describes them, with the message that they would get now. */
