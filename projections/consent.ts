@@ -96,6 +96,11 @@ export function consentAfter(
   };
 }
 
+/** Returns the consent of a contact after several records. */
+export function consentAfterAll(before: Consent, records: readonly ConsentRecord[]): Consent {
+  return records.reduce((consent, record) => ({ ...consentAfter(consent, record), inbound: before.inbound }), before);
+}
+
 /**
  * Returns the consents and withdrawals that name a campaign or topic, after a record. A withdrawal that names none ends
  * all consents, and leaves the withdrawals.

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { findMissingEvidence, isConsentLost } from "../../projections/consent.ts";
+import { consentAfterAll, findMissingEvidence, isConsentLost, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { newContact, type Contact, type Contacts } from "../../projections/contact.ts";
 import { contentAfterImport } from "../../projections/contacts.ts";
@@ -19,10 +19,12 @@ const FINISHED_SHOWN = 3;
  */
 export function* previewImport(contacts: () => Contacts, rows: readonly ImportedRow[], template: Template | undefined) {
   const counts = { added: 0, updated: 0, unchanged: 0, without_consent: 0, without_evidence: 0, revoked: 0 };
-  for (const [index, { recipient }] of rows.entries()) {
+  for (const [index, { recipient, withdrawals = [] }] of rows.entries()) {
     if (index % STEP_ROWS === STEP_ROWS - 1) yield;
     const before = findContact(contacts(), recipient);
-    const after = contentAfterImport(before ?? newContact(), recipient);
+    const { consents_for: _, ...contact } = before ?? newContact();
+    const withdrawn = { ...contact, ...consentAfterAll(before ?? NO_CONSENT, withdrawals) };
+    const after = contentAfterImport(withdrawn, recipient);
     counts[before?.listed !== true ? "added" : isUnchanged(before, recipient, after) ? "unchanged" : "updated"]++;
     const consent = { ...after, inbound: before?.inbound ?? false };
     const [missing] = findMissingEvidence(consent);
