@@ -1,5 +1,11 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { type Consent, consentAfterAll, findMissingEvidence, isConsentLost, NO_CONSENT } from "../../projections/consent.ts";
+import {
+  type Consent,
+  consentAfterAll,
+  findMissingEvidence,
+  isConsentLost,
+  NO_CONSENT,
+} from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contacts } from "../../projections/contact.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";

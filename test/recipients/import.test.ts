@@ -124,20 +124,23 @@ describe.each(LOG_ENGINES)("a second file, into a log %s", (engine) => {
     ["none,phone,spring", "none,phone,", "none", { spring: "none" }],
     ["none,phone,", "opt_in,form,autumn", "none", { autumn: "opt_in" }],
     ["none,phone,spring", "opt_in,form,spring", "opt_in", { spring: "opt_in" }],
-  ] as const)("keeps a withdrawal if a later row gives another consent: %s, then %s", async (one, two, basis, named) => {
-    const twice = `username,basis,consent_source,consent_for,city\nann,${one},Rome\nann,${two},Bonn`;
-    const { rows } = parseRecipients(twice, "csv", { now: NOW });
-    await importInTurn(FIRST);
-    const preview = () => previewImport(() => projector.state("contacts"), rows, undefined).next().value;
-    const previewed = preview();
-    const { ann, report } = await importInTurn(twice);
-    const bases = Object.entries(ann?.consents_for ?? {}).map(([name, consent]) => [name, consent.basis]);
-    expect([ann?.basis, Object.fromEntries(bases)]).toEqual([basis, named]);
-    expect(ann).toMatchObject({ fields: { product: "plan A", city: "Bonn" } });
-    expect(report).toMatchObject({ taken: 1, added: 0 });
-    expect(previewed).toMatchObject({ added: 0, updated: 1, unchanged: 0, revoked: report?.revoked });
-    expect(preview()).toMatchObject({ updated: 0, unchanged: 1, revoked: 0 });
-  });
+  ] as const)(
+    "keeps a withdrawal if a later row gives another consent: %s, then %s",
+    async (one, two, basis, named) => {
+      const twice = `username,basis,consent_source,consent_for,city\nann,${one},Rome\nann,${two},Bonn`;
+      const { rows } = parseRecipients(twice, "csv", { now: NOW });
+      await importInTurn(FIRST);
+      const preview = () => previewImport(() => projector.state("contacts"), rows, undefined).next().value;
+      const previewed = preview();
+      const { ann, report } = await importInTurn(twice);
+      const bases = Object.entries(ann?.consents_for ?? {}).map(([name, consent]) => [name, consent.basis]);
+      expect([ann?.basis, Object.fromEntries(bases)]).toEqual([basis, named]);
+      expect(ann).toMatchObject({ fields: { product: "plan A", city: "Bonn" } });
+      expect(report).toMatchObject({ taken: 1, added: 0 });
+      expect(previewed).toMatchObject({ added: 0, updated: 1, unchanged: 0, revoked: report?.revoked });
+      expect(preview()).toMatchObject({ updated: 0, unchanged: 1, revoked: 0 });
+    },
+  );
 });
 
 test("an interrupted import ends between chunks and reports its progress", async () => {
