@@ -58,6 +58,7 @@ const EVIDENCE = [
   "consent_at",
   "consent_source",
   "consent_text",
+  "consent_for",
   "tracking_at",
   "tracking_source",
   "tracking_text",

@@ -21,6 +21,9 @@ export interface TrackingConsent extends Evidence {
   readonly status: Tracking;
 }
 
+/** Consents, and withdrawals (basis `none`), by the campaign or topic that each names. */
+type Named = Readonly<Record<string, ConsentEvidence>>;
+
 /** The known consent of a recipient. */
 export interface Consent {
   basis: Basis;
@@ -34,8 +37,8 @@ export interface Consent {
    * message is evidence in itself.
    */
   wrote_at?: string;
-  /** Consents that name a campaign or topic and hold for no other, by that name; absent if there is none. */
-  consents_for?: Readonly<Record<string, ConsentEvidence>>;
+  /** Consents and withdrawals that name a campaign or topic and hold for no other; absent if there is none. */
+  consents_for?: Named;
 }
 
 /** The consent of a recipient before the log says anything about it. */
@@ -59,14 +62,17 @@ export function findMissingEvidence({
   ];
 }
 
-/** Returns the consent of a recipient for a campaign: one that names the campaign or its topic, else one that names none. */
+/**
+ * Returns the consent of a recipient for a campaign: one that names the campaign or its topic, else one that names none.
+ * A withdrawal that names either holds, also for a recipient who wrote first, until a consent of that name follows.
+ */
 export function consentFor<One extends Consent>(consent: One, names: readonly (string | undefined)[]): One {
-  const { consents_for: named } = consent;
-  const found =
-    named === undefined ? undefined : names.find((name) => name !== undefined && Object.hasOwn(named, name));
-  if (found === undefined) return consent;
-  const own = named![found]!;
-  return { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
+  const { consents_for: named = {} } = consent;
+  const found = names.flatMap((name) => (name !== undefined && Object.hasOwn(named, name) ? [named[name]!] : []));
+  const withdrawn = found.find(({ basis }) => basis === "none");
+  if (withdrawn !== undefined) return { ...consent, basis: "none", consent: withdrawn, inbound: false };
+  const [own] = found;
+  return own === undefined ? consent : { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
 }
 
 /** Consent that one row of an import, or one ConsentRecorded event, says. */
@@ -90,14 +96,31 @@ export function consentAfter(
   };
 }
 
-/** Returns the consents that name a campaign or topic after a record. A withdrawal that names none ends them all. */
-function namedAfter(before: Consent["consents_for"], record: ConsentRecord): Consent["consents_for"] {
+/** Returns the consent of a contact after several records. */
+export function consentAfterAll(before: Consent, records: readonly ConsentRecord[]): Consent {
+  return records.reduce((consent, record) => ({ ...consentAfter(consent, record), inbound: before.inbound }), before);
+}
+
+/**
+ * Returns the consents and withdrawals that name a campaign or topic, after a record. A withdrawal that names none ends
+ * all consents, and leaves the withdrawals.
+ */
+function namedAfter(before: Named | undefined, record: ConsentRecord): Named | undefined {
   const { basis, consent_for: name } = record;
-  if (name === undefined || basis === undefined) return basis === "none" ? undefined : before;
-  const { [name]: own = null, ...others } = before ?? {};
-  const evidence = evidenceAfter(own, basis, record) ?? { basis };
-  if (basis !== "none") return { ...others, [name]: evidence };
-  return Object.keys(others).length === 0 ? undefined : others;
+  if (basis === undefined) return before;
+  if (name === undefined) return basis === "none" ? withdrawalsIn(before) : before;
+  const own = before !== undefined && Object.hasOwn(before, name) ? before[name]! : null;
+  return { ...before, [name]: evidenceAfter(own, basis, record) ?? { basis } };
+}
+
+function withdrawalsIn(named: Named | undefined): Named | undefined {
+  const withdrawals = Object.entries(named ?? {}).filter(([, { basis }]) => basis === "none");
+  return withdrawals.length === 0 ? undefined : Object.fromEntries(withdrawals);
+}
+
+/** True if a recipient lost a consent: the general one, or the one for the campaign or topic that the record names. */
+export function isConsentLost(before: Consent, after: Consent, { consent_for: name }: ConsentRecord): boolean {
+  return consentFor(before, [name]).basis !== "none" && consentFor(after, [name]).basis === "none";
 }
 
 /**
@@ -173,8 +196,13 @@ export function unitedConsent(one: Consent, other: Consent): Partial<Consent> {
     consent: consent ?? null,
     ...(tracking === undefined ? {} : { tracking }),
     ...(other.wrote_at === undefined ? {} : { wrote_at: earlier(one.wrote_at, other.wrote_at) }),
-    ...(other.consents_for === undefined ? {} : { consents_for: { ...other.consents_for, ...one.consents_for } }),
+    ...(other.consents_for === undefined ? {} : { consents_for: unitedNamed(one, other) }),
   };
+}
+
+/** Merges the consents that name a campaign or topic: a withdrawal in either entry applies. */
+function unitedNamed({ consents_for: own }: Consent, { consents_for: others }: Consent): Named {
+  return { ...others, ...own, ...withdrawalsIn(others) };
 }
 
 /** Returns the earlier of two times, ISO 8601. */

@@ -11,7 +11,7 @@ import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 23,
+  version: 24,
   types: [
     "RecipientAdded",
     "ConsentRecorded",

@@ -1,5 +1,11 @@
 import type { Recipient } from "../../events/outreach.ts";
-import { type Consent, consentAfter, findMissingEvidence, NO_CONSENT } from "../../projections/consent.ts";
+import {
+  type Consent,
+  consentAfterAll,
+  findMissingEvidence,
+  isConsentLost,
+  NO_CONSENT,
+} from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contacts } from "../../projections/contact.ts";
 import { STREAMS, type EventMetadata, type NewEvent } from "../log/event-log.ts";
@@ -52,7 +58,7 @@ export async function importRecipients(
       withoutConsent += missing.filter(([first]) => first === "basis").length;
       withoutEvidence += missing.filter(([first]) => first !== undefined && first !== "basis").length;
       for (const { recipient } of chunk) for (const name of Object.keys(recipient.fields)) fields.add(name);
-      const events = [...chunk.map(toEvent), ...nameSuppressed(contacts, chunk.map(toName))];
+      const events = [...chunk.flatMap(toEvents), ...nameSuppressed(contacts, chunk.map(toName))];
       return chunk.some(({ recipient: { tracking } }) => tracking !== undefined && tracking !== "granted")
         ? appendRevoking(context, { chunk, events }, metadata, before)
         : eventLog.append(STREAMS.outreach, events, metadata);
@@ -124,14 +130,13 @@ export async function appendInChunks<Row>(
  * Returns the consent that a recipient has after the import. A recipient who wrote to us first keeps that basis,
  * whatever the file says.
  */
-function consentOnceImported(contacts: Contacts, { recipient }: ImportedRow): Consent {
-  const before = findContact(contacts, recipient) ?? NO_CONSENT;
-  return { ...consentAfter(before, recipient), inbound: before.inbound };
+function consentOnceImported(contacts: Contacts, { recipient, withdrawals = [] }: ImportedRow): Consent {
+  return consentAfterAll(findContact(contacts, recipient) ?? NO_CONSENT, [...withdrawals, recipient]);
 }
 
 function isRevoked(contacts: Contacts, row: ImportedRow): boolean {
   const before = findContact(contacts, row.recipient) ?? NO_CONSENT;
-  return before.basis !== "none" && consentOnceImported(contacts, row).basis === "none";
+  return isConsentLost(before, consentOnceImported(contacts, row), row.recipient);
 }
 
 /**
@@ -158,6 +163,10 @@ function toName({ recipient: { id, username } }: ImportedRow): Recipient {
   return toRecipient({ id, username });
 }
 
-function toEvent({ recipient: { id, username, ...row } }: ImportedRow): NewEvent {
-  return { type: "RecipientAdded", data: { recipient: toRecipient({ id, username }), ...row, source: "list" } };
+function toEvents({ recipient: { id, username, ...row }, withdrawals = [] }: ImportedRow): readonly NewEvent[] {
+  const recipient = toRecipient({ id, username });
+  return [...withdrawals.map((withdrawal) => ({ ...withdrawal, fields: {}, blank: [] })), row].map((added) => ({
+    type: "RecipientAdded",
+    data: { recipient, ...added, source: "list" },
+  }));
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { findMissingEvidence } from "../../projections/consent.ts";
+import { consentAfterAll, findMissingEvidence, isConsentLost, NO_CONSENT } from "../../projections/consent.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { newContact, type Contact, type Contacts } from "../../projections/contact.ts";
 import { contentAfterImport } from "../../projections/contacts.ts";
@@ -19,15 +19,18 @@ const FINISHED_SHOWN = 3;
  */
 export function* previewImport(contacts: () => Contacts, rows: readonly ImportedRow[], template: Template | undefined) {
   const counts = { added: 0, updated: 0, unchanged: 0, without_consent: 0, without_evidence: 0, revoked: 0 };
-  for (const [index, { recipient }] of rows.entries()) {
+  for (const [index, { recipient, withdrawals = [] }] of rows.entries()) {
     if (index % STEP_ROWS === STEP_ROWS - 1) yield;
     const before = findContact(contacts(), recipient);
-    const after = contentAfterImport(before ?? newContact(), recipient);
+    const { consents_for: _, ...contact } = before ?? newContact();
+    const withdrawn = { ...contact, ...consentAfterAll(before ?? NO_CONSENT, withdrawals) };
+    const after = contentAfterImport(withdrawn, recipient);
     counts[before?.listed !== true ? "added" : isUnchanged(before, recipient, after) ? "unchanged" : "updated"]++;
-    const [missing] = findMissingEvidence({ ...after, inbound: before?.inbound ?? false });
+    const consent = { ...after, inbound: before?.inbound ?? false };
+    const [missing] = findMissingEvidence(consent);
     if (missing === "basis") counts.without_consent++;
     else if (missing !== undefined) counts.without_evidence++;
-    if (after.basis === "none" && before !== undefined && before.basis !== "none") counts.revoked++;
+    if (before !== undefined && isConsentLost(before, consent, recipient)) counts.revoked++;
   }
   return { ...counts, finished: rows.slice(0, FINISHED_SHOWN).map((row) => finish(row, template)) };
 }
@@ -35,9 +38,10 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
 type Content = ReturnType<typeof contentAfterImport>;
 
 function isUnchanged(before: Contact, { id, username }: ImportedRow["recipient"], after: Content): boolean {
-  const { name, timezone, fields, basis, consent, tracking } = before;
+  const { name, timezone, fields, basis, consent, tracking, consents_for } = before;
   const isNamedAlike = (id ?? before.id) === before.id && (username ?? before.username) === before.username;
-  return isNamedAlike && isDeepStrictEqual({ name, timezone, fields, basis, consent, tracking }, after);
+  const content = { name, timezone, fields, basis, consent, tracking, ...omitUndefined({ consents_for }) };
+  return isNamedAlike && isDeepStrictEqual(content, after);
 }
 
 /** Returns a recipient as the file describes them, with the message that they would get now. */

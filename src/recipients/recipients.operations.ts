@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { basis, skipReason, tracking, type SkipReason } from "../../events/outreach.ts";
+import { consentFor, NO_CONSENT } from "../../projections/consent.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/sentence.ts";
@@ -216,7 +217,7 @@ export const recordRecipientConsent = operation({
   positional: ["recipient"],
   output: {
     known: Type.Boolean({ description: "False: no recipient of that name was known." }),
-    basis,
+    basis: { ...basis, description: "For the campaign or topic that the record names, else for all." },
     tracking,
   },
   refusals: { unusable_consent: refusal("invalid", "Nothing was recorded: {why}.", "errors") },
@@ -225,7 +226,8 @@ export const recordRecipientConsent = operation({
     if (isFault(record)) return refuseConsent(record.reason, `/${record.member}`);
     if (Object.keys(record).length === 0) return refuseConsent("neither basis nor tracking is given", "");
     const { isKnown, contact } = await recordConsent(context, recipient, record, caller);
-    return { known: isKnown, basis: contact?.basis ?? "none", tracking: contact?.tracking.status ?? "unknown" };
+    const { basis: ground, tracking: clicks } = consentFor(contact ?? NO_CONSENT, [record.consent_for]);
+    return { known: isKnown, basis: ground, tracking: clicks.status };
   },
   discloses(_, { recipient }, { projector }) {
     const contact = findNamed(projector.state("contacts"), recipient);

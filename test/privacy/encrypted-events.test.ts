@@ -68,9 +68,10 @@ const PERSONAL: readonly Event[] = [
   makeEvent(
     "RecipientAdded",
     "e1",
-    { recipient: ANN, name: TRACE, basis: "none", fields: { x: TRACE }, source: "list" },
+    { recipient: ANN, name: TRACE, basis: "none", consent_for: TRACE, fields: { x: TRACE }, source: "list" },
     {},
   ),
+  makeEvent("ConsentRecorded", "e9", { recipient: ANN, basis: "none", consent_for: TRACE }, {}),
   makeEvent("DirectMessageAttempted", "e2", { ...attempt, text: TRACE, variant: "A", day: "2026-11-20" }, {}),
   makeEvent("DirectMessageInDoubt", "e3", { ...attempt, detail: TRACE }, {}),
   makeEvent("LinkClicked", "e4", CLICK, {}),
@@ -116,7 +117,7 @@ test("folds do not decrypt clicks and messages", async () => {
   await using world = openKeys();
   const { codec, write } = await encrypting(world);
   for (const event of PERSONAL) {
-    const isOpened = event.type.startsWith("Direct") || event.type === "RecipientAdded" || event.type === "SourceRead";
+    const isOpened = /^(?:Direct.*|RecipientAdded|ConsentRecorded|SourceRead)$/.test(event.type);
     expect([event.type, JSON.stringify(await dataOf(codec, await write(event))).includes(TRACE)]).toEqual([
       event.type,
       isOpened,

@@ -546,7 +546,8 @@ describe("consent", () => {
   });
 
   test("recorded for an erased recipient creates no contact", () => {
-    const state = given(consented({ id: "erased:1", username: "erased:1" }, { basis: "opt_in" }));
+    const erased = { id: "erased:1", username: "erased:1" };
+    const state = given(consented(erased, { basis: "opt_in" }), consented(erased, { basis: "none" }));
     expect(state.people.size).toBe(0);
   });
 

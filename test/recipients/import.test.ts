@@ -4,6 +4,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { previewImport } from "../../src/recipients/preview-import.ts";
 import { readInWorker } from "../../src/recipients/file/read-in-worker.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { RULES } from "../harness/memory/outreach.ts";
@@ -116,6 +117,30 @@ describe.each(LOG_ENGINES)("a second file, into a log %s", (engine) => {
       fields: { product: "plan A", city: "Bonn" },
     });
   });
+
+  test.each([
+    ["none,phone,spring", "opt_in,form,autumn", "opt_in", { spring: "none", autumn: "opt_in" }],
+    ["none,phone,spring", "opt_in,form,", "opt_in", { spring: "none" }],
+    ["none,phone,spring", "none,phone,", "none", { spring: "none" }],
+    ["none,phone,", "opt_in,form,autumn", "none", { autumn: "opt_in" }],
+    ["none,phone,spring", "opt_in,form,spring", "opt_in", { spring: "opt_in" }],
+  ] as const)(
+    "keeps a withdrawal if a later row gives another consent: %s, then %s",
+    async (one, two, basis, named) => {
+      const twice = `username,basis,consent_source,consent_for,city\nann,${one},Rome\nann,${two},Bonn`;
+      const { rows } = parseRecipients(twice, "csv", { now: NOW });
+      await importInTurn(FIRST);
+      const preview = () => previewImport(() => projector.state("contacts"), rows, undefined).next().value;
+      const previewed = preview();
+      const { ann, report } = await importInTurn(twice);
+      const bases = Object.entries(ann?.consents_for ?? {}).map(([name, consent]) => [name, consent.basis]);
+      expect([ann?.basis, Object.fromEntries(bases)]).toEqual([basis, named]);
+      expect(ann).toMatchObject({ fields: { product: "plan A", city: "Bonn" } });
+      expect(report).toMatchObject({ taken: 1, added: 0 });
+      expect(previewed).toMatchObject({ added: 0, updated: 1, unchanged: 0, revoked: report?.revoked });
+      expect(preview()).toMatchObject({ updated: 0, unchanged: 1, revoked: 0 });
+    },
+  );
 });
 
 test("an interrupted import ends between chunks and reports its progress", async () => {

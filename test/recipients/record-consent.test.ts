@@ -10,6 +10,7 @@ import type { OutreachState } from "../../src/outreach/decide.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { importRecipients } from "../../src/recipients/import.ts";
 import { parseRecipients } from "../../src/recipients/recipients-file.ts";
+import { previewImport } from "../../src/recipients/preview-import.ts";
 import { decideConsent, findRevokedLinks, recordConsent } from "../../src/recipients/record-consent.ts";
 import { given } from "../harness/memory/decider.ts";
 import { RULES } from "../harness/memory/outreach.ts";
@@ -79,6 +80,25 @@ describe("a record of consent", () => {
     given(addedOf(ANN))
       .when(recording("ann", { tracking: "unknown" }))
       .thenEvents();
+  });
+});
+
+describe("a withdrawal that names a campaign", () => {
+  const withdrawn = { basis: "none", consent_for: "spring" } as const;
+  const before = addedOf(ANN, FORM);
+
+  test("is recorded once, whatever consent is recorded besides", () => {
+    given(before)
+      .when(recording("ann", withdrawn))
+      .thenEvents({ type: "ConsentRecorded", data: { recipient: { username: "ann" }, ...withdrawn } });
+    const record: NewEvent = { type: "ConsentRecorded", data: { recipient: ANN, ...withdrawn } };
+    given(before, record).when(recording("ann", withdrawn)).thenEvents();
+    given(before, record)
+      .when(recording("ann", { ...withdrawn, consent_for: "autumn" }))
+      .thenEvents({});
+    given(before, record)
+      .when(recording("ann", { ...withdrawn, ...FORM }))
+      .thenEvents({});
   });
 });
 
@@ -198,6 +218,22 @@ describe("consent in a log", () => {
     const rows = rowsOf("username,tracking\nann,granted\nbea,denied\ncid,denied");
     await importRecipients({ ...deps(), eventLog }, rows, METADATA, { ...options, chunkRows: 1 });
     expect(order.join()).toBe("begin,end,begin,end,begin,end");
+  });
+
+  test("for a campaign is withdrawn by a file and by an operator, and both count it", async () => {
+    await projector.until((await log.eventLog.append(STREAMS.outreach, [addedOf(ANN, FORM)], METADATA)).last);
+    const rows = rowsOf("username,basis,consent_for\nann,none,spring");
+    const previewed = () => previewImport(() => projector.state("contacts"), rows, undefined).next().value;
+    expect(previewed()).toMatchObject({ updated: 1, unchanged: 0, revoked: 1 });
+    expect(await importRecipients(deps(), rows, METADATA, options)).toMatchObject({ taken: 1, revoked: 1 });
+    expect(previewed()).toMatchObject({ updated: 0, unchanged: 1, revoked: 0 });
+    const autumn = { basis: "none", consent_for: "autumn" } as const;
+    expect(await recordConsent(deps(), "ann", autumn, METADATA)).toMatchObject({ repeated: false });
+    expect(await recordConsent(deps(), "ann", autumn, METADATA)).toMatchObject({ repeated: true });
+    expect(findContact(projector.state("contacts"), ANN)).toMatchObject({
+      basis: "opt_in",
+      consents_for: { spring: { basis: "none" }, autumn: { basis: "none" } },
+    });
   });
 
   test("from a file is stored with evidence, and revoked tracking erases in the same append", async () => {

@@ -160,6 +160,9 @@ function Consent({ to, name, words, evidence }: ConsentProps): VNode {
       />
       <Field label="Where" name={`${evidence}_source`} maxLength={CONSENT[`${evidence}_source`].maxLength} />
       <Field label="Wording" name={`${evidence}_text`} maxLength={CONSENT[`${evidence}_text`].maxLength} />
+      {evidence === "tracking" ? null : (
+        <Field label="Only for the campaign or topic" name="consent_for" maxLength={CONSENT.consent_for.maxLength} />
+      )}
     </fieldset>
   );
 }

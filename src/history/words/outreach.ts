@@ -117,12 +117,15 @@ export const OUTREACH_WORDS = {
 const OPENINGS: Readonly<Record<Basis, string>> = { dm_first: "Wrote first", opt_in: "Opted in", none: "No consent" };
 
 /** Describes a recipient's consent in one sentence: why they may be contacted, and if their clicks may be recorded. */
-export function describeConsent({ basis, consent, tracking, inbound, wrote_at }: Consent): Sentence {
+export function describeConsent({ basis, consent, tracking, inbound, wrote_at, consents_for }: Consent): Sentence {
   const { status, ...evidence } = tracking;
   const wrote = inbound ? say`Wrote first${sayEvidence({ at: wrote_at, source: "message" })}` : undefined;
   const shown = inbound ? consent : { basis, ...consent };
   const agreed = shown === null ? undefined : say`${OPENINGS[shown.basis]}${sayEvidence(shown)}`;
-  const grounds = [wrote, agreed].filter((sentence) => sentence !== undefined);
+  const named = Object.entries(consents_for ?? {}).map(
+    ([name, own]) => say`${OPENINGS[own.basis].toLowerCase()} for ${quote(name)} alone${sayEvidence(own)}`,
+  );
+  const grounds = [wrote, agreed, ...named].filter((sentence) => sentence !== undefined);
   return say`${join(grounds, "; ")}; tracking ${status}${sayEvidence(evidence)}.`;
 }
 

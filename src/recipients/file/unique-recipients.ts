@@ -1,3 +1,4 @@
+import type { ConsentRecord } from "../../../projections/consent.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { RowRefusal } from "./import-remarks.ts";
 import type { ImportedRecipient } from "./row.ts";
@@ -5,6 +6,11 @@ import type { ImportedRecipient } from "./row.ts";
 export interface ImportedRow {
   readonly line: number;
   readonly recipient: ImportedRecipient;
+  /**
+   * Withdrawals of earlier rows about the same recipient, in the file's order: of other consents than the one that this
+   * row gives. Absent if there is none.
+   */
+  readonly withdrawals?: readonly ConsentRecord[];
 }
 
 /** Note that the row at `line` replaced an earlier row, at line `of`, about the same recipient. */
@@ -42,7 +48,7 @@ export function createPeople() {
   }
 
   /**
-   * Removes an earlier row of the same recipient. Returns the new row, with the consents that the earlier row revoked.
+   * Removes an earlier row of the same recipient. Returns the new row, with what the earlier rows revoked.
    */
   function replace(earlier: ImportedRow, row: ImportedRow): ImportedRow {
     const { id, username } = earlier.recipient;
@@ -60,15 +66,28 @@ export function createPeople() {
  * Returns the row with the revocations of an earlier row of the same recipient: of a consent about which the new row
  * says nothing.
  */
-function withRevocations(row: ImportedRow, { recipient: earlier }: ImportedRow): ImportedRow {
-  const { basis, tracking } = row.recipient;
-  const { consent_at, consent_source, consent_text, consent_for, tracking_at, tracking_source, tracking_text } =
-    earlier;
+function withRevocations(row: ImportedRow, earlier: ImportedRow): ImportedRow {
+  const { basis, tracking, consent_for: name } = row.recipient;
+  const { tracking: earlierTracking, tracking_at, tracking_source, tracking_text } = earlier.recipient;
+  const withdrawal = findWithdrawal(earlier.recipient);
+  const isOther = basis !== undefined && withdrawal?.consent_for !== name;
+  const withdrawals = [
+    ...(earlier.withdrawals ?? []),
+    ...(row.withdrawals ?? []),
+    ...(withdrawal !== undefined && isOther ? [withdrawal] : []),
+  ];
   const revoked = {
-    ...(basis === undefined &&
-      earlier.basis === "none" && { basis: earlier.basis, consent_at, consent_source, consent_text, consent_for }),
+    ...(basis === undefined && withdrawal),
     ...(tracking === undefined &&
-      earlier.tracking === "denied" && { tracking: earlier.tracking, tracking_at, tracking_source, tracking_text }),
+      earlierTracking === "denied" && { tracking: earlierTracking, tracking_at, tracking_source, tracking_text }),
   };
-  return { line: row.line, recipient: { ...row.recipient, ...omitUndefined(revoked) } };
+  const recipient = { ...row.recipient, ...omitUndefined(revoked) };
+  return { line: row.line, recipient, ...(withdrawals.length > 0 && { withdrawals }) };
+}
+
+/** Returns the part of a row that withdraws a consent to messages; undefined if the row withdraws none. */
+function findWithdrawal(recipient: ImportedRecipient): ConsentRecord | undefined {
+  const { basis, consent_at, consent_source, consent_text, consent_for } = recipient;
+  if (basis !== "none") return undefined;
+  return { basis, ...omitUndefined({ consent_at, consent_source, consent_text, consent_for }) };
 }

@@ -218,6 +218,14 @@ describe("the actions on a recipient", () => {
     expect(await harness.events("ConsentRecorded")).toMatchObject([
       { data: { recipient, ...opted }, meta: { caller: "tests" } },
     ]);
+    expect(page).toContain('name="consent_for"');
+    const withdrawn = { basis: "none", consent_for: "spring" } as const;
+    const after = await world.follow(await record(withdrawn));
+    expect(after).toContain("The consent is recorded. Basis: none");
+    expect((await textsAt(after, ".reasons div")).map(({ text }) => text)).toContain(
+      'Opted in on 2025-03-02 by trade fair; no consent for "spring" alone; tracking unknown.',
+    );
+    expect((await harness.events("ConsentRecorded"))[1]?.data).toEqual({ recipient, ...withdrawn });
   });
 
   test("allow a retry", async () => {

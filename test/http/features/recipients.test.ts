@@ -271,6 +271,16 @@ describe("POST /social/recipients/consent", () => {
     },
   );
 
+  test("answers with the basis for the campaign that a withdrawal names, also of a recipient who wrote first", async () => {
+    const received = { recipient: ANN, message_id: "m", received_at: "2025-03-01T10:00:00.000Z" };
+    await world.append("outreach", { type: "DirectMessageReceived", data: received });
+    const answer = await consent({ recipient: ANN.id, basis: "none", consent_for: "spring" });
+    expect(await answer.json()).toEqual({ known: true, basis: "none", tracking: "unknown" });
+    expect(contact("ann_builds")).toMatchObject({ basis: "dm_first", consents_for: { spring: { basis: "none" } } });
+    const other = await consent({ recipient: ANN.id, basis: "none" });
+    expect(await other.json()).toMatchObject({ basis: "dm_first" });
+  });
+
   test("applies to a recipient who is added later under that name", async () => {
     const answer = await consent({ recipient: "nora", tracking: "denied" });
     expect(await answer.json()).toEqual({ known: false, basis: "none", tracking: "denied" });

@@ -155,6 +155,68 @@ describe("consent", () => {
     const log = given(addedOf(ANN, { ...EVIDENCE, consent_for: "spring" }), created("spring"), withdrawn);
     log.when(judge("spring")).thenAnswers(expect.objectContaining({ reason: "no_consent" }));
   });
+
+  const recorded = (data: Omit<DataOf<"ConsentRecorded">, "recipient">): NewEvent => ({
+    type: "ConsentRecorded",
+    data: { recipient: ANN, ...data },
+  });
+  const withdrawn = (consent_for: string) => recorded({ basis: "none", consent_for });
+  const refused = expect.objectContaining({ reason: "no_consent", detail: expect.stringContaining("basis") });
+  const campaigns = [created("spring"), created("autumn"), created("tea", {}, { topic: "drinks" })];
+
+  test("that is withdrawn for one campaign holds for all others", () => {
+    const log = given(listed, ...campaigns, withdrawn("spring"));
+    log.when(judge("spring")).thenAnswers(refused);
+    log.when(judge("autumn")).thenAnswers(ASK);
+    log.when(judge(undefined)).thenAnswers(ASK);
+    const fromDefault = given(listed, ...campaigns, withdrawn("default"));
+    fromDefault.when(judge(undefined)).thenAnswers({ verdict: "skip", reason: "no_consent" });
+    fromDefault.when(judge("spring")).thenAnswers(ASK);
+  });
+
+  test.each([
+    ["a general consent", listed],
+    ["a consent that names the campaign", recorded({ basis: "opt_in", ...EVIDENCE, consent_for: "tea" })],
+    ["a message that the recipient wrote first", replied("2026-03-01T06:00:00.000Z")],
+  ])("that is withdrawn for a topic ends for its campaigns, whatever else allows them: %s", (_what, before) => {
+    given(before, ...campaigns)
+      .when(judge("tea"))
+      .thenAnswers(ASK);
+    given(before, ...campaigns, withdrawn("drinks"))
+      .when(judge("tea"))
+      .thenAnswers(refused);
+  });
+
+  test("that is withdrawn for one campaign returns only with a consent that names it", () => {
+    const before = [listed, ...campaigns, withdrawn("spring")];
+    given(...before, recorded({ basis: "opt_in", ...EVIDENCE }))
+      .when(judge("spring"))
+      .thenAnswers(refused);
+    given(...before, recorded({ basis: "none" }), recorded({ basis: "opt_in", ...EVIDENCE }))
+      .when(judge("spring"))
+      .thenAnswers(refused);
+    given(...before, recorded({ basis: "opt_in", ...EVIDENCE, consent_for: "spring" }))
+      .when(judge("spring"))
+      .thenAnswers(ASK);
+  });
+
+  test("that is withdrawn under one of two names stays withdrawn once they are known to be one recipient", () => {
+    const byHandle = { recipient: { username: "ann" } };
+    const byId = { recipient: { id: "7" } };
+    const consent = { basis: "opt_in", ...EVIDENCE, consent_for: "spring" } as const;
+    for (const [one, other] of [
+      [byHandle, byId],
+      [byId, byHandle],
+    ] as const) {
+      const events: NewEvent[] = [
+        { type: "ConsentRecorded", data: { ...one, basis: "none", consent_for: "spring" } },
+        { type: "ConsentRecorded", data: { ...other, ...consent } },
+      ];
+      given(...events, ...campaigns, addedOf(ANN))
+        .when(judge("spring"))
+        .thenAnswers(refused);
+    }
+  });
 });
 
 describe("a follow-up", () => {
