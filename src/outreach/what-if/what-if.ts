@@ -1,5 +1,6 @@
 import type { EventType, Folded } from "../../../events/catalog.ts";
 import { account } from "../../../projections/account.ts";
+import { campaigns } from "../../../projections/campaigns.ts";
 import { contacts } from "../../../projections/contacts.ts";
 import { quota } from "../../../projections/quota.ts";
 import { run } from "../../../projections/run.ts";
@@ -27,7 +28,7 @@ export type WhatIf = Awaited<ReturnType<ReturnType<typeof createWhatIf>["finish"
 
 /** Event types that a what-if calculation reads: decisions of runs, and the events on which decisions depend. */
 export const WHAT_IF_TYPES: readonly EventType[] = [
-  ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types]),
+  ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types, ...campaigns.types]),
   "RunRefused",
   "LinkClicked",
 ];
