@@ -29,5 +29,6 @@ test("a fold to a position or a time equals the states of the events until then"
     }),
     CASES,
   );
-  expect(sent).toBeGreaterThan(countCases(100));
+  // Control: some of the histories hold messages, so the comparison means something.
+  expect(sent).toBeGreaterThan(countCases(20));
 });
