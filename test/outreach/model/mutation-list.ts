@@ -84,7 +84,7 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
   one(
     "recipients join a run of another campaign",
     "src/outreach/requested/join-run.ts",
-    " || current.campaign !== campaign",
+    " && current.campaign === campaign",
     "",
   ),
   one(
