@@ -10,7 +10,7 @@ export const DEFAULT_CAMPAIGN = "default";
 /** Sources of an audience, which the log knows of each recipient: an operator imported them, or they wrote first. */
 export const audienceSource = Type.Union([Type.Literal("list"), Type.Literal("inbound")]);
 
-/** The recipients whom a campaign is for: all conditions hold together, and an absent one leaves out no recipient. */
+/** Conditions on the recipients of a campaign. A recipient must fit all that are given; an absent one leaves out none. */
 export const audience = Type.Object(
   {
     source: Type.Optional(audienceSource),

@@ -51,7 +51,7 @@ function evolveCampaigns({ named }: Campaigns, event: Folded): void {
   }
 }
 
-/** Most follow-ups after a first message. */
+/** Maximum number of follow-ups after a first message. */
 export const FOLLOW_UPS_MAX = 2;
 
 /**

@@ -25,7 +25,7 @@ const NOTICE_BYTES_MAX = 3 * 1024 * 1024;
 /** Matches the header with Meta's signature. */
 const SIGNATURE = /^sha256=[0-9a-f]{64}$/;
 
-/** Creates the webhook by which Meta reports what became of messages that WhatsApp accepted. */
+/** Creates the webhook to which Meta posts the later statuses of messages that WhatsApp accepted, such as `failed`. */
 export function whatsappEndpoints(context: HttpContext) {
   const readSettings = () => {
     const { messaging } = context.config;

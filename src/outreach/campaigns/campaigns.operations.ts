@@ -26,7 +26,7 @@ import {
 } from "./change-campaign.ts";
 import { countAudience, type AudienceCount } from "./count-audience.ts";
 
-/** Longest text of a campaign: all 26 variants, each as long as a message may be. */
+/** Maximum length of a campaign's text: all 26 variants, each as long as a message may be. */
 const TEXT_CHARS_MAX = 26 * (MESSAGE_CHARS_MAX + 5);
 
 const campaignName = (description: string) =>

@@ -9,7 +9,7 @@ import { fieldName } from "../../template/normalize-field.ts";
 import { ANY_LINK, parseFieldCondition } from "./audience.ts";
 import { readCampaignText } from "./campaign-text.ts";
 
-/** Most campaigns of a log: each adds a row to pages and a label to metrics. */
+/** Maximum number of campaigns in a log: each adds a row to pages and a label to metrics. */
 export const CAMPAIGNS_MAX = 200;
 
 /** The settings that a campaign's text and gap are checked with. */

@@ -56,7 +56,7 @@ export function readCampaigns({ state }: PageMoment<"campaigns" | "stats">, sett
   });
 }
 
-/** Most runs of a campaign that its page lists, the newest. */
+/** Maximum number of runs on a campaign's page; the newest ones are listed. */
 const RUNS_SHOWN = 20;
 
 type CampaignMoment = PageMoment<
@@ -76,28 +76,25 @@ export async function readCampaign(
   const runs = [...state("runs").started].filter(
     ([, run]) => !run.dry_run && (run.campaign ?? DEFAULT_CAMPAIGN) === name,
   );
+  const findRules = await createRules(moment, settings);
   const { rows } = await answerResults(moment.reader, { by: "campaign" });
   return {
     campaign,
     names: [DEFAULT_CAMPAIGN, ...campaigns.named.keys()],
-    count: await countCampaignAudience(moment, settings, campaign),
+    count: await countAudience(readStates(moment), campaign.audience, findRules(name)),
     runs: runs.slice(-RUNS_SHOWN).toReversed(),
     runCount: runs.length,
     results: rows.find((row) => row.campaign === name),
   };
 }
 
-/** Counts the audience of a campaign by the rules of its runs. */
-async function countCampaignAudience(moment: RuledMoment, settings: CampaignSettings, campaign: ShownCampaign) {
-  return countAudience(readStates(moment), campaign.audience, await findRules(moment, settings, campaign.name));
-}
-
 type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "quota" | "run">;
 
-/** Returns the rules of a campaign's runs. */
-async function findRules({ state }: RuledMoment, { config, rulesWith }: CampaignSettings, name: string) {
+/** Returns a function that gives the rules of a campaign's runs by its name. */
+async function createRules({ state }: RuledMoment, { config, rulesWith }: CampaignSettings) {
   const common = await rulesWith(config.outreach.template ?? emptyTemplate(config));
-  return name === DEFAULT_CAMPAIGN ? common : rulesForCampaign(common, state("campaigns"), name);
+  return (name: string): OutreachRules =>
+    name === DEFAULT_CAMPAIGN ? common : rulesForCampaign(common, state("campaigns"), name);
 }
 
 function readStates({ state, now }: RuledMoment): OutreachState {
@@ -114,15 +111,15 @@ export async function readRecipientCampaigns(moment: RuledMoment, settings: Camp
   const states = readStates(moment);
   const contact = findPerson(states.contacts, recipient);
   if (named.size === 0 || contact === undefined) return [];
-  const all = [DEFAULT_CAMPAIGN, ...named.keys()].map(async (name) => {
+  const findRules = await createRules(moment, settings);
+  return [DEFAULT_CAMPAIGN, ...named.keys()].map((name) => {
     const { status = "open", attempted_at, variant, replied = false } = outreachIn(contact, name) ?? {};
     const got = { name, status, attempted_at, variant, replied };
     if (named.get(name)?.ended_at != null) return { ...got, next: "no: it has ended" };
-    const rules = await findRules(moment, settings, name);
+    const rules = findRules(name);
     const verdict = judgeKnown(states, rules, toRecipient(contact), undefined, contact);
     return { ...got, next: describeNext(verdict, rules) };
   });
-  return Promise.all(all);
 }
 
 function describeNext(verdict: ReturnType<typeof judgeKnown>, { textFault }: OutreachRules): string {
