@@ -14,6 +14,7 @@ import {
   readLinkClicks,
 } from "../../links/attribution.ts";
 import { eventAt, STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { SNAP_NAMES } from "../../networks/ads/snap.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { closed, id } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -180,9 +181,9 @@ async function toConversion(
   };
 }
 
-/** True if the channel is an ads network that gets conversions with this name; Snap gets purchases only. */
+/** True if the channel is an ads network that has a name for these conversions. */
 function takesConversion(channel: string, name: string): boolean {
-  return channel === "ads-snap" ? name === "Purchase" : channel.startsWith("ads");
+  return channel === "ads-snap" ? SNAP_NAMES.has(name) : channel.startsWith("ads");
 }
 
 /** Reads the clicks that may have led to a conversion. Throws the problem 404 for an unknown click. */

@@ -102,8 +102,12 @@ async function recordLoss(context: HttpContext, { messageId, dispatchId, detail 
   // Only a keyed hash of the message's id goes into the log, because the id holds a telephone number.
   const [hashed = ""] = context.hashesOf({ id: messageId });
   const key = { key: `whatsapp/${hashed}`, digest: hash("sha256", hashed) };
-  const lost: NewEvent[] = carried.map(({ id: event_id, position: source }) => {
-    return { type: "DispatchLost", data: { event_id, source, channel: "messaging", detail } };
+  const lost: NewEvent[] = carried.map((event) => {
+    const about =
+      event.type === "DispatchRetryRequested"
+        ? { event_id: event.data.event_id, source: event.data.source, retry: event.position }
+        : { event_id: event.id, source: event.position };
+    return { type: "DispatchLost", data: { ...about, channel: "messaging", detail } };
   });
   await context.eventIntake.append(lost, { metadata: call.metadata, key }, { stream: STREAMS.requests });
   return "recorded";
