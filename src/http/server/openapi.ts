@@ -1,4 +1,5 @@
 import { Type, type TSchema } from "@sinclair/typebox";
+import { named } from "../../platform/common-schemas.ts";
 import type { Authentication } from "../access/bearer-tokens.ts";
 import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Declaration, RequestHeader, Success } from "./endpoint.ts";
@@ -24,10 +25,11 @@ const ABOUT = `Every error is application/problem+json (RFC 9457), and names its
 A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
 GET endpoints also answer HEAD. Any other method gets 405 with \`Allow\`, and any other path 404.
 Lengths are counted in UTF-16 units. A body must not repeat a member, or hold NUL or half of a surrogate pair.
+Every answer has the headers \`X-Request-Id\`, \`traceparent\` and \`X-Content-Type-Options\`, described once at the component \`problem\`.
 \`RateLimit\` and \`RateLimit-Policy\` show the remaining quota of the limits that apply to the caller.
 A request that is not HTTP/1.1, or has more than about ${HEADER_BYTES_MAX / 1_024} KiB of headers, gets an empty refusal, and the connection closes.`;
 
-/** Names of the headers that every answer has. */
+/** Names of the headers that every answer has. The API document lists them only at the default response. */
 const ALWAYS = ["x-request-id", "traceparent", "x-content-type-options"];
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -89,6 +91,7 @@ export function createDocument(
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards, refusals) };
   }
   const schemas: Record<string, unknown> = { problem: toJsonSchema(PROBLEM) };
+  const parameters = shareParameters(paths);
   return {
     openapi: "3.1.0",
     info: {
@@ -114,8 +117,13 @@ export function createDocument(
       ]),
       responses: {
         ...(referToNamed(refusals.components, schemas) as Json),
-        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } } },
+        problem: {
+          description: "Any other problem.",
+          ...toHeaders(ALWAYS, []),
+          content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } },
+        },
       },
+      parameters,
       schemas,
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
@@ -127,19 +135,42 @@ export function createDocument(
 
 /**
  * Replaces each schema with a type name, given by {@link named}, by a reference to a component, which is added to
- * `schemas` once. Throws if two different schemas have the same name.
+ * `schemas` once. Removes other titles, which are words for the command line. Throws if a name has two schemas.
  */
 function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
   if (typeof part !== "object" || part === null) return part;
   if (Array.isArray(part)) return part.map((one) => referToNamed(one, schemas));
   const { title, ...others } = part as Record<string, unknown>;
   const members = Object.entries(others).map(([name, one]) => [name, referToNamed(one, schemas)] as const);
-  const isNamed = typeof title === "string" && /^([A-Z][a-z]+)+$/.test(title) && ("type" in part || "anyOf" in part);
-  if (!isNamed) return { ...(title === undefined ? {} : { title }), ...Object.fromEntries(members) };
   const schema = Object.fromEntries(members);
+  const isTitled = typeof title === "string" && ("type" in part || "anyOf" in part);
+  if (!isTitled) return { ...(title === undefined ? {} : { title: referToNamed(title, schemas) }), ...schema };
+  if (!/^([A-Z][a-z]+)+$/.test(title)) return schema;
   if (JSON.stringify((schemas[title] ??= schema)) !== JSON.stringify(schema))
     throw new Error(`${title} names two schemas`);
   return { $ref: `#/components/schemas/${title}` };
+}
+
+/**
+ * Replaces each parameter that several operations have by a reference to a component. Returns the components by the
+ * parameters' names, with a number if different parameters have the same name.
+ */
+function shareParameters(paths: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
+  const operations = Object.values(paths).flatMap((path) => Object.values(path)) as { parameters: readonly Json[] }[];
+  const byContent = Map.groupBy(
+    operations.flatMap(({ parameters }) => parameters),
+    (one) => JSON.stringify(one),
+  );
+  const shared = [...byContent.values()].flatMap(([one, ...others]) => (others.length === 0 ? [] : [one!]));
+  const names = new Map<string, string>();
+  for (const [name, alike] of Map.groupBy(shared, (one) => String(one["name"])))
+    for (const [at, one] of alike.entries()) names.set(JSON.stringify(one), at === 0 ? name : `${name}.${at + 1}`);
+  for (const operation of operations)
+    operation.parameters = operation.parameters.map((one) => {
+      const name = names.get(JSON.stringify(one));
+      return name === undefined ? one : { $ref: `#/components/parameters/${name}` };
+    });
+  return Object.fromEntries(shared.map((one) => [names.get(JSON.stringify(one)), one]));
 }
 
 /** Collects the refusals of all operations, so that equal ones are defined only once in the API document. */
@@ -203,7 +234,7 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals)
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses: [string, Json][] = Object.entries(answers).map(([status, success]: [string, Success]) => {
     const { description, headers = [] } = success;
-    return [status, { description, headers: toHeaders(headers, mayHave), content: toContent(success) }];
+    return [status, { description, ...toHeaders(headers, mayHave), content: toContent(success) }];
   });
   for (const [status, listed] of Map.groupBy(listProblems(endpoint), ({ problem }) => problem.status)) {
     const other = byStatus[status];
@@ -214,7 +245,7 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals)
     };
     const titles = listed.map(({ problem }) => problem.title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    const refusal = { description, headers: toProblemHeaders(listed, !isGuarded, limit !== undefined), content };
+    const refusal = { description, ...toProblemHeaders(listed, !isGuarded, limit !== undefined), content };
     responses.push([String(status), other === undefined ? refusals.refer(listed, refusal) : refusal]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
@@ -310,7 +341,7 @@ const PROBLEM = Type.Object({
 const PROBLEM_REF = { $ref: "#/components/schemas/problem" };
 
 const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
-  errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() })),
+  errors: named("InvalidMembers", Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
@@ -360,12 +391,14 @@ function contentAs(type: string, schema: TSchema): Json {
   return { schema: known, ...(example === undefined ? {} : { example }) };
 }
 
+/** Returns the member `headers` of a response with these headers, some of them optional; nothing if it has none. */
 function toHeaders(names: readonly string[], some: readonly string[]): Json {
   const toRef = (name: string) => ({ $ref: `#/components/headers/${name}` });
-  return Object.fromEntries([
+  const headers = [
     ...some.map((name) => [name, toRef(optional(name))] as const),
-    ...[...ALWAYS, ...names].map((name) => [name, toRef(name)] as const),
-  ]);
+    ...names.map((name) => [name, toRef(name)] as const),
+  ];
+  return headers.length === 0 ? {} : { headers: Object.fromEntries(headers) };
 }
 
 function parameter(place: "path" | "query" | "header", name: string, description: string): Json {

@@ -39,7 +39,8 @@ const TYPES: ReadonlyMap<string, readonly [type: string, shape: string]> = new M
 /** Returns the event of a visit or a conversion: https://developers.openai.com/ads/supported-events */
 function toEvent({ id, at, url, ip, userAgent, ids, conversion }: AdVisit) {
   const { name = "", value, currency } = conversion ?? {};
-  const [type, shape] = conversion === undefined ? ["page_viewed", "contents"] : (TYPES.get(name) ?? ["custom", "custom"]);
+  const [type, shape] =
+    conversion === undefined ? ["page_viewed", "contents"] : (TYPES.get(name) ?? ["custom", "custom"]);
   return {
     id,
     type,
