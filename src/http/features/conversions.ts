@@ -5,7 +5,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/link-address.ts";
 import { DAY_MS } from "../../../projections/time.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
-import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
+import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";
 import {
   attribute,
   CLOCKS_DIFFER_MS,
@@ -195,9 +195,7 @@ async function readCandidates(context: HttpContext, { click_id, link, recipient 
     await context.projector.until(position);
     return readRecipientClicks(context, recipientAmong(context.projector.state("contacts"), recipient));
   }
-  const reading = { store, to: position, onProgress() {} };
-  const wanted = click_id.toLowerCase();
-  const event = (await findEventNear(reading, wanted)) ?? (await findEventNear(reading, wanted, CLOCKS_DIFFER_MS));
+  const event = await findEventNear(toReading({ store, position }), click_id.toLowerCase(), CLOCKS_DIFFER_MS);
   if (event?.type !== "LinkClicked") throw problems.unknownClick();
   return readClicksAt(context, [event.position]);
 }

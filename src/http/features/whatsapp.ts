@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import type { Recorded } from "../../../events/catalog.ts";
 import { requestedChannels } from "../../../events/dispatch-rules.ts";
 import { positionsOf } from "../../../events/sources.ts";
-import { EVENT_ID, findEventNear, parseIdTime, positionBefore } from "../../history/find-event.ts";
+import { EVENT_ID, findEventNear, parseIdTime, positionBefore, toReading } from "../../history/find-event.ts";
 import { CLOCKS_DIFFER_MS } from "../../links/attribution.ts";
 import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import {
@@ -133,12 +133,12 @@ const MAY_HAVE_CARRIED = ["DispatchSucceeded", "DispatchInDoubt"];
 
 /** Finds the events that a message carried: the one with this id, or those of the digest with this id. */
 async function findCarried({ eventLog: { store } }: HttpContext, id: string): Promise<readonly Recorded[]> {
-  const { position: to } = await store.head();
-  const reading = { store, to, onProgress() {} };
-  const event = (await findEventNear(reading, id)) ?? (await findEventNear(reading, id, CLOCKS_DIFFER_MS));
+  const { position } = await store.head();
+  const reading = toReading({ store, position });
+  const event = await findEventNear(reading, id, CLOCKS_DIFFER_MS);
   if (event !== undefined) return requestedChannels(event).includes("messaging") ? [event] : [];
   const from = 1 + (await positionBefore(reading, parseIdTime(id) - CLOCKS_DIFFER_MS));
-  const query = { stream: STREAMS.delivery("messaging"), types: MAY_HAVE_CARRIED, from, to };
+  const query = { stream: STREAMS.delivery("messaging"), types: MAY_HAVE_CARRIED, from, to: position };
   for await (const { type, data } of store.read({ ...query, limit: DIGESTS_READ_MAX })) {
     if (type !== "DispatchSucceeded" && type !== "DispatchInDoubt") continue;
     const request = data.requests.find(({ digest }) => digest === id);
