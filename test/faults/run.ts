@@ -1,7 +1,6 @@
 /**
- * Runs the fault tests of the log and of the service, prints their figures, and ends with `N passed, N failed` (and `N
- * skipped`). Most need root and some tools, and are skipped without them. Arguments select files by a part of their
- * path; `--named PostgreSQL` selects tests by a part of their name.
+ * Runs the fault tests of the log and of the service, and prints their figures and totals. Most need root and some
+ * tools, and are skipped without them. Arguments select files by a part of their path, `--named` tests by their name.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

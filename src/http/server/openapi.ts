@@ -5,7 +5,15 @@ import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Declaration, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
-import { createExample, toJsonSchema } from "./openapi-schema.ts";
+import {
+  createComponents,
+  createExample,
+  referToNamed,
+  shareParameters,
+  toJsonSchema,
+  type Components,
+  type Json,
+} from "./openapi-schema.ts";
 import { declaredProblem, problems, type Problem, type ProblemName } from "./problem.ts";
 
 const TAGS: Readonly<Record<Declaration["tag"], string>> = {
@@ -45,8 +53,6 @@ const HEADERS: Readonly<Record<string, string>> = {
   "content-disposition": "The name of the file.",
 };
 
-type Json = Readonly<Record<string, unknown>>;
-
 const STRING = { type: "string" };
 
 /** Header that an answer has only if the request asked for it with `Prefer`. */
@@ -85,7 +91,7 @@ export function createDocument(
   cookie: string,
 ) {
   const paths: Record<string, Json> = {};
-  const refusals = createRefusals();
+  const refusals = createComponents("responses");
   for (const endpoint of endpoints) {
     const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards, refusals) };
@@ -133,75 +139,7 @@ export function createDocument(
   };
 }
 
-/**
- * Replaces each schema with a type name, given by {@link named}, by a reference to a component, which is added to
- * `schemas` once. Removes other titles, which are words for the command line. Throws if a name has two schemas.
- */
-function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
-  if (typeof part !== "object" || part === null) return part;
-  if (Array.isArray(part)) return part.map((one) => referToNamed(one, schemas));
-  const { title, ...others } = part as Record<string, unknown>;
-  const members = Object.entries(others).map(([name, one]) => [name, referToNamed(one, schemas)] as const);
-  const schema = Object.fromEntries(members);
-  const isTitled = typeof title === "string" && ("type" in part || "anyOf" in part);
-  if (!isTitled) return { ...(title === undefined ? {} : { title: referToNamed(title, schemas) }), ...schema };
-  if (!/^([A-Z][a-z]+)+$/.test(title)) return schema;
-  if (JSON.stringify((schemas[title] ??= schema)) !== JSON.stringify(schema))
-    throw new Error(`${title} names two schemas`);
-  return { $ref: `#/components/schemas/${title}` };
-}
-
-/**
- * Replaces each parameter that several operations have by a reference to a component. Returns the components by the
- * parameters' names, with a number if different parameters have the same name.
- */
-function shareParameters(paths: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
-  const operations = Object.values(paths).flatMap((path) => Object.values(path)) as { parameters: readonly Json[] }[];
-  const byContent = Map.groupBy(
-    operations.flatMap(({ parameters }) => parameters),
-    (one) => JSON.stringify(one),
-  );
-  const shared = [...byContent.values()].flatMap(([one, ...others]) => (others.length === 0 ? [] : [one!]));
-  const names = new Map<string, string>();
-  for (const [name, alike] of Map.groupBy(shared, (one) => String(one["name"])))
-    for (const [at, one] of alike.entries()) names.set(JSON.stringify(one), at === 0 ? name : `${name}.${at + 1}`);
-  for (const operation of operations)
-    operation.parameters = operation.parameters.map((one) => {
-      const name = names.get(JSON.stringify(one));
-      return name === undefined ? one : { $ref: `#/components/parameters/${name}` };
-    });
-  return Object.fromEntries(shared.map((one) => [names.get(JSON.stringify(one)), one]));
-}
-
-/** Collects the refusals of all operations, so that equal ones are defined only once in the API document. */
-interface Refusals {
-  /** Refusals by component name: the slugs of their problems, with a number if their headers or media types differ. */
-  readonly components: Readonly<Record<string, Json>>;
-  /** Adds a refusal unless an equal one was added before. Returns a reference to its component. */
-  refer(listed: readonly Listed[], refusal: Json): Json;
-}
-
-function createRefusals(): Refusals {
-  const components: Record<string, Json> = {};
-  const byContent = new Map<string, string>();
-  return {
-    components,
-    refer(listed, refusal) {
-      const content = JSON.stringify(refusal);
-      let name = byContent.get(content);
-      if (name === undefined) {
-        const slugs = listed.map(({ problem }) => problem.slug).join("-or-");
-        const alike = Object.keys(components).filter((one) => one.replace(/\.\d+$/, "") === slugs).length;
-        name = alike === 0 ? slugs : `${slugs}.${alike + 1}`;
-        byContent.set(content, name);
-        components[name] = refusal;
-      }
-      return { $ref: `#/components/responses/${name}` };
-    },
-  };
-}
-
-function toOperation(endpoint: Endpoint, guards: Authentication, refusals: Refusals): Json {
+function toOperation(endpoint: Endpoint, guards: Authentication, refusals: Components): Json {
   const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint;
   return {
     operationId: id,
@@ -228,7 +166,7 @@ function isVisited(answers: Answers): boolean {
   return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
 }
 
-function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals): Json {
+function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Components): Json {
   const { answers, limit, requestHeaders = [] } = endpoint;
   const mayHave = [...(isGuarded ? [] : LIMIT_HEADERS), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
@@ -246,7 +184,8 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals)
     const titles = listed.map(({ problem }) => problem.title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
     const refusal = { description, ...toProblemHeaders(listed, !isGuarded, limit !== undefined), content };
-    responses.push([String(status), other === undefined ? refusals.refer(listed, refusal) : refusal]);
+    const slugs = listed.map(({ problem }) => problem.slug).join("-or-");
+    responses.push([String(status), other === undefined ? refusals.refer(slugs, refusal) : refusal]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
