@@ -34,7 +34,9 @@ const parallel = [
 ];
 const given = process.argv.slice(2);
 const chosen = process.env["RUNTIME"] !== "deno" || given.length > 0 ? given : filesOfAProcess();
-const { ok, ...totals } = await runReported([...parallel, ...chosen]);
+const { ok, failures, ...totals } = await runReported([...parallel, ...chosen]);
+// The output of eight processes hides an error among thousands of lines, so it is printed again where people look.
+for (const failure of failures) console.log(`\n${failure}`);
 console.log(summaryOf(totals));
 // A crash outside of any test fails the run even if no test failed.
 process.exit(ok && totals.passed > 0 ? 0 : 1);
