@@ -23,6 +23,8 @@ useTemporaryFolder();
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
 // The allocator then returns no memory until a process ends, which saves a quarter of the run's processor time.
 process.env["MIMALLOC_PURGE_DELAY"] ??= "-1";
+// The allocator's own thread then does not look for holes in used pages, which saves another tenth or more.
+process.env["MIMALLOC_PURGE_HOLES"] ??= "0";
 // Files share a process and its loaded code, which saves time. No file depends on what others leave behind.
 const parallel = [
   `--parallel=${PROCESSES}`,
