@@ -18,8 +18,9 @@ export interface AppendThreadOptions {
   readonly writerTransform: string | undefined;
 }
 
-serveThread<AppendThreadOptions>(async (options, post) => {
-  const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } = options;
+serveThread(async (options, post) => {
+  const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } =
+    options as AppendThreadOptions;
   const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite writer" });
   const notifier = createNotifier(url, storeId);

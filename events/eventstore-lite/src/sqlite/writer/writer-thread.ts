@@ -18,8 +18,9 @@ export interface ThreadOptions {
   readonly writerTransform: string | undefined;
 }
 
-serveThread<ThreadOptions>(
-  async ({ file, databaseBytesMax, eventBytesMax, writerTransform }, post) => {
+serveThread(
+  async (options, post) => {
+    const { file, databaseBytesMax, eventBytesMax, writerTransform } = options as ThreadOptions;
     const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
     const { db, storeId } = openWriter(file, databaseBytesMax);
     const writer = createWriter(db, transform, rememberDatabase(filesOf(file)));
