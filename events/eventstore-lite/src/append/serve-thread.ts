@@ -18,15 +18,15 @@ export interface OpenedWriter {
  * Serves one store after another on this thread. The first message for each store holds the options of its log; once
  * the log is closed, the thread waits for the next one. `isBusy`: true for an error that passes by itself.
  */
-export function serveThread(
-  open: (options: unknown, post: Post) => Promise<OpenedWriter>,
+export function serveThread<Options>(
+  open: (options: Options, post: Post) => Promise<OpenedWriter>,
   isBusy: (error: unknown) => boolean = () => false,
 ): void {
   if (!parentPort) throw new Error("a writer thread runs as a worker only");
   const port = parentPort;
   let opened: OpenedWriter | undefined;
 
-  async function begin(options: unknown): Promise<void> {
+  async function begin(options: Options): Promise<void> {
     try {
       opened = await open(options, (message) => {
         if (message.kind === "done" && message.isClosed) opened = undefined;
@@ -39,8 +39,8 @@ export function serveThread(
     }
   }
 
-  port.on("message", (message: unknown) => {
-    if (opened === undefined) void begin(message);
+  port.on("message", (message: Options | Request | Piece) => {
+    if (opened === undefined) void begin(message as Options);
     else opened.onMessage(message as Request | Piece);
   });
 }

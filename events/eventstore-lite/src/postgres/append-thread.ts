@@ -18,9 +18,8 @@ export interface AppendThreadOptions {
   readonly writerTransform: string | undefined;
 }
 
-serveThread(async (options, post) => {
-  const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } =
-    options as AppendThreadOptions;
+serveThread<AppendThreadOptions>(async (options, post) => {
+  const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } = options;
   const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite writer" });
   const notifier = createNotifier(url, storeId);

@@ -18,9 +18,8 @@ export interface ThreadOptions {
   readonly writerTransform: string | undefined;
 }
 
-serveThread(
-  async (options, post) => {
-    const { file, databaseBytesMax, eventBytesMax, writerTransform } = options as ThreadOptions;
+serveThread<ThreadOptions>(
+  async ({ file, databaseBytesMax, eventBytesMax, writerTransform }, post) => {
     const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
     const { db, storeId } = openWriter(file, databaseBytesMax);
     const writer = createWriter(db, transform, rememberDatabase(filesOf(file)));
