@@ -1,4 +1,5 @@
 import { peerBenches, storeBenches, runBenches } from "eventstore-lite/bench";
+import { campaigns } from "./campaigns.ts";
 import { consolePages } from "./console-pages.ts";
 import { drainIntake } from "./drain-intake.ts";
 import { drainMemory } from "./drain-memory.ts";
@@ -44,6 +45,7 @@ const benches = {
   "drain-memory": drainMemory,
   "token-timing": tokenTiming,
   "console-pages": consolePages,
+  campaigns,
   stalls,
   "stats-read": statsRead,
   webhooks,
