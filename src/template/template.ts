@@ -175,6 +175,7 @@ function fill(
  * This must never change: recipients would get another variant than the one the log says they got.
  */
 export function chooseVariant(template: Template, key: string): Variant {
+  if (template.variants.length === 1) return template.variants[0]!;
   const hash = createHash("sha256").update(key, "utf8").digest().readUInt32BE(0);
   const variant = template.variants[hash % template.variants.length];
   if (variant === undefined) throw new Error("a template has at least one variant");
