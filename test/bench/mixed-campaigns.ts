@@ -43,7 +43,7 @@ function creationOf(number: number): NewEvent {
   const audience: CampaignDefinition["audience"] = isFollowUp
     ? { messaged: campaignName(number - 1), days: 3 }
     : { source: "list", ...(number % 4 === 0 && { fields: ["first_name", `company=${COMPANIES}`] }) };
-  const text = `Hi {{name|there}}, news ${number}: {{link spring https://shop.example/spring}}`;
+  const text = `Hi {{name|there}}, news ${number}: https://go.example/spring`;
   return { type: "CampaignCreated", data: { name: campaignName(number), text, audience } };
 }
 
