@@ -85,7 +85,7 @@ function decideEach(states: Omit<OutreachState, "ms">, rules: OutreachRules, peo
   const ms = Date.now();
   const now = { ms, clockMs: ms, day: "2027-05-03", timezone: "UTC" };
   const state = { ...states, ms };
-  const turn = { attempt_id: "a", run_id: "r", accountId: undefined, now };
+  const turn = { attempt_id: "a", run_id: "r", accountId: states.account.user?.id, now };
   const isEach = rules.campaign !== campaignName(0);
   return costOf(DECIDED, () => {
     for (let number = people - DECIDED; number < people; number++) {
