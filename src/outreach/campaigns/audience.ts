@@ -137,10 +137,11 @@ const parsedConditions = new WeakMap<readonly string[], readonly ReturnType<type
 
 function hasFields(contact: Contact | undefined, conditions: readonly string[]): boolean {
   const parsed = parsedConditions.getOrInsertComputed(conditions, () => conditions.map(parseFieldCondition));
-  const fields = Object.entries(contact?.fields ?? {});
+  const { fields = {} } = contact ?? {};
+  const names = Object.keys(fields);
   return parsed.every(({ field, values }) => {
-    const found = fields.find(([name]) => fieldName(name) === field);
-    const value = cleanValue(found?.[1] ?? "");
+    const found = names.find((name) => fieldName(name) === field);
+    const value = cleanValue(found === undefined ? "" : fields[found]!);
     return value !== undefined && (values?.includes(value) ?? true);
   });
 }
