@@ -185,7 +185,7 @@ export function chooseVariant(template: Template, key: string): Variant {
 function findValue({ fields, name, username }: MessageRecipient, field: string): string | undefined {
   const own = field === "name" ? name : field === "username" ? username : undefined;
   let found: string | undefined;
-  // Of two columns whose names are the same as compared, the last one with a visible value counts.
+  // Two columns may have the same name as compared. The last one with a visible value counts.
   for (const raw of Object.keys(fields)) if (fieldName(raw) === field) found = cleanValue(fields[raw]!) ?? found;
   return (own === undefined ? undefined : cleanValue(own)) ?? found;
 }

@@ -19,7 +19,7 @@ const PEOPLE_QUICK = 12_000;
 /** Number of campaigns beside `default`. */
 const CAMPAIGNS = 20;
 
-/** Recipients to decide about are the last ones, whom no run has written to. */
+/** Number of recipients to decide about: the last ones, who got no message yet. */
 const DECIDED = 10_000;
 
 const STATES = ["account", "campaigns", "contacts", "links", "quota", "run"] as const;

@@ -3,9 +3,8 @@ import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench";
 
 /**
- * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year, with
- * `campaigns` beside `default`. Only read or copy it. A separate process creates it once per folder, so that no
- * benchmark inherits its garbage.
+ * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year. A
+ * separate process creates it once per folder, so that no benchmark inherits its garbage. Only read or copy it.
  */
 export async function mixedLog(
   folder: string,
