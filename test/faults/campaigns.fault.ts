@@ -41,7 +41,7 @@ import { expectWhole } from "./whole.ts";
 const DAYS = 60;
 
 /** Days from one start of the service to the next; each start has a run, in which the service is killed or not. */
-const STEP_DAYS = isWhole ? 1 : 3;
+const STEP_DAYS = isWhole ? 1 : 4;
 
 const PEOPLE = isWhole ? 150 : 50;
 const LIMIT = isWhole ? 5 : 4;
