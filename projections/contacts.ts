@@ -11,7 +11,7 @@ import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 24,
+  version: 25,
   types: [
     "RecipientAdded",
     "ConsentRecorded",

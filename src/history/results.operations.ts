@@ -1,6 +1,5 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { countReachable } from "../../projections/contact.ts";
-import type { Runs } from "../../projections/runs.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
 import { operation } from "../platform/operation.ts";
@@ -13,7 +12,7 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/log-reader.ts";
-import { parseInterval, type Interval } from "../projector/parse-interval.ts";
+import { parseInterval } from "../projector/parse-interval.ts";
 import { createResults, GROUPINGS, resultFigures, resultGroup, type Figures } from "./results.ts";
 import { formatValues, worthFigures } from "./results-worth.ts";
 import { judgeTemplates, templateVerdict } from "./results-verdict.ts";
@@ -78,7 +77,8 @@ export async function answerResults(
 ) {
   const found = await at(as_of, "conversions", "results", "runs", "visits");
   const results = await createResults(found.states, by, parseInterval(from, to, resolveEnd(found, clock())));
-  const cost_usd = sumCosts(found.states.runs, results.interval);
+  const cost = results.total.figures.cost_usd;
+  const cost_usd = cost === null ? null : Number(cost);
   // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
   const isPast = Object.keys(found.moment).length > 0;
   const judge = async () => {
@@ -89,25 +89,13 @@ export async function answerResults(
   return { ...resultsAsJson(by, results), verdicts, cost_usd, as_of: toMomentJson(found) };
 }
 
-/** Returns the maximum that the runs of an interval cost, in US dollars; null if none of them records a cost. */
-function sumCosts({ started }: Runs, { from = -Infinity, to = Infinity }: Interval): number | null {
-  const costs = [...started.values()].flatMap(({ dry_run, started_at, end }) => {
-    const at = Date.parse(started_at);
-    return dry_run || end?.usd == null || at < from || at >= to ? [] : [end.usd];
-  });
-  return costs.length === 0 ? null : Math.round(costs.reduce((sum, usd) => sum + usd, 0) * MILLION) / MILLION;
-}
-
-/** One dollar in the unit of costs, millionths of a dollar. */
-const MILLION = 1_000_000;
-
 export const showResults = operation({
   name: "results",
   id: "getResults",
   tag: "outreach",
   access: ["session", "read"],
   summary: "Show the outcomes of messages, by variant, run, link and more.",
-  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
+  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs and signals of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
   personalRead: "results",
   input,
   output,
@@ -166,7 +154,7 @@ export const showResults = operation({
   examples: ["--by variant --from 2026-11-01 --to 2026-11-30"],
 });
 
-/** Says on a line what the runs cost; empty if none of them records a cost. */
+/** Says on a line what runs and signals cost; empty if none of them records a cost. */
 function describeCost({
   cost_usd: cost,
   total: { sent },
