@@ -120,7 +120,7 @@ interface CampaignRow {
 export async function expectAgreement(world: Installation, service: Running, books: TrialBooks) {
   const messages = messagesOf(world, books.own);
   const sent = (await exported(world)).filter(({ type }) => type === "DirectMessageSent");
-  const line = (campaign: unknown, id: unknown, message: unknown) => `${campaign} to ${id}: ${message}`;
+  const line = (campaign: unknown, id: unknown, message: unknown) => JSON.stringify({ campaign, id, message });
   expect(
     sent
       .map(({ data }) => line(data["campaign"], (data["recipient"] as { id: string }).id, data["message_id"]))
