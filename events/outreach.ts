@@ -348,7 +348,18 @@ export const SourceRead = withPersonal(
  * network refuses the account and not the recipient.
  */
 export const RecipientRetryAllowed = withPersonal(
-  defineEvent("RecipientRetryAllowed", Type.Object({ recipient, run_id: Type.Optional(Type.String()) }, closed)),
+  defineEvent(
+    "RecipientRetryAllowed",
+    Type.Object(
+      {
+        recipient,
+        run_id: Type.Optional(Type.String()),
+        /** Campaign whose message failed, also `default`; absent if it is that of the newest attempt. */
+        campaign: Type.Optional(Type.String()),
+      },
+      closed,
+    ),
+  ),
   ofRecipientAlone,
 );
 
@@ -499,6 +510,7 @@ export const DirectMessageAttempted = withPersonal(
         day: Type.String(),
         /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
+        /** Time by which the run decided, ISO 8601, if it may differ from the event's or a gap was measured by it. */
         decided_at: Type.Optional(Type.String()),
       },
       closed,

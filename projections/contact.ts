@@ -1,10 +1,18 @@
 import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { type Consent, NO_CONSENT } from "./consent.ts";
+import { outreachIn } from "./contact-campaigns.ts";
 
 /**
  * Status of outreach to a contact. Only `open` contacts get a message; all others are not tried (again) automatically.
  */
 export type ContactStatus = "open" | "attempted" | "in_doubt" | "sent" | "failed";
+
+/** Links of one message that its recipient alone got. */
+interface OwnLinks {
+  readonly codes: readonly string[];
+  /** Time at which the message's outcome was recorded, sent or in doubt, ISO 8601; absent until then. */
+  readonly recorded?: string;
+}
 
 /** Outreach to a contact in one campaign. */
 export interface CampaignOutreach {
@@ -19,6 +27,8 @@ export interface CampaignOutreach {
   variant?: string;
   /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
   attempted_at?: string;
+  /** The recipient's own links in the newest message; absent if it has none or failed. Never changed in place. */
+  own_links?: OwnLinks;
   /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
   follows?: string;
   /**
@@ -209,10 +219,13 @@ export function countPeopleAt({ people, merged }: Contacts, position: number): n
   return count;
 }
 
-/** Counts the contacts that can still get a message: no message was tried, and none is ruled out for good. */
-export function countReachable({ people }: Contacts): number {
+/** Counts the contacts that can still get a campaign's message: none was tried, and none is ruled out for good. */
+export function countReachable({ people }: Contacts, campaign: string | undefined): number {
   let count = 0;
-  for (const { status, suppressed, held } of people.values()) if (status === "open" && !suppressed && !held) count++;
+  for (const contact of people.values()) {
+    const { status = "open" } = outreachIn(contact, campaign) ?? {};
+    if (status === "open" && !contact.suppressed && !contact.held) count++;
+  }
   return count;
 }
 

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
+import type { Stats } from "../../projections/stats.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
@@ -71,7 +72,7 @@ export const showStats = operation({
     }
     if (by === "campaign") {
       const found = await at(as_of, "stats");
-      const campaigns = countCampaigns(found.states);
+      const campaigns = countCampaigns(found.states.stats);
       return { ...pickStats(found.states), campaigns, as_of: toMomentJson(found) };
     }
     const found = await at(as_of, "stats", "timeline", "suspected");
@@ -115,7 +116,7 @@ function pickStats({ stats: { sent, skipped, failed } }: SomeStates<"stats">) {
 }
 
 /** Returns the counts of each campaign: those of `default` are what the others leave of all. */
-function countCampaigns({ stats: { campaigns = new Map(), ...all } }: SomeStates<"stats">) {
+export function countCampaigns({ campaigns = new Map(), ...all }: Stats) {
   const own = { campaign: DEFAULT_CAMPAIGN, ...all };
   for (const counts of campaigns.values())
     for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];

@@ -4,6 +4,7 @@ import { Counter, Registry } from "prom-client";
 import type { ChannelName } from "../../events/channel.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";
+import { countCampaigns } from "../history/history.operations.ts";
 import type { Delivery } from "../delivery/settlement.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
@@ -89,11 +90,13 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
 
   const about = [
     "reachlog_campaign_messages",
-    "All messages of a campaign, by outcome.",
+    "All messages of a campaign, by outcome; none without campaigns.",
     ["campaign", "outcome"],
   ] as const;
   lookUpEach(registry, about, function* () {
-    for (const [campaign, counts] of projector.state("stats").campaigns ?? [])
+    const stats = projector.state("stats");
+    if (stats.campaigns === undefined) return;
+    for (const { campaign, ...counts } of countCampaigns(stats))
       for (const outcome of ["sent", "failed", "skipped"] as const)
         yield [{ campaign, outcome }, counts[outcome]] as const;
   });

@@ -101,6 +101,14 @@ export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("runs of campaigns", chain, runChain),
   command("runs of campaigns", chain, runChain),
   command("a reply while a message waits", fc.record({ which, name: campaign }), answerWhileWaiting),
+  command(
+    "withdraw a consent",
+    fc.record({ who, name: fc.constantFrom("first", "second") }),
+    (house, { who: at, name }) =>
+      house.append([
+        { type: "ConsentRecorded", data: { recipient: named(house, at, true), basis: "none", consent_for: name } },
+      ]),
+  ),
   command("end a campaign", fc.constantFrom("spring", "first"), (house, name) =>
     house.append([{ type: "CampaignEnded", data: { name } }]),
   ),
@@ -226,8 +234,9 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     const id = house.network.asked.at(-1);
     if (id !== undefined) await optOutOnPage(house, id, given.other);
   }),
-  command("retry", fc.record({ who, byId: fc.boolean() }), (house, given) => {
-    const data = { recipient: named(house, given.who, given.byId) };
+  command("retry", fc.record({ who, byId: fc.boolean(), campaign: fc.option(campaign) }), (house, given) => {
+    const ofOne = given.campaign === null ? {} : { campaign: given.campaign ?? "default" };
+    const data = { recipient: named(house, given.who, given.byId), ...ofOne };
     return house.append([{ type: "RecipientRetryAllowed", data }]);
   }),
   command(

@@ -95,6 +95,10 @@ function take(books: Books, event: Recorded, house: House): void {
       noteAnswer(books, about, event);
       books.wrote.add(about);
       return;
+    case "ConsentRecorded":
+      if (event.data.basis === "none") books.withdrawn.add(`${about} ${event.data.consent_for}`);
+      // A record of consent makes the service judge the recipient again.
+      return allowSkips(books, (told) => told.startsWith(`${about} `) && told.endsWith(" no_consent"));
     case "CampaignEnded":
       books.endedCampaigns.set(event.data.name, house.witness.appendedAt(event.position));
       return;
@@ -109,7 +113,7 @@ function take(books: Books, event: Recorded, house: House): void {
       }
       return;
     case "RecipientRetryAllowed":
-      return allowRetry(books, books.latest.get(about));
+      return allowRetry(books, findRetried(books, about, event.data.campaign));
     default:
   }
 }
@@ -258,6 +262,7 @@ function checkPerson(
   const isAsked = !house.setting.followers;
   const isOther = kind === "no_consent" || (kind === "for_one" && campaign !== CONSENT_FOR);
   if (isAsked && isOther && !books.wrote.has(id)) violated("an intent without consent", about);
+  if (books.withdrawn.has(`${id} ${campaign}`)) violated("an intent after a withdrawal by name", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
   if (books.held.has(id)) violated("an intent for a recipient who is held", about);
   if (books.hashedHandles.has(username.toLowerCase()))
@@ -338,7 +343,16 @@ function skip(
  */
 function list({ skips, listed }: Books, recipientId: string): void {
   listed.add(recipientId);
-  for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
+  allowSkips({ skips }, (told) => told.startsWith(`${recipientId} `));
+}
+
+function allowSkips({ skips }: Pick<Books, "skips">, isMeant: (told: string) => boolean): void {
+  for (const told of skips) if (isMeant(told)) skips.delete(told);
+}
+
+/** Returns the attempt that a retry is for: the one in the named campaign, or the newest one of all. */
+function findRetried({ latest, ofCampaign }: Books, about: string, campaign?: string): Attempt | undefined {
+  return campaign === undefined ? latest.get(about) : ofCampaign.get(`${about} ${campaign}`);
 }
 
 /**
