@@ -348,7 +348,18 @@ export const SourceRead = withPersonal(
  * network refuses the account and not the recipient.
  */
 export const RecipientRetryAllowed = withPersonal(
-  defineEvent("RecipientRetryAllowed", Type.Object({ recipient, run_id: Type.Optional(Type.String()) }, closed)),
+  defineEvent(
+    "RecipientRetryAllowed",
+    Type.Object(
+      {
+        recipient,
+        run_id: Type.Optional(Type.String()),
+        /** Campaign whose message failed, also `default`; absent if it is that of the newest attempt. */
+        campaign: Type.Optional(Type.String()),
+      },
+      closed,
+    ),
+  ),
   ofRecipientAlone,
 );
 

@@ -1,7 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { SkipReason } from "../events/outreach.ts";
 import { type ConsentRecord, consentAfter, earlier, withoutStaleTracking } from "./consent.ts";
-import { changeAll, changeOutreach, outreachByCampaign, turnToCampaign } from "./contact-campaigns.ts";
+import { changeAll, changeOutreach, outreachByCampaign, outreachIn, turnToCampaign } from "./contact-campaigns.ts";
 import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
@@ -90,7 +90,7 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
       mark(state, event.data.hashes, change);
       return undefined;
     case "RecipientRetryAllowed":
-      return allowRetry(meant(state, event.data.recipient, change));
+      return allowRetry(meant(state, event.data.recipient, change), event.data);
     case "DirectMessageReceived":
       return receive(meet(state, event.data.recipient, change), event.data);
     case "DirectMessagesSeen": {
@@ -268,13 +268,15 @@ function click(state: Contacts, { data, time }: Folded<"PersonalLinkClicked">, c
 }
 
 /**
- * Allows one more attempt to a contact whose newest attempt failed, in that one's campaign. Two operators may allow the
- * same retry; only the first one finds a failure.
+ * Allows one more attempt to a contact whose message failed in the campaign. Two operators may allow the same retry;
+ * only the first one finds a failure.
  */
-function allowRetry(contact: Contact): Contact {
-  if (contact.status !== "failed") return contact;
-  contact.status = "open";
-  contact.again = true;
+function allowRetry(contact: Contact, { campaign = contact.campaign }: DataOf<"RecipientRetryAllowed">): Contact {
+  if (outreachIn(contact, campaign)?.status !== "failed") return contact;
+  changeOutreach(contact, campaign, (outreach) => {
+    outreach.status = "open";
+    outreach.again = true;
+  });
   return contact;
 }
 

@@ -1,5 +1,6 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { basis as basisSchema, skipReason, type Basis, type SkipReason } from "../../events/outreach.ts";
+import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
 import { findTracked } from "../../projections/results.ts";
@@ -89,7 +90,10 @@ function toShownContact(contact: Contact) {
     fields,
     isSuppressed: contact.suppressed,
     isHeld: contact.held,
-    canRetry: !contact.suppressed && contact.status === "failed",
+    /** Campaigns whose message failed and which an operator may allow again. */
+    retries: contact.suppressed
+      ? []
+      : outreachByCampaign(contact).flatMap(([campaign, { status }]) => (status === "failed" ? [campaign] : [])),
   };
 }
 

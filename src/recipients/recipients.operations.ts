@@ -167,9 +167,18 @@ export const retryRecipient = operation({
   tag: "outreach",
   access: ["token", "recipients"],
   summary: "Allow a retry after a failed message.",
-  description: "The next run may contact the recipient again, if nothing else rules it out.",
+  description: "The next run of the campaign may contact the recipient again, if nothing else rules it out.",
   personalRead: false,
-  input: { recipient: recipientName },
+  input: {
+    recipient: recipientName,
+    campaign: Type.Optional(
+      Type.String({
+        title: "name",
+        maxLength: 40,
+        description: "The campaign whose message failed; default: that of the newest message",
+      }),
+    ),
+  },
   positional: ["recipient"],
   output: { status: Type.Literal("open") },
   refusals: {
@@ -177,11 +186,11 @@ export const retryRecipient = operation({
     suppressed: SUPPRESSED,
     nothing_to_retry: refusal("conflict", "This recipient has no failed message to retry."),
   },
-  async run(context: StateContext, { recipient }, caller) {
-    return (await allowRetry(context, recipient, caller)) ?? { status: "open" as const };
+  async run(context: StateContext, given, caller) {
+    return (await allowRetry(context, given, caller)) ?? { status: "open" as const };
   },
   text: () => "The next run may contact the recipient again.",
-  examples: ["@sara_sells"],
+  examples: ["@sara_sells", "@sara_sells --campaign spring"],
 });
 
 export const releaseRecipient = operation({

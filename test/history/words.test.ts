@@ -214,6 +214,11 @@ const SENTENCES: { readonly [T in EventType]: readonly (readonly [DataOf<T>, str
   ],
   RecipientRetryAllowed: [
     [{ recipient: ada }, "an operator allowed one more message to @ada_builds (1001)"],
+    [{ recipient: ada, campaign: "default" }, "an operator allowed one more message to @ada_builds (1001)"],
+    [
+      { recipient: ada, campaign: "spring" },
+      "an operator allowed one more message of the campaign spring to @ada_builds (1001)",
+    ],
     [
       { recipient: ada, run_id: "r1" },
       "run r1 allowed one more message to @ada_builds (1001), because the network had refused our account, not them",

@@ -65,14 +65,40 @@ describe("a suppression", () => {
 
 describe("a retry", () => {
   const retrying =
-    (subject: string) =>
+    (subject: string, campaign?: string) =>
     ({ contacts }: { readonly contacts: ReturnType<typeof contactsProjection.initial> }) =>
-      decideRetry(contacts, subject);
+      decideRetry(contacts, subject, campaign);
 
   test("is allowed after a failure, once", () => {
     const allowed: NewEvent = { type: "RecipientRetryAllowed", data: { recipient: { username: "ann" } } };
     given(LISTED, ATTEMPTED, FAILED).when(retrying("@ann")).thenEvents(allowed);
     given(LISTED, ATTEMPTED, FAILED, allowed).when(retrying("ann")).thenRefused("nothing_to_retry");
+  });
+
+  test("is allowed in the campaign that the operator names, also an earlier one", () => {
+    const inSpring = [ATTEMPTED, FAILED].map((event) => ({
+      ...event,
+      data: { ...event.data, attempt_id: "b", campaign: "spring" },
+    })) as NewEvent[];
+    const recipient = { username: "ann" };
+    const allowed = (campaign: string): NewEvent => ({ type: "RecipientRetryAllowed", data: { recipient, campaign } });
+    const both = [LISTED, ATTEMPTED, FAILED, ...inSpring];
+    given(...both)
+      .when(retrying("ann", "default"))
+      .thenEvents(allowed("default"));
+    const retried = [...both, allowed("default")];
+    given(...retried)
+      .when(retrying("ann", "default"))
+      .thenRefused("nothing_to_retry");
+    given(...retried)
+      .when(retrying("ann", "spring"))
+      .thenEvents(allowed("spring"));
+    given(...retried, allowed("spring"))
+      .when(retrying("ann"))
+      .thenRefused("nothing_to_retry");
+    given(...both)
+      .when(retrying("ann", "autumn"))
+      .thenRefused("nothing_to_retry");
   });
 
   test("is refused for an unknown or suppressed recipient, or without a failure", () => {
@@ -106,7 +132,7 @@ describe("concurrent decisions", () => {
       },
     };
     const deps = { ...context, eventLog, sleep: async () => {} };
-    expect(await allowRetry(deps, "ann", METADATA)).toBe("suppressed");
+    expect(await allowRetry(deps, { recipient: "ann" }, METADATA)).toBe("suppressed");
     expect(await log.events("RecipientRetryAllowed")).toEqual([]);
     expect(await log.events("RecipientSuppressed")).toMatchObject([{ meta: { caller: "another" } }]);
   });

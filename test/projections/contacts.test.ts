@@ -575,6 +575,18 @@ describe("an allowed retry", () => {
     expect(findContact(given(attempted(ANN), sent(ANN), retry), ANN)).toMatchObject({ status: "sent", again: false });
   });
 
+  test("for a campaign reopens that one alone, if its message failed", () => {
+    const spring = { ...attempted(ANN), data: { ...attempted(ANN).data, campaign: "spring" } } as NewEvent;
+    const named = (campaign: string): NewEvent => ({ ...retry, data: { recipient: ANN, campaign } }) as NewEvent;
+    const failedFirst = [attempted(ANN), failed(ANN, false), spring];
+    const open = { status: "open", again: true };
+    const state = given(...failedFirst, named("default"));
+    expect(findContact(state, ANN)).toMatchObject({ status: "attempted", campaigns: { default: open } });
+    const untouched = { status: "attempted", again: false, campaigns: { default: { status: "failed", again: false } } };
+    for (const campaign of ["spring", "autumn"])
+      expect(findContact(given(...failedFirst, named(campaign)), ANN)).toMatchObject(untouched);
+  });
+
   test("is not needed after a retryable failure", () => {
     expect(findContact(given(attempted(ANN), failed(ANN, true)), ANN)).toMatchObject({ status: "open", again: true });
   });

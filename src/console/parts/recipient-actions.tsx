@@ -1,5 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { listChoices } from "../../platform/operation.ts";
 import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
@@ -18,7 +19,7 @@ interface RecipientActionsProps {
  * and handle.
  */
 export function RecipientActions({ view, contact, back }: RecipientActionsProps): VNode | null {
-  const { id, username, status, isSuppressed, isHeld, canRetry } = contact;
+  const { id, username, status, isSuppressed, isHeld, retries } = contact;
   const name = username === undefined ? id : `@${username}`;
   if (name === undefined || view.formToken === undefined) return null;
   const form = { view, back, fields: { recipient: id ?? name } };
@@ -54,17 +55,9 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
         </ConfirmedAction>
       )}
       {isHeld ? <Release form={form} label={label} /> : null}
-      {!canRetry ? null : (
-        <ConfirmedAction
-          {...form}
-          label="Retry"
-          question={<>Retry {label}?</>}
-          action="/console/recipients/retry"
-          says={<>The message to {label} failed. The next run tries once more, unless something speaks against it.</>}
-        >
-          <button>Retry {label}</button>
-        </ConfirmedAction>
-      )}
+      {retries.map((campaign) => (
+        <Retry form={form} label={label} campaign={campaign} />
+      ))}
       <Forget form={form} label={label} name={name} />
       <ConfirmedAction
         {...form}
@@ -130,6 +123,27 @@ function Release({ form, label }: ActionProps): VNode {
       }
     >
       <button>Release {label}</button>
+    </ConfirmedAction>
+  );
+}
+
+/** Form that allows one more message of a campaign whose message to the recipient failed. */
+function Retry({ form, label, campaign }: ActionProps & { readonly campaign: string }): VNode {
+  const name = campaign === DEFAULT_CAMPAIGN ? null : <> of {<bdi>{campaign}</bdi>}</>;
+  return (
+    <ConfirmedAction
+      {...form}
+      fields={{ ...form.fields, campaign }}
+      label={campaign === DEFAULT_CAMPAIGN ? "Retry" : `Retry ${campaign}`}
+      question={<>Retry {label}?</>}
+      action="/console/recipients/retry"
+      says={
+        <>
+          The message{name} to {label} failed. The next run{name} tries once more, unless something speaks against it.
+        </>
+      }
+    >
+      <button>Retry {label}</button>
     </ConfirmedAction>
   );
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
 import type { Consent, ConsentRecord } from "../../../projections/consent.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
@@ -72,10 +73,11 @@ export const OUTREACH_WORDS = {
       ? say`${mention(recipient)} wrote message ${other(message_id)} in X Chat, whose words cannot be read; no run contacts them until an operator decides`
       : say`${mention(recipient)} may have opted out in message ${other(message_id)}; no run contacts them until an operator decides`,
   RecipientReleased: ({ recipient }) => say`an operator decided that ${mention(recipient)} may be contacted`,
-  RecipientRetryAllowed: ({ recipient, run_id }) => {
+  RecipientRetryAllowed: ({ recipient, run_id, campaign: name = DEFAULT_CAMPAIGN }) => {
     const by = run_id === undefined ? "an operator" : say`${run(run_id)}`;
     const why = run_id === undefined ? "" : ", because the network had refused our account, not them";
-    return say`${by} allowed one more message to ${mention(recipient)}${why}`;
+    const of = name === DEFAULT_CAMPAIGN ? [] : say` of the campaign ${campaign(name)}`;
+    return say`${by} allowed one more message${of} to ${mention(recipient)}${why}`;
   },
   DirectMessageReceived: ({ recipient, message_id, received_at }) =>
     say`${mention(recipient)} sent us message ${other(message_id)} at ${moment(received_at)}`,

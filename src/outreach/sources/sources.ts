@@ -44,7 +44,8 @@ export const SOURCE_KINDS: Readonly<Record<Source["name"], SourceKind>> = {
  * reads no list of the network, so it finds here all recipients of messages, and those whose consent is on record.
  */
 function isReached(contact: Contact, campaign: string | undefined): boolean {
-  if (campaign === undefined) return outreachIn(contact)?.again === true;
+  if (outreachIn(contact, campaign)?.again === true) return true;
+  if (campaign === undefined) return false;
   return newestAttempt(contact) !== undefined || contact.consent !== null || contact.consents_for !== undefined;
 }
 

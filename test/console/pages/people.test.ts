@@ -235,6 +235,22 @@ describe("the actions on a recipient", () => {
     expect(await world.harness.events("RecipientRetryAllowed")).toHaveLength(1);
   });
 
+  test("allow a retry in each campaign whose message failed", async () => {
+    const world = await openSignedIn();
+    const inSpring = [attempted(BOB, "A"), failed(BOB)].map(
+      ({ type, data }) => ({ type, data: { ...data, attempt_id: "b", campaign: "spring" } }) as NewEvent,
+    );
+    await world.harness.append("outreach", person("bob"), attempted(BOB, "A"), failed(BOB), ...inSpring);
+    const offered = async (page: string) =>
+      (await textsAt(page, ".actions > [data-dialog]")).flatMap(({ text }) => (text.startsWith("Retry") ? text : []));
+    await world.harness.projector.until((await world.harness.store.head()).position);
+    const before = await ask(world.harness.app, "/people/@bob", { headers: { cookie: world.cookie } });
+    expect(await offered(await before.text())).toEqual(["Retry spring", "Retry"]);
+    const page = await world.follow(await act(world, "retry", "@bob", { campaign: "default" }));
+    expect(await offered(page)).toEqual(["Retry spring"]);
+    expect(await world.harness.events("RecipientRetryAllowed")).toMatchObject([{ data: { campaign: "default" } }]);
+  });
+
   test("release a held recipient, and the overview and the page show why", async () => {
     const world = await openSignedIn();
     const held = { recipient: BOB, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };

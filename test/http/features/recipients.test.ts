@@ -339,6 +339,17 @@ describe("POST /social/recipients/retry", () => {
     expect(await problemIn(await retry("@ann_builds"))).toBe("409 nothing-to-retry");
   });
 
+  test("is for the campaign that the caller names", async () => {
+    const inSpring = FAILED.map(({ type, data }) => ({ type, data: { ...data, attempt_id: "b", campaign: "spring" } }));
+    await world.append("outreach", ...FAILED, ...(inSpring as NewEvent[]));
+    const inDefault = { recipient: "ann_builds", campaign: "default" };
+    expect((await send("/social/recipients/retry", inDefault)).status).toBe(200);
+    expect(contact("ann_builds")).toMatchObject({ status: "failed", campaigns: { default: { again: true } } });
+    expect(await problemIn(await send("/social/recipients/retry", inDefault))).toBe("409 nothing-to-retry");
+    expect((await send("/social/recipients/retry", { recipient: ANN.id, campaign: "spring" })).status).toBe(200);
+    expect(contact("ann_builds")).toMatchObject({ status: "open", again: true });
+  });
+
   test("is refused for an unknown and for a suppressed recipient", async () => {
     expect(await problemIn(await retry("stranger"))).toBe("404 unknown-recipient");
     await world.append("outreach", ...FAILED);

@@ -226,8 +226,9 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
     const id = house.network.asked.at(-1);
     if (id !== undefined) await optOutOnPage(house, id, given.other);
   }),
-  command("retry", fc.record({ who, byId: fc.boolean() }), (house, given) => {
-    const data = { recipient: named(house, given.who, given.byId) };
+  command("retry", fc.record({ who, byId: fc.boolean(), campaign: fc.option(campaign) }), (house, given) => {
+    const ofOne = given.campaign === null ? {} : { campaign: given.campaign ?? "default" };
+    const data = { recipient: named(house, given.who, given.byId), ...ofOne };
     return house.append([{ type: "RecipientRetryAllowed", data }]);
   }),
   command(

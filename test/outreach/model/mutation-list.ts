@@ -338,7 +338,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "a retry is allowed whatever came of it",
     "projections/contacts.ts",
-    'if (contact.status !== "failed") return contact;',
+    'if (outreachIn(contact, campaign)?.status !== "failed") return contact;',
     "",
   ),
   one(

@@ -109,7 +109,7 @@ function take(books: Books, event: Recorded, house: House): void {
       }
       return;
     case "RecipientRetryAllowed":
-      return allowRetry(books, books.latest.get(about));
+      return allowRetry(books, findRetried(books, about, event.data.campaign));
     default:
   }
 }
@@ -339,6 +339,11 @@ function skip(
 function list({ skips, listed }: Books, recipientId: string): void {
   listed.add(recipientId);
   for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
+}
+
+/** Returns the attempt that a retry is for: the one in the named campaign, or the newest one of all. */
+function findRetried({ latest, ofCampaign }: Books, about: string, campaign?: string): Attempt | undefined {
+  return campaign === undefined ? latest.get(about) : ofCampaign.get(`${about} ${campaign}`);
 }
 
 /**
