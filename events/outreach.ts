@@ -510,6 +510,7 @@ export const DirectMessageAttempted = withPersonal(
         day: Type.String(),
         /** Time zone of `day`; absent if it is the same as in the previous intent to send a message. */
         timezone: Type.Optional(Type.String()),
+        /** Time by which the run decided, ISO 8601, if it may differ from the event's or a gap was measured by it. */
         decided_at: Type.Optional(Type.String()),
       },
       closed,

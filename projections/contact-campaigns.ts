@@ -2,7 +2,7 @@ import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { CampaignOutreach, Contact, ContactStatus } from "./contact.ts";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
-const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "follows"] as const;
+const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "own_links", "follows"] as const;
 
 /** Returns the outreach to a contact in a campaign; undefined if the log holds none. */
 export function outreachIn(contact: Contact | undefined, campaign = DEFAULT_CAMPAIGN): CampaignOutreach | undefined {

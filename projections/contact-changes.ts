@@ -46,6 +46,7 @@ const MEMBERS = Object.keys({
   campaign: true,
   campaigns: true,
   follows: true,
+  own_links: true,
   personal_links: true,
   clicked: true,
   fields: true,

@@ -6,6 +6,13 @@ import { type Consent, NO_CONSENT } from "./consent.ts";
  */
 export type ContactStatus = "open" | "attempted" | "in_doubt" | "sent" | "failed";
 
+/** Links of one message that its recipient alone got. */
+interface OwnLinks {
+  readonly codes: readonly string[];
+  /** Time at which the message's outcome was recorded, sent or in doubt, ISO 8601; absent until then. */
+  readonly recorded?: string;
+}
+
 /** Outreach to a contact in one campaign. */
 export interface CampaignOutreach {
   status: ContactStatus;
@@ -19,6 +26,8 @@ export interface CampaignOutreach {
   variant?: string;
   /** Time at which the newest message that may have reached the recipient was decided, ISO 8601. */
   attempted_at?: string;
+  /** The recipient's own links in the newest message; absent if it has none or failed. Never changed in place. */
+  own_links?: OwnLinks;
   /** Campaign of the first message in the chain of follow-ups that the message belongs to; absent if it follows none. */
   follows?: string;
   /**

@@ -4,14 +4,14 @@ import { type ConsentRecord, consentAfter, earlier, withoutStaleTracking } from 
 import { changeAll, changeOutreach, outreachByCampaign, outreachIn, turnToCampaign } from "./contact-campaigns.ts";
 import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
-import { type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
+import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
 import { FETCH_MS } from "./suspected.ts";
 import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {
   name: "contacts",
-  version: 24,
+  version: 25,
   types: [
     "RecipientAdded",
     "ConsentRecorded",
@@ -118,9 +118,9 @@ function evolveContact(state: Contacts, event: Folded, change: Change): Contact 
       return id === undefined ? undefined : findContact(state, { id });
     }
     case "DirectMessageSent":
-      return take(state, meet(state, event.data.recipient, change), event.data, change);
+      return take(state, meet(state, event.data.recipient, change), event, change);
     case "DirectMessageInDoubt":
-      return doubt(meet(state, event.data.recipient, change), event.data);
+      return doubt(meet(state, event.data.recipient, change), event);
     case "DirectMessageLeft":
       return meet(state, event.data.recipient, change);
     case "DirectMessageFailed":
@@ -255,13 +255,15 @@ function agree(contact: Contact, record: ConsentRecord): void {
   else if (contact.consents_for !== undefined) delete contact.consents_for;
 }
 
-/** Notes a click on a link of the recipient's own, unless it is likely the network's. */
+/** Notes a click on a link in a message that reached its recipient alone, unless it is likely the network's. */
 function click(state: Contacts, { data, time }: Folded<"PersonalLinkClicked">, change: Change): Contact | undefined {
   const id = state.links.get(data.code);
   const contact = id === undefined ? undefined : findContact(state, { id });
   if (contact === undefined) return undefined;
-  const { tracking, attempted_at, clicked = [] } = contact;
-  const isFetch = attempted_at === undefined || msOf(time) - msOf(attempted_at) <= FETCH_MS;
+  const { tracking, clicked = [] } = contact;
+  const links = outreachByCampaign(contact).flatMap(([, { own_links }]) => own_links ?? []);
+  const { recorded = time } = links.find(({ codes }) => codes.includes(data.code)) ?? {};
+  const isFetch = msOf(time) - msOf(recorded) <= FETCH_MS;
   if (isFetch || tracking.status !== "granted" || clicked.includes(data.code)) return contact;
   meet(state, { id: id! }, change).clicked = [...clicked, data.code];
   return contact;
@@ -305,23 +307,35 @@ function attempt(contact: Contact, { time, data }: Folded<"DirectMessageAttempte
   delete contact.message_id;
   delete contact.seen_at;
   contact.again = false;
-  contact.personal_links = [...contact.personal_links, ...personal_links.map(({ code }) => code)];
+  const codes = personal_links.map(({ code }) => code);
+  if (codes.length > 0) contact.own_links = { codes };
+  else delete contact.own_links;
+  contact.personal_links = [...contact.personal_links, ...codes];
   return contact;
 }
 
-function doubt(contact: Contact, { campaign }: DataOf<"DirectMessageInDoubt">): Contact {
-  changeOutreach(contact, campaign, (outreach) => (outreach.status = "in_doubt"));
+function doubt(contact: Contact, { data, time }: Folded<"DirectMessageInDoubt">): Contact {
+  changeOutreach(contact, data.campaign, (outreach) => {
+    outreach.status = "in_doubt";
+    noteReached(outreach, time);
+  });
   return contact;
+}
+
+/** Notes when the outcome of a message with links of the recipient's own was recorded: it may have reached them. */
+function noteReached(outreach: CampaignOutreach, recorded: string): void {
+  if (outreach.own_links !== undefined) outreach.own_links = { ...outreach.own_links, recorded };
 }
 
 function take(
   state: Contacts,
   contact: Contact,
-  { campaign, message_id: messageId }: DataOf<"DirectMessageSent">,
+  { data: { campaign, message_id: messageId }, time }: Folded<"DirectMessageSent">,
   change: Change,
 ): Contact {
   changeOutreach(contact, campaign, (outreach) => {
     outreach.status = "sent";
+    noteReached(outreach, time);
     if (messageId !== undefined) outreach.message_id = messageId;
   });
   delete contact.refused_after;
@@ -339,6 +353,7 @@ function fail(
   changeOutreach(contact, campaign, (outreach) => {
     outreach.status = retry ? "open" : "failed";
     outreach.again = retry;
+    delete outreach.own_links;
     // It was certainly not sent, so nothing that they write is a reply to it.
     if (frees_quota) delete outreach.attempted_at;
   });

@@ -63,7 +63,7 @@ export const quota: Projection<Quota> = {
       const { attempt_id, day, timezone, decided_at = event.time } = event.data;
       state.days.set(day, usedOn(state, day) + 1);
       state.open.set(attempt_id, day);
-      const at = msOf(decided_at);
+      const at = msOf(state.corrected === null ? event.time : decided_at);
       if (timezone !== undefined) noteTimezone(state, timezone, at);
       forgetBefore(state.recent, at - QUOTA_WINDOW_MS);
       state.recent.set(attempt_id, at);

@@ -1,7 +1,8 @@
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { outreachByCampaign, outreachIn } from "../../projections/contact-campaigns.ts";
+import { newestAttempt, outreachByCampaign, outreachIn } from "../../projections/contact-campaigns.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
@@ -257,9 +258,11 @@ export function decideTurn(
     ...omitUndefined({ campaign, follows: findFollowed(state, contact, campaign) }),
     day: now.day,
     timezone: now.timezone,
-    // After an operator corrected a log time that was ahead, new events keep the wrong time until the clock passes it,
-    // so the event states when the run decided this.
-    ...(state.quota.corrected !== null && { decided_at: isoTime(now.ms) }),
+    // After an operator corrected a log time that was ahead, new events keep the wrong time until the clock passes it.
+    // A gap before the message was measured by the run's clock, which a jump of the server's may separate from the log's.
+    ...((state.quota.corrected !== null || newestAttempt(contact, campaign ?? DEFAULT_CAMPAIGN) !== undefined) && {
+      decided_at: isoTime(now.ms),
+    }),
   };
   const added = addNewLinks(state.links, verdict.links, { ...toTemplateNames(rules.template), variant });
   return { events: [...added, { type: "DirectMessageAttempted", data }] };

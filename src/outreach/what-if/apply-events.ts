@@ -2,6 +2,7 @@ import type { EventType, Folded } from "../../../events/catalog.ts";
 import type { RecipientSource, RunEnd } from "../../../events/outreach.ts";
 import { isTriedLast } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
+import { msOf } from "../../../projections/time.ts";
 import { isRequested } from "../../../projections/run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
@@ -121,8 +122,9 @@ function takePause(comparison: Comparison, { data }: Folded<"RunPaused">): void 
 }
 
 function takeAttempt(comparison: Comparison, event: Folded<"DirectMessageAttempted">): void {
-  const { day, links = [] } = event.data;
+  const { day, links = [], decided_at = event.time } = event.data;
   const { run, lostLinks } = comparison;
+  comparison.ms = msOf(decided_at);
   countsOn(comparison, day).messages.was++;
   const isSame = run !== undefined && run.ended === undefined && wouldLeave(comparison, run, event);
   if (!isSame) for (const link of links) lostLinks.add(link);
@@ -139,7 +141,8 @@ function wouldLeave(comparison: Comparison, run: HypotheticalRun, event: Folded<
   // Requested recipients have their turn before those of the sources, so the walk through the sources does not advance
   // for them.
   const { current } = was.state.run;
-  if (!isRequested(current, recipient)) advance(comparison, run, toTarget(contactIn(would, recipient), source));
+  if (!isRequested(current, recipient))
+    advance(comparison, run, toTarget(contactIn(would, recipient), source, event.data.campaign));
   if (run.ended !== undefined) return false;
   const decided = decideIn(would, comparison, met);
   const before = decideIn(was, comparison, met);
@@ -191,9 +194,14 @@ function attempt(
  * Returns the point up to which a walk goes: a recipient, and the source in which the run found them. For a retried
  * recipient the log names no source, or the list.
  */
-function toTarget(contact: Contact | undefined, source: RecipientSource | undefined): WalkTarget {
-  if (contact !== undefined && isTriedLast(contact)) return { contact, source: "last" };
-  return { contact, source: contact?.again === true ? "again" : (source ?? "again") };
+function toTarget(
+  contact: Contact | undefined,
+  source: RecipientSource | undefined,
+  campaign: string | undefined,
+): WalkTarget {
+  if (contact !== undefined && isTriedLast(contact, campaign)) return { contact, source: "last" };
+  const isAgain = contact !== undefined && SOURCE_KINDS.again.isKnown?.(contact, campaign) === true;
+  return { contact, source: isAgain ? "again" : (source ?? "again") };
 }
 
 function takeSkip(comparison: Comparison, event: Folded<"DirectMessageSkipped">): void {

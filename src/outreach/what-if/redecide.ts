@@ -2,7 +2,6 @@ import { markOfErased } from "../../../events/encryption.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson } from "../../../projections/contact-identity.ts";
 import type { Contact } from "../../../projections/contact.ts";
-import { links } from "../../../projections/links.ts";
 import { createStates } from "../../../projections/states.ts";
 import { chooseVariant } from "../../template/template.ts";
 import { isSkipRecorded, judgeKnown, sourceFor, type OutreachRules, type OutreachState } from "../decide.ts";
@@ -18,21 +17,18 @@ export interface Identities {
   readonly isForgotten: OutreachRules["isForgotten"];
 }
 
-/** Empty state of short links, because what-if decisions do not depend on links. */
-const NO_LINKS = links.initial();
-
 export type World = ReturnType<typeof createWorld>;
 
 /**
  * Creates one world of a what-if comparison: states folded under the rules of the log's runs, or under the other rules.
  */
 export function createWorld(rules: RulesInForce) {
-  const states = createStates(["run", "quota", "contacts", "account", "campaigns"]);
+  const states = createStates(["run", "quota", "contacts", "account", "campaigns", "links"]);
   return {
     /** Moment of the decision that is made again, ms since 1970. */
     ms: 0,
     get state(): OutreachState {
-      return { ...states.all(), links: NO_LINKS, ms: this.ms };
+      return { ...states.all(), ms: this.ms };
     },
     rules,
     fold: states.evolve,

@@ -2,6 +2,7 @@ import type { EventType, Folded } from "../../../events/catalog.ts";
 import { account } from "../../../projections/account.ts";
 import { campaigns } from "../../../projections/campaigns.ts";
 import { contacts } from "../../../projections/contacts.ts";
+import { links } from "../../../projections/links.ts";
 import { quota } from "../../../projections/quota.ts";
 import { run } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
@@ -28,7 +29,7 @@ export type WhatIf = Awaited<ReturnType<ReturnType<typeof createWhatIf>["finish"
 
 /** Event types that a what-if calculation reads: decisions of runs, and the events on which decisions depend. */
 export const WHAT_IF_TYPES: readonly EventType[] = [
-  ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types, ...campaigns.types]),
+  ...new Set([...run.types, ...quota.types, ...contacts.types, ...account.types, ...campaigns.types, ...links.types]),
   "RunRefused",
   "LinkClicked",
 ];

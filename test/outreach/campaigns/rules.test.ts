@@ -2,13 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
+import { FETCH_MS } from "../../../projections/suspected.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { judgeKnown, decideStart, isSkipRecorded, type OutreachState } from "../../../src/outreach/decide.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";
 import { given } from "../../harness/memory/decider.ts";
-import { addedOf } from "../../harness/memory/new-events.ts";
+import { addedOf, clickOf } from "../../harness/memory/new-events.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 
+const FREED = { reason: "rejected", detail: "", frees_quota: true } as const;
 const ANN = { id: "7", username: "ann" };
 const DAY_MS = 24 * 3_600_000;
 
@@ -216,6 +218,53 @@ describe("consent", () => {
         .when(judge("spring"))
         .thenAnswers(refused);
     }
+  });
+});
+
+describe("an audience of recipients who clicked", () => {
+  const granted = addedOf(ANN, { ...EVIDENCE, tracking: "granted" });
+  const tracked = (campaign: string | undefined, ...links: string[]): NewEvent[] => {
+    const [intent, taken] = sent(campaign);
+    const personal_links = links.map((link) => ({ code: `own-${link}`, link: `go.example/${link}` }));
+    return [{ ...intent, data: { ...intent!.data, personal_links } } as NewEvent, taken!];
+  };
+  const failed: NewEvent = {
+    type: "DirectMessageFailed",
+    data: { attempt_id: "a spring", run_id: "r", recipient: ANN, campaign: "spring", ...FREED, retry: false },
+  };
+  const clicked = (link: string): NewEvent => ({ type: "PersonalLinkClicked", data: { code: `own-${link}` } });
+  /** Events that take as many seconds as a request may be the network's own. */
+  const pause = Array.from({ length: FETCH_MS / 1_000 }, () => clickOf());
+  const asked = created("asked", { clicked: "go.example/a" });
+
+  test("counts a click on a link of any message to them, also after the newest one", () => {
+    const [first, second] = [tracked(undefined, "a"), tracked("spring", "b")];
+    const out = leftOut("not_clicked");
+    const answers: readonly (readonly [readonly NewEvent[], unknown])[] = [
+      [[...first, ...pause, clicked("a")], ASK],
+      [[...first, ...pause, ...second, clicked("a")], ASK],
+      [[...first, ...pause, second[0]!, failed, clicked("a")], ASK],
+      [[...first, ...pause, ...second, ...pause, clicked("b")], out],
+    ];
+    for (const [events, answer] of answers)
+      given(granted, asked, ...events)
+        .when(judge("asked", 40))
+        .thenAnswers(answer);
+  });
+
+  test("counts no request that may be the network's, nor of a message that did not arrive", () => {
+    const first = tracked(undefined, "a");
+    const [intent, taken] = first;
+    const lost = [...tracked("spring", "a").slice(0, 1), failed];
+    for (const events of [
+      [...first, clicked("a")],
+      [intent!, ...pause, clicked("a"), taken!],
+      [intent!, ...pause, taken!, clicked("a")],
+      [...lost, ...pause, clicked("a")],
+    ])
+      given(granted, asked, ...events)
+        .when(judge("asked", 40))
+        .thenAnswers(leftOut("not_clicked"));
   });
 });
 
