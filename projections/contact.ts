@@ -1,5 +1,6 @@
 import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { type Consent, NO_CONSENT } from "./consent.ts";
+import { outreachIn } from "./contact-campaigns.ts";
 
 /**
  * Status of outreach to a contact. Only `open` contacts get a message; all others are not tried (again) automatically.
@@ -218,10 +219,13 @@ export function countPeopleAt({ people, merged }: Contacts, position: number): n
   return count;
 }
 
-/** Counts the contacts that can still get a message: no message was tried, and none is ruled out for good. */
-export function countReachable({ people }: Contacts): number {
+/** Counts the contacts that can still get a campaign's message: none was tried, and none is ruled out for good. */
+export function countReachable({ people }: Contacts, campaign: string | undefined): number {
   let count = 0;
-  for (const { status, suppressed, held } of people.values()) if (status === "open" && !suppressed && !held) count++;
+  for (const contact of people.values()) {
+    const { status = "open" } = outreachIn(contact, campaign) ?? {};
+    if (status === "open" && !contact.suppressed && !contact.held) count++;
+  }
   return count;
 }
 

@@ -71,7 +71,7 @@ export const showStats = operation({
     }
     if (by === "campaign") {
       const found = await at(as_of, "stats");
-      const campaigns = countCampaigns(found.states);
+      const campaigns = countCampaigns(found.states.stats);
       return { ...pickStats(found.states), campaigns, as_of: toMomentJson(found) };
     }
     const found = await at(as_of, "stats", "timeline", "suspected");
@@ -115,7 +115,7 @@ function pickStats({ stats: { sent, skipped, failed } }: SomeStates<"stats">) {
 }
 
 /** Returns the counts of each campaign: those of `default` are what the others leave of all. */
-function countCampaigns({ stats: { campaigns = new Map(), ...all } }: SomeStates<"stats">) {
+export function countCampaigns({ campaigns = new Map(), ...all }: Stats) {
   const own = { campaign: DEFAULT_CAMPAIGN, ...all };
   for (const counts of campaigns.values())
     for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];

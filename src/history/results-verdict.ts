@@ -75,13 +75,16 @@ interface VariantRow {
 
 type Judgement = Omit<TemplateVerdict, "template" | "template_name" | "sent">;
 
-/** Judges the variants of each template in rows by variant, in the order of the rows. A lone variant is not judged. */
-export function judgeTemplates(rows: readonly VariantRow[], limits: WaitLimits) {
+/**
+ * Judges the variants of each template in rows by variant, in the order of the rows. A lone variant is not judged.
+ * `toLimits` returns the limits for a template by its id.
+ */
+export function judgeTemplates(rows: readonly VariantRow[], toLimits: (template: string | null) => WaitLimits) {
   return [...Map.groupBy(rows, ({ group }) => group.template ?? null)].flatMap(([template, own]): TemplateVerdict[] => {
     const variants = own.map(({ group, figures }) => toCounts(group.variant ?? "", figures));
     const sent = variants.reduce((sum, counts) => sum + counts.sent, 0);
     const names = { template, template_name: own[0]?.group.template_name ?? null };
-    return variants.length < 2 ? [] : [{ ...names, sent, ...judgeVariants(variants, limits) }];
+    return variants.length < 2 ? [] : [{ ...names, sent, ...judgeVariants(variants, toLimits(template)) }];
   });
 }
 

@@ -1,5 +1,7 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { countReachable } from "../../projections/contact.ts";
+import type { Results } from "../../projections/results.ts";
 import type { Runs } from "../../projections/runs.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
@@ -77,16 +79,27 @@ export async function answerResults(
   { by = "variant", from, to, as_of }: Static<TObject<typeof input>>,
 ) {
   const found = await at(as_of, "conversions", "results", "runs", "visits");
-  const results = await createResults(found.states, by, parseInterval(from, to, resolveEnd(found, clock())));
+  const interval = parseInterval(from, to, resolveEnd(found, clock()));
+  const results = await createResults(found.states, by, interval);
   const cost_usd = sumCosts(found.states.runs, results.interval);
   // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
   const isPast = Object.keys(found.moment).length > 0;
   const judge = async () => {
-    const peopleLeft = isPast ? undefined : countReachable((await at(as_of, "contacts")).states.contacts);
-    return judgeTemplates(results.rows, { dailyLimit: config.outreach.dailyLimit, peopleLeft });
+    const contacts = isPast ? undefined : (await at(as_of, "contacts")).states.contacts;
+    const { rows } = by === "variant" ? results : await createResults(found.states, "variant", interval);
+    return judgeTemplates(rows, (template) => ({
+      dailyLimit: config.outreach.dailyLimit,
+      peopleLeft: contacts && countReachable(contacts, campaignWith(found.states.results, template)),
+    }));
   };
-  const verdicts = by === "variant" ? await judge() : [];
+  const verdicts = by === "variant" || by === "campaign" ? await judge() : [];
   return { ...resultsAsJson(by, results), verdicts, cost_usd, as_of: toMomentJson(found) };
+}
+
+/** Returns the campaign that last sent a template's messages, by the template's id; undefined for `default`. */
+function campaignWith({ groups }: Results, template: string | null): string | undefined {
+  const campaign = groups.findLast((group) => group.template === (template ?? ""))?.campaign;
+  return campaign === DEFAULT_CAMPAIGN ? undefined : campaign;
 }
 
 /** Returns the maximum that the runs of an interval cost, in US dollars; null if none of them records a cost. */
@@ -107,7 +120,7 @@ export const showResults = operation({
   tag: "outreach",
   access: ["session", "read"],
   summary: "Show the outcomes of messages, by variant, run, link and more.",
-  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
+  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant and campaign: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
   personalRead: "results",
   input,
   output,

@@ -89,11 +89,13 @@ function observeOutreach(registry: Registry, { projector, quota }: OutreachSourc
 
   const about = [
     "reachlog_campaign_messages",
-    "All messages of a campaign, by outcome.",
+    "All messages of a campaign, by outcome; none without campaigns.",
     ["campaign", "outcome"],
   ] as const;
   lookUpEach(registry, about, function* () {
-    for (const [campaign, counts] of projector.state("stats").campaigns ?? [])
+    const stats = projector.state("stats");
+    if (stats.campaigns === undefined) return;
+    for (const { campaign, ...counts } of countCampaigns(stats))
       for (const outcome of ["sent", "failed", "skipped"] as const)
         yield [{ campaign, outcome }, counts[outcome]] as const;
   });

@@ -37,7 +37,7 @@ export async function survey(
   const samples = new Map(recipient === undefined ? [] : renderSamples(rules, recipient));
   const counts = new Map<string | undefined, number>();
   const skips = new Map<SkipReason, Skipped>();
-  let failed = 0;
+  let [failed, held] = [0, 0];
   const slices = createTimeSlices();
   for (const contact of state.contacts.people.values()) {
     if (slices.isOver()) await slices.next();
@@ -47,7 +47,7 @@ export async function survey(
     const verdict = judgeKnown(state, rules, toRecipient(contact));
     if (verdict.verdict !== "ask" && verdict.reason === "not_in_audience")
       note(skips, verdict.reason, toRecipient(contact), limit);
-    else if (verdict.verdict === "pass") failed++;
+    else if (verdict.verdict === "pass") verdict.reason === "held" ? held++ : failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
     else {
       const own = variant ?? ownVariant(rules, contact);
@@ -69,11 +69,10 @@ export async function survey(
      */
     undecided: counts.get(undefined) ?? 0,
     skips,
-    /**
-     * Number of recipients who get no message until an operator decides: their last message failed, or their reply may
-     * be an opt-out.
-     */
+    /** Number of recipients whose message failed: they get no other one until an operator allows a retry. */
     failed,
+    /** Number of recipients whose reply may be an opt-out: they get no message until an operator decides. */
+    held,
     /**
      * Verdict on the one recipient that the caller asked for, and their variant if their id is known. Absent if the
      * caller asked for none.

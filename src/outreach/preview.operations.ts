@@ -49,7 +49,7 @@ const requestedJson = named(
   "RequestedRecipient",
   Type.Object({
     verdict: oneOf("ask", "pass", "skip"),
-    reason: orNull(skipReason),
+    reason: orNull(Type.Union([...skipReason.anyOf, Type.Literal("held"), Type.Literal("failed_before")])),
     detail: orNull(text("the date of the consent is missing")),
     variant: orNull(text("A")),
   }),
@@ -61,6 +61,7 @@ const previewJson = Type.Object({
   variants: Type.Array(variantJson),
   undecided: Type.Integer({ minimum: 0, description: "Known by handle only: the id decides the variant." }),
   failed: Type.Integer({ minimum: 0, description: "Their message failed, and no retry is allowed." }),
+  held: Type.Integer({ minimum: 0, description: "Their reply waits for a decision." }),
   skips: Type.Array(skippedJson),
   requested: Type.Union([requestedJson, Type.Null()], { description: "Null if no recipient was named." }),
   notes: Type.Array(text("[name] is filled in from X when the message is sent")),
@@ -175,8 +176,10 @@ function toRequestedJson({
   ...requested
 }: NonNullable<Survey["requested"]>): Static<typeof requestedJson> {
   const { variant = null } = requested;
-  if (found.verdict !== "skip") return { verdict: found.verdict, reason: null, detail: null, variant };
-  return { verdict: found.verdict, reason: found.reason, detail: found.detail ?? null, variant };
+  if (found.verdict === "ask") return { verdict: found.verdict, reason: null, detail: null, variant };
+  const detail = "detail" in found ? (found.detail ?? null) : null;
+  // A preview judges no run in progress, so none has left out the recipient.
+  return { verdict: found.verdict, reason: found.reason === "left_out" ? null : found.reason, detail, variant };
 }
 
 /** Returns sentences for the operator on what the preview cannot show. `ms`: the present time, since 1970. */
@@ -196,7 +199,15 @@ function writeNotes({ outreach }: Config, template: Template, found: Survey, ms:
   ];
 }
 
-function describePreview({ template, template_name: name, variants, undecided, failed, ...rest }: Preview): string {
+function describePreview({
+  template,
+  template_name: name,
+  variants,
+  undecided,
+  failed,
+  held,
+  ...rest
+}: Preview): string {
   const { skips, requested, notes, as_of } = rest;
   const lines = [
     `template ${name === null ? template : `${name} (${template})`}`,
@@ -206,6 +217,7 @@ function describePreview({ template, template_name: name, variants, undecided, f
       ? [`${undecided} known by handle only: the id, which X gives when a run begins, decides the variant`]
       : []),
     ...(failed > 0 ? [`${failed} failed: only reachlog recipients retry allows another try`] : []),
+    ...(held > 0 ? [`${held} held: their reply waits for reachlog recipients release or suppress`] : []),
     ...(requested === null ? [] : [describeRequested(requested)]),
     ...notes,
     ...(skips.length === 0 ? ["no recipient would be skipped before X is requested"] : []),
@@ -229,9 +241,10 @@ function describeVariant(shown: Static<typeof variantJson>, undecided: number): 
 }
 
 function describeRequested({ verdict, reason, detail, variant }: Static<typeof requestedJson>): string {
-  if (verdict === "pass")
-    return "the last message to this recipient failed: only reachlog recipients retry allows another try";
-  if (verdict === "skip") return `this recipient would be skipped: ${reason}${detail === null ? "" : ` (${detail})`}`;
+  if (reason === "failed_before")
+    return "the message to this recipient failed: only reachlog recipients retry allows another try";
+  if (reason === "held") return "this recipient's reply waits for reachlog recipients release or suppress";
+  if (verdict !== "ask") return `this recipient would be skipped: ${reason}${detail === null ? "" : ` (${detail})`}`;
   const which = variant === null ? "one of them" : `variant ${variant}`;
   return `this recipient would get ${which}, unless X says that they cannot`;
 }

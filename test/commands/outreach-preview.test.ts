@@ -111,6 +111,31 @@ test("recipients who would be skipped are counted by reason, and the first are n
   });
 });
 
+test("held recipients are counted apart from those whose message failed, and so is the one asked for", async () => {
+  const held: NewEvent = {
+    type: "RecipientHeld",
+    data: { recipient: ANN, message_id: "m", received_at: "2026-03-01T08:00:00.000Z" },
+  };
+  const campaign: NewEvent = {
+    type: "CampaignCreated",
+    data: { name: "spring", text: "Hi", audience: { messaged: "default" } },
+  };
+  await using world = await worldWith([added(ANN, { company: "Acme" }), held, added(BEA), campaign]);
+  const { out } = await world.run(outreach, "preview");
+  expect(out).toContain("1 held: their reply waits for reachlog recipients release or suppress\n");
+  expect(out).not.toContain("failed");
+  const json = async (...args: string[]) => JSON.parse((await world.run(outreach, "preview", ...args, "--json")).out);
+  expect(await json()).toMatchObject({ failed: 0, held: 1 });
+  expect((await world.run(outreach, "preview", "ann")).out).toContain("this recipient's reply waits for");
+  expect((await json("ann")).requested).toMatchObject({ verdict: "pass", reason: "held" });
+  const asked = ["bea", "--campaign", "spring"];
+  const left = { verdict: "pass", reason: "not_in_audience", detail: "not_messaged" };
+  expect((await json(...asked)).requested).toMatchObject(left);
+  expect((await world.run(outreach, "preview", ...asked)).out).toContain(
+    "this recipient would be skipped: not_in_audience (not_messaged)\n",
+  );
+});
+
 test("--variant and --basis filter the recipients, and an unknown variant is refused", async () => {
   await using world = await worldWith([
     added(ANN, { company: "Acme" }),

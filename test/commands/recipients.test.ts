@@ -372,11 +372,13 @@ describe("recipients evidence", () => {
         evidence: null,
         tracking: { status: "granted", at: "2025-03-02", source: "form" },
       },
+      campaigns: [{ campaign: "default", status: "sent", attempted_at: timeAt(3), variant: "A", replied: false }],
       consent_history: [{ position: 1, time: timeAt(1), words: expect.stringContaining("was imported from the list") }],
       messages: [
         {
           position: 3,
           time: timeAt(3),
+          campaign: "default",
           text: "Hi Ann",
           variant: "A",
           basis: "opt_in",
@@ -400,6 +402,29 @@ describe("recipients evidence", () => {
         kind: "conflict",
       },
     );
+  });
+
+  test("tells the campaigns of a recipient's messages and consents apart", async () => {
+    await openWithHistory();
+    const [intent, outcome] = [
+      { ...attempt, attempt_id: "a2", campaign: "spring", text: "News", variant: "B", day: "2025-11-20" },
+      { ...attempt, attempt_id: "a2", campaign: "spring", reason: "rejected", detail: "", frees_quota: true } as const,
+    ];
+    await world.append(STREAMS.outreach, [
+      { type: "ConsentRecorded", data: { recipient: { id: ANN.id }, basis: "none", consent_for: "spring" } },
+      { type: "DirectMessageAttempted", data: intent },
+      { type: "DirectMessageFailed", data: { ...outcome, retry: false } },
+    ]);
+    const out = join(world.directory, "ann.json");
+    await world.run(recipients, "evidence", "@ann", "--out", out);
+    expect(JSON.parse(readFileSync(out, "utf8"))).toMatchObject({
+      consent: { consents_for: { spring: { basis: "none" } } },
+      campaigns: [
+        { campaign: "spring", status: "failed", variant: "B", replied: false },
+        { campaign: "default", status: "sent", attempted_at: timeAt(3), variant: "A", replied: false },
+      ],
+      messages: [{ campaign: "default" }, { campaign: "spring", text: "News" }],
+    });
   });
 
   test("after tracking was denied contains the denial and the erasure, but no clicks", async () => {

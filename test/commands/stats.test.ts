@@ -36,6 +36,23 @@ test("--by accepts day, hour and campaign only", async () => {
   );
 });
 
+test("stats --by campaign counts each campaign, and default what the others leave", async () => {
+  await using world = await openCommands();
+  const inSpring = ["3", "4"].map((attempt_id): NewEvent => {
+    const { type, data } = sent(attempt_id, BEA) as NewEvent<"DirectMessageSent">;
+    return { type, data: { ...data, campaign: "spring" } };
+  });
+  await world.append(STREAMS.outreach, [...HISTORY, ...inSpring]);
+  const { out } = await world.run(stats, "--by", "campaign");
+  expect(out.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
+    ["campaign", "sent", "skipped", "failed"],
+    ["default", "1", "0", "0"],
+    ["spring", "2", "0", "0"],
+    [expect.stringMatching(/^sent 3, skipped 0, failed 0 /)],
+    [""],
+  ]);
+});
+
 const CLICK: NewEvent = clickOf({ short_code: "a" });
 
 test("stats --by shows messages and clicks in the quota's time zone, up to --as-of", async () => {

@@ -4,6 +4,7 @@ import type { NewEvent } from "../../src/log/event-log.ts";
 import type { ReportFigures } from "../../src/history/words/report.ts";
 import { REPORT_CHARACTERS_MAX, wordReport } from "../../src/history/words/report.ts";
 import { createRunReports } from "../../src/outreach/report/report.ts";
+import { parseTemplate } from "../../src/template/template.ts";
 import { openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { openOutreach } from "../harness/memory/outreach.ts";
@@ -70,6 +71,33 @@ test("a report says what came of the newest run, and of the time since the repor
     ["reachlog report", "error", { clicks: 2 }],
   ]);
   expect([events[1]?.id, events[1]?.data.message]).toEqual([id, report]);
+});
+
+test("a report judges the variants of its run's campaign", async () => {
+  await using world = await openApp({ env: { ...CHAT, MESSAGE_TEMPLATE: "Hi {{name}}" } });
+  const text = "Hello\n---\nGood day";
+  const template = parseTemplate(text).id;
+  const campaign = "spring";
+  await world.append("outreach", { type: "CampaignCreated", data: { name: campaign, text, audience: {} } });
+  const ask = async () => (await (await post(world.app, "/api/report", {}, { token: TOKEN })).json()) as Asked;
+  expect((await ask()).report).not.toContain("variant");
+  const messages = Array.from({ length: 80 }, (_, at): NewEvent[] => {
+    const recipient = { id: String(100 + at), username: `user_${at}` };
+    const attempt = { attempt_id: `${at}`, run_id: RUN, recipient, campaign };
+    const variant = at % 2 === 0 ? "A" : "B";
+    const reply = { recipient, message_id: `r${at}`, received_at: "2027-01-01T00:00:00.000Z" };
+    return [
+      { type: "DirectMessageAttempted", data: { ...attempt, text: "Hi", variant, template, day: "2026-03-01" } },
+      { type: "DirectMessageSent", data: { ...attempt, message_id: `m${at}`, settled_by: "answer" } },
+      ...(variant === "A" && at > 20 ? [] : [{ type: "DirectMessageReceived", data: reply } as const]),
+    ];
+  });
+  await world.append("outreach", { type: "RunStarted", data: { run_id: RUN, dry_run: false, campaign } });
+  await world.append("outreach", ...messages.flat());
+  expect((await ask()).report).toContain("B is better");
+  await world.append("outreach", { type: "RunFinished", data: { run_id: RUN, reason: "completed", ...counts } });
+  await world.append("outreach", { type: "RunStarted", data: { run_id: "of default", dry_run: false } });
+  expect((await ask()).report).not.toContain("variant");
 });
 
 interface Asked {

@@ -1,7 +1,9 @@
 import { formatPublicKey } from "eventstore-lite/proof";
+import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { hideCodes } from "../../networks/hide-personal-codes.ts";
 import { personalLinkOwner } from "../../../events/tracking.ts";
+import { outreachByCampaign } from "../../../projections/contact-campaigns.ts";
 import { toRecipient, type Contact } from "../../../projections/contact.ts";
 import { historyOfRecipient, type RecipientHistory } from "../../history/history.ts";
 import { describeConsent } from "../../history/words/outreach.ts";
@@ -80,10 +82,14 @@ async function findOfClicks(log: OpenedLog, { positions, contact }: RecipientHis
 }
 
 function describeContact(contact: Contact) {
-  const { id, username, name, fields, status, suppressed, basis, consent, tracking, wrote_at } = contact;
+  const { id, username, name, fields, status, suppressed, basis, consent, consents_for, tracking, wrote_at } = contact;
+  const words = formatSentence(describeConsent(contact));
   return {
     recipient: { id, username, name, fields, status, suppressed },
-    consent: { words: formatSentence(describeConsent(contact)), basis, evidence: consent, tracking, wrote_at },
+    consent: { words, basis, evidence: consent, consents_for, tracking, wrote_at },
+    campaigns: outreachByCampaign(contact).map(([campaign, { status: own, attempted_at, variant, replied }]) => {
+      return { campaign, status: own, attempted_at, variant, replied };
+    }),
   };
 }
 
@@ -101,10 +107,19 @@ function summarize(event: Recorded) {
 
 /** Describes a message in the evidence. Its outcome is null if the log has none yet. */
 function describeMessage(message: Recorded<"DirectMessageAttempted">, events: readonly Recorded[]) {
-  const { attempt_id, text, variant, basis, source } = hideCodes(message).data;
+  const { attempt_id, campaign = DEFAULT_CAMPAIGN, text, variant, basis, source } = hideCodes(message).data;
   const outcome = events.findLast(
     (event) => event !== message && "attempt_id" in event.data && event.data.attempt_id === attempt_id,
   );
   const { position, time } = message;
-  return { position, time, text, variant, basis, source, outcome: outcome === undefined ? null : summarize(outcome) };
+  return {
+    position,
+    time,
+    campaign,
+    text,
+    variant,
+    basis,
+    source,
+    outcome: outcome === undefined ? null : summarize(outcome),
+  };
 }

@@ -120,7 +120,7 @@ async function renderCampaign(view: CampaignView) {
             )}
           </Section>
           <Runs view={view} found={found} />
-          <Results row={found.results} />
+          <Results row={found.results} verdict={found.verdict} />
         </div>
         <div class="stack">
           <Facts campaign={campaign} />
@@ -209,7 +209,7 @@ function Runs({ view, found: { runs, runCount } }: { readonly view: View<"runs">
   );
 }
 
-function Results({ row }: { readonly row: Found["results"] }): VNode {
+function Results({ row, verdict }: { readonly row: Found["results"]; readonly verdict: Found["verdict"] }): VNode {
   return (
     <Section id="results" title="Results">
       {row === undefined ? (
@@ -230,6 +230,11 @@ function Results({ row }: { readonly row: Found["results"] }): VNode {
             ],
           ]}
         />
+      )}
+      {verdict === undefined ? null : (
+        <p>
+          <strong>{verdict.title}.</strong> {verdict.explanation}
+        </p>
       )}
       <p>
         <A href="/results?by=campaign">Results by campaign</A>, <A href="/results">by variant</A>

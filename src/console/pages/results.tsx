@@ -189,7 +189,10 @@ export function Figure({ title, href, value, change, children }: FigureProps): V
 const CHART_ROWS_MAX = 26;
 const CARDS_MAX = 8;
 
-/** Shows a card with verdict and rates for each template, or one card for all rows if they are no variants. */
+/**
+ * Shows a card with verdict and rates for each template, or one card for all rows if they are no variants. By campaign,
+ * the verdicts on the variants of each follow.
+ */
 function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsView }): VNode {
   const { by, members, verdicts } = results;
   const drawn = groupRows(results)
@@ -224,6 +227,13 @@ function Comparisons({ view, results }: ResultsProps & { readonly view: ResultsV
           </section>
         );
       })}
+      {by !== "campaign"
+        ? null
+        : verdicts.map((verdict, at) => (
+            <section class="card" aria-labelledby={`verdict-${at}`}>
+              <Verdict verdict={verdict} id={`verdict-${at}`} />
+            </section>
+          ))}
     </div>
   );
 }

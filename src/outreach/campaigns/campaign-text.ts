@@ -17,14 +17,28 @@ interface Addresses {
 /** Stand-in for an address that the settings lack. */
 const NO_ADDRESS = "https://unset.invalid";
 
+/** A campaign's definition, which never changes in place: each event about the campaign makes a new one. */
+interface Definition {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Last parsed text of each definition. A what-if decides about 100,000 recipients of one campaign. */
+const parsed = new WeakMap<Definition, Addresses & { readonly found: CampaignText }>();
+
 /**
- * Parses a campaign's text. The log may hold one that the present settings cannot send, because an operator removed
- * `PUBLIC_URL` or `LINK_BASE` since.
+ * Parses a campaign's text, once for each definition and addresses. The log may hold one that the present settings
+ * cannot send, because an operator removed `PUBLIC_URL` or `LINK_BASE` since.
  */
-export function readCampaignText(
-  { name, text }: { readonly name: string; readonly text: string },
-  { linkBase, optOutBase }: Addresses,
-): CampaignText {
+export function readCampaignText(definition: Definition, { linkBase, optOutBase }: Addresses): CampaignText {
+  const last = parsed.get(definition);
+  if (last !== undefined && last.linkBase === linkBase && last.optOutBase === optOutBase) return last.found;
+  const found = parseText(definition, { linkBase, optOutBase });
+  parsed.set(definition, { linkBase, optOutBase, found });
+  return found;
+}
+
+function parseText({ name, text }: Definition, { linkBase, optOutBase }: Addresses): CampaignText {
   const parse = (links: string | undefined, optOuts: string | undefined): Template | TemplateError => {
     try {
       return parseTemplate(text, links, name, optOuts);

@@ -4,6 +4,7 @@ import type { Campaigns } from "../../../projections/campaigns.ts";
 import { outreachIn } from "../../../projections/contact-campaigns.ts";
 import { findPerson } from "../../../projections/contact-identity.ts";
 import { toRecipient } from "../../../projections/contact.ts";
+import { countCampaigns } from "../../history/history.operations.ts";
 import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
 import { describeAudience } from "../../history/words/campaign.ts";
 import type { PageMoment } from "../../projector/page-moments.ts";
@@ -48,11 +49,9 @@ function toShown(campaigns: Campaigns, { config }: CampaignSettings, name: strin
 /** Reads all campaigns with the number of messages that each has sent. */
 export function readCampaigns({ state }: PageMoment<"campaigns" | "stats">, settings: CampaignSettings) {
   const campaigns = state("campaigns");
-  const { campaigns: counts = new Map(), sent: all } = state("stats");
-  const others = [...counts.values()].reduce((sum, { sent }) => sum + sent, 0);
+  const sent = new Map(countCampaigns(state("stats")).map((counts) => [counts.campaign, counts.sent]));
   return [DEFAULT_CAMPAIGN, ...campaigns.named.keys()].map((name) => {
-    const shown = toShown(campaigns, settings, name);
-    return { ...shown, sent: shown.isDefault ? all - others : (counts.get(name)?.sent ?? 0) };
+    return { ...toShown(campaigns, settings, name), sent: sent.get(name) ?? 0 };
   });
 }
 
@@ -77,7 +76,7 @@ export async function readCampaign(
     ([, run]) => !run.dry_run && (run.campaign ?? DEFAULT_CAMPAIGN) === name,
   );
   const findRules = await createRules(moment, settings);
-  const { rows } = await answerResults(moment.reader, { by: "campaign" });
+  const { rows, verdicts } = await answerResults(moment.reader, { by: "campaign" });
   return {
     campaign,
     names: [DEFAULT_CAMPAIGN, ...campaigns.named.keys()],
@@ -85,6 +84,7 @@ export async function readCampaign(
     runs: runs.slice(-RUNS_SHOWN).toReversed(),
     runCount: runs.length,
     results: rows.find((row) => row.campaign === name),
+    verdict: verdicts.find(({ template }) => template === findRules(name).template.id),
   };
 }
 

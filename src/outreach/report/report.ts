@@ -12,6 +12,7 @@ import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
+import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { readOpenItems } from "../attention/read-attention.ts";
 
 /** Run that is about to end. `usd`: the maximum that it cost, in US dollars; null if unknown, as for a dead process. */
@@ -48,10 +49,10 @@ export function createRunReports(context: Reachlog): ReportEnd {
  */
 export async function makeReport(context: Reachlog, ending?: EndingRun) {
   const open = await readOpen(context);
-  const verdict = await judgeVariants(context);
   const { clicks: all, suspected } = context.projector.state("suspected").all;
   const runs = context.projector.state("runs");
   const [runId, run] = findReported(runs, ending) ?? [];
+  const verdict = await judgeVariants(context, run?.campaign);
   const figures: ReportFigures = {
     run: runId === undefined || run === undefined ? undefined : toReported(context, runId, run, ending),
     earlier: sumEarlier(runs, runId),
@@ -112,19 +113,27 @@ function sumEarlier({ started, since }: Runs, newest: string | undefined): Repor
   };
 }
 
-async function judgeVariants({ projector, config }: Reachlog): Promise<ReportFigures["verdict"]> {
-  const { template, dailyLimit } = config.outreach;
-  if (template === undefined || template.variants.length < 2) return undefined;
+/** Judges the variants of the message that the run's campaign sends now; undefined if it has one variant. */
+async function judgeVariants(
+  { projector, config }: Reachlog,
+  campaign: string | undefined,
+): Promise<ReportFigures["verdict"]> {
+  const { template: own, dailyLimit } = config.outreach;
   const { state } = projector;
+  const { template } = rulesForCampaign({ template: own ?? emptyTemplate(config) }, state("campaigns"), campaign);
+  if (template.variants.length < 2) return undefined;
   const states = {
     conversions: state("conversions"),
     results: state("results"),
     runs: state("runs"),
     visits: state("visits"),
   };
-  const peopleLeft = countReachable(projector.state("contacts"));
+  const peopleLeft = countReachable(state("contacts"), campaign);
   const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
-  return judgeTemplates(rows, { dailyLimit, peopleLeft }).find((verdict) => verdict.template === template.id) ?? "none";
+  return (
+    judgeTemplates(rows, () => ({ dailyLimit, peopleLeft })).find((verdict) => verdict.template === template.id) ??
+    "none"
+  );
 }
 
 /**

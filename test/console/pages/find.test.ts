@@ -56,6 +56,17 @@ test("a unique match redirects to its page; several matches are listed", async (
   expect(await pageOf(id)).toBe("/activity/4");
 });
 
+test("a campaign is found by a part of its name", async () => {
+  const { harness, resultsOf, pageOf } = await openSome();
+  const created = (name: string): NewEvent => ({ type: "CampaignCreated", data: { name, text: "Hi", audience: {} } });
+  await harness.append("outreach", created("spring"), created("spring-2"));
+  expect(await resultsOf("pring")).toEqual([
+    ["spring", "/campaigns/spring"],
+    ["spring-2", "/campaigns/spring-2"],
+  ]);
+  expect(await pageOf("ring-2")).toBe("/campaigns/spring-2");
+});
+
 test.each(["eve", "Why did @eve get a message?", "mail@ada", "go.example/c", "4", "0", makeId(), "<b>\u202e"])(
   "%j matches nothing, and the page says so",
   async (wanted) => {

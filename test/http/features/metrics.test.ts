@@ -50,6 +50,22 @@ test("responses are counted by endpoint and status, not by path", async () => {
   ]);
 });
 
+test("messages are counted by campaign once there is one besides default", async () => {
+  await using world = await openApp();
+  const recipient = { id: "1", username: "ada" };
+  const sent = (campaign?: string): NewEvent => {
+    const data = { attempt_id: `${campaign}`, run_id: "r", recipient, message_id: "m", settled_by: "answer" } as const;
+    return { type: "DirectMessageSent", data: campaign === undefined ? data : { ...data, campaign } };
+  };
+  const name = "reachlog_campaign_messages";
+  await world.append("outreach", sent());
+  expect((await samplesOf(world)).filter((sample) => sample.name === name)).toEqual([]);
+  await world.append("outreach", sent("spring"), sent("spring"));
+  const samples = await samplesOf(world);
+  const counts = ["default", "spring"].map((campaign) => valueOf(samples, name, { campaign, outcome: "sent" }));
+  expect([...counts, valueOf(samples, name, { campaign: "spring", outcome: "failed" })]).toEqual([1, 2, 0]);
+});
+
 test("pending dispatches and the oldest one's age are shown for each lane", async () => {
   await using world = await openApp();
   const lastEventAt = () => Date.parse(world.projector.time ?? "");

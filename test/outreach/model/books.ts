@@ -47,6 +47,8 @@ export interface Books {
   readonly ofCampaign: Map<string, Attempt>;
   /** Answers of people: who, the position of its event, and when it was received, ms since the epoch. */
   readonly answers: { readonly id: string; readonly position: number; readonly at: number }[];
+  /** Ids of recipients and campaigns, as keys of `ofCampaign`, for which a consent was withdrawn by name. */
+  readonly withdrawn: Set<string>;
   /** Name of an ended campaign -> time of its end, by the network's clock. */
   readonly endedCampaigns: Map<string, number>;
   /** Id of a recipient whose reply an operator has to read -> position of the event that holds them. */
@@ -122,6 +124,7 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
     attempts: new Map(),
     latest: new Map(),
     ofCampaign: new Map(),
+    withdrawn: new Set(),
     answers: [],
     endedCampaigns: new Map(),
     suppressed: new Map(),

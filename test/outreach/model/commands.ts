@@ -101,6 +101,14 @@ export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("runs of campaigns", chain, runChain),
   command("runs of campaigns", chain, runChain),
   command("a reply while a message waits", fc.record({ which, name: campaign }), answerWhileWaiting),
+  command(
+    "withdraw a consent",
+    fc.record({ who, name: fc.constantFrom("first", "second") }),
+    (house, { who: at, name }) =>
+      house.append([
+        { type: "ConsentRecorded", data: { recipient: named(house, at, true), basis: "none", consent_for: name } },
+      ]),
+  ),
   command("end a campaign", fc.constantFrom("spring", "first"), (house, name) =>
     house.append([{ type: "CampaignEnded", data: { name } }]),
   ),

@@ -56,6 +56,12 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
     "record.consent_for === undefined ? record.basis : undefined",
     "record.basis",
   ),
+  one(
+    "a withdrawal that names a campaign ends nothing",
+    "projections/consent.ts",
+    "if (basis === undefined) return before;",
+    'if (basis === undefined || (basis === "none" && name !== undefined)) return before;',
+  ),
   one("the audience leaves out no recipient", DECIDED, "refuseLeftOut(state, contact, rules) ??", ""),
   one(
     "a reply ends no chain of follow-ups",

@@ -95,6 +95,9 @@ function take(books: Books, event: Recorded, house: House): void {
       noteAnswer(books, about, event);
       books.wrote.add(about);
       return;
+    case "ConsentRecorded":
+      if (event.data.basis === "none") books.withdrawn.add(`${about} ${event.data.consent_for}`);
+      return;
     case "CampaignEnded":
       books.endedCampaigns.set(event.data.name, house.witness.appendedAt(event.position));
       return;
@@ -258,6 +261,7 @@ function checkPerson(
   const isAsked = !house.setting.followers;
   const isOther = kind === "no_consent" || (kind === "for_one" && campaign !== CONSENT_FOR);
   if (isAsked && isOther && !books.wrote.has(id)) violated("an intent without consent", about);
+  if (books.withdrawn.has(`${id} ${campaign}`)) violated("an intent after a withdrawal by name", about);
   if (books.suppressed.has(id)) violated("an intent after a suppression", about);
   if (books.held.has(id)) violated("an intent for a recipient who is held", about);
   if (books.hashedHandles.has(username.toLowerCase()))
