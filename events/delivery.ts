@@ -187,11 +187,20 @@ export const DispatchSettled = defineEvent(
 
 /**
  * Event: the network reported that it lost a message which it had accepted. `source` is the position of an event that
- * the message carried.
+ * the message carried. `retry` is the position of the retry that requested the message; absent if no retry did.
  */
 export const DispatchLost = defineEvent(
   "DispatchLost",
-  Type.Object({ event_id: Type.String(), source: Type.Integer(), channel: channelName, detail: Type.String() }, closed),
+  Type.Object(
+    {
+      event_id: Type.String(),
+      source: Type.Integer(),
+      retry: Type.Optional(Type.Integer()),
+      channel: channelName,
+      detail: Type.String(),
+    },
+    closed,
+  ),
 );
 
 /**

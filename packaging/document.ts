@@ -39,9 +39,15 @@ interface DescribedResponse {
   readonly content?: Content;
 }
 
+interface Parameter {
+  readonly $ref?: string;
+  readonly name?: string;
+  readonly in?: string;
+}
+
 /** Members of an operation in the OpenAPI document that the tables show. */
 interface Operation {
-  readonly parameters?: readonly { readonly name?: string; readonly in?: string }[];
+  readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<Record<string, DescribedResponse>>;
 }
@@ -50,6 +56,7 @@ interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
     readonly responses: Readonly<Record<string, DescribedResponse>>;
   };
 }
@@ -81,14 +88,23 @@ function tabulateEndpoints(): readonly (readonly string[])[] {
     const { method, path, scope } = endpoint;
     const operation = paths[path.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
     const cells =
-      operation === undefined ? ["", ""] : [describeRequest(operation, resolve), describeAnswers(operation, resolve)];
+      operation === undefined
+        ? ["", ""]
+        : [describeRequest(operation, components, resolve), describeAnswers(operation, resolve)];
     return [`\`${method} ${path}\``, describeCaller(endpoint), scope === undefined ? "" : `\`${scope}\``, ...cells];
   });
 }
 
 /** The names of the query, then those of a JSON body, with a question mark behind optional ones. */
-function describeRequest({ parameters = [], requestBody }: Operation, resolve: (schema?: Schema) => Schema): string {
-  const query = parameters.flatMap((one) => (one.in === "query" ? [one.name] : []));
+function describeRequest(
+  { parameters = [], requestBody }: Operation,
+  components: ApiDocument["components"],
+  resolve: (schema?: Schema) => Schema,
+): string {
+  const query = parameters.flatMap((one) => {
+    const { in: place, name } = components.parameters[one.$ref?.split("/").pop() ?? ""] ?? one;
+    return place === "query" ? [name] : [];
+  });
   const { properties = {}, required = [] } = resolve(requestBody?.content["application/json"]?.schema);
   const members = Object.keys(properties).map((name) => (required.includes(name) ? name : `${name}?`));
   return [
@@ -184,8 +200,20 @@ function formatTable([head = [], ...rows]: Table): string {
   return [head, widths.map((width) => "-".repeat(width)), ...rows].map(line).join("");
 }
 
+/** Number of levels of the API document that are written in lines: section, path or kind, and operation or component. */
+const LEVELS = 3;
+
+/** Writes JSON with a line for each operation and component, so that a diff shows which of them changed. */
+function formatByPart(value: unknown, levels = LEVELS): string {
+  if (levels === 0 || typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value);
+  const lines = Object.entries(value).map(
+    ([name, part]) => `${JSON.stringify(name)}:${formatByPart(part, levels - 1)}`,
+  );
+  return `{\n${lines.join(",\n")}\n}`;
+}
+
 if (import.meta.main) {
-  writeFileSync(process.argv[2] ?? "openapi.json", describeApi());
+  writeFileSync(process.argv[2] ?? "openapi.json", `${formatByPart(JSON.parse(describeApi()))}\n`);
   for (const [guide, tables] of Object.entries(TABLES)) {
     writeFileSync(guide, withTables(readFileSync(guide, "utf8"), tables()));
   }

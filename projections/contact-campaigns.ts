@@ -64,7 +64,9 @@ export function uniteCampaigns(into: Contact, one: Contact, other: Contact): voi
   const united: Record<string, CampaignOutreach> = {};
   for (const [campaign, outreach] of [one, other].flatMap(outreachByCampaign)) {
     const before = Object.hasOwn(united, campaign) ? united[campaign] : undefined;
-    united[campaign] = before === undefined ? pick(outreach) : uniteOutreach(before, outreach);
+    // The outreach of the newest campaign is the contact itself, whose other members are merged elsewhere.
+    const own = pick(outreach);
+    united[campaign] = before === undefined ? own : uniteOutreach(before, own);
   }
   const times = Object.entries(united).map(([campaign, { attempted_at = "" }]) => ({ campaign, attempted_at }));
   const newest = times.reduce((best, next) => (next.attempted_at > best.attempted_at ? next : best));

@@ -1,6 +1,7 @@
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { RunEnd, SkipReason } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
+import { DAY_CHARACTERS } from "./time.ts";
 
 /** Summary of one run or dry run. */
 export interface RunSummary {
@@ -64,6 +65,11 @@ export interface Runs {
   dry: number;
   started: Map<string, RunSummary>;
   since: SinceReport;
+  /**
+   * Maximum cost outside of runs in US dollars, by UTC day: signals of the network, and readings that closed gaps in
+   * their stream.
+   */
+  signals: Map<string, number>;
 }
 
 /** Maximum number of runs kept: those of years with a few runs a day, in two megabytes. */
@@ -71,7 +77,7 @@ export const RUNS_MAX = 5_000;
 
 export const runs: Projection<Runs> = {
   name: "runs",
-  version: 5,
+  version: 6,
   types: [
     "RunStarted",
     "DirectMessageSent",
@@ -82,10 +88,12 @@ export const runs: Projection<Runs> = {
     "DryRunFinished",
     "RunRefused",
     "DirectMessageReceived",
+    "SignalsReceived",
+    "InboxRead",
     "RecipientSuppressed",
     "NotificationRequested",
   ],
-  initial: () => ({ count: 0, dry: 0, started: new Map(), since: sinceReport(null, 0) }),
+  initial: () => ({ count: 0, dry: 0, started: new Map(), since: sinceReport(null, 0), signals: new Map() }),
   evolve(state, event) {
     evolveRuns(state, event);
     noteForReport(state, event);
@@ -148,6 +156,13 @@ function evolveRuns(state: Runs, event: Folded): void {
       const { reason, would_send: sent, would_skip, skips = {}, usage } = event.data;
       const skipped = would_skip - (skips["already_contacted"] ?? 0);
       return end(state, event, { reason, sent, skipped, failed: 0, in_doubt: 0, usd: usage?.usd ?? null });
+    }
+    case "SignalsReceived":
+    case "InboxRead": {
+      const { usage } = event.data;
+      const day = event.time.slice(0, DAY_CHARACTERS);
+      if (usage !== undefined) state.signals.set(day, (state.signals.get(day) ?? 0) + usage.usd);
+      return;
     }
     default:
   }

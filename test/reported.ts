@@ -13,7 +13,12 @@ export interface Reported extends Totals {
   readonly ok: boolean;
   /** Output of the runner if it was kept; otherwise empty. */
   readonly printed: string;
+  /** A text for each failed test: its file and name, then its error with the values that repeat it. */
+  readonly failures: readonly string[];
 }
+
+/** Maximum length of a failure's text. A random history that failed takes most of it. */
+const FAILURE_LENGTH = 6_000;
 
 export interface RunOptions {
   /** Words of a command that runs another one, put before `bun test`. */
@@ -39,13 +44,14 @@ export async function runReported(
   );
   const code = await run.exited;
   if (out !== "inherit") closeSync(out);
-  const totals = count(existsSync(report) ? readFileSync(report, "utf8") : "");
+  const xml = existsSync(report) ? readFileSync(report, "utf8") : "";
+  const totals = count(xml);
   const kept = existsSync(printed) ? readFileSync(printed, "utf8") : "";
   rmSync(directory, { recursive: true, force: true });
   const ok = code === 0 && totals.failed === 0;
   // A run with an error outside of any test, or without tests, counts as one failure.
   const failed = ok ? 0 : Math.max(1, totals.failed);
-  return { ...totals, failed, ok: ok && totals.passed + totals.skipped > 0, printed: kept };
+  return { ...totals, failed, ok: ok && totals.passed + totals.skipped > 0, printed: kept, failures: failuresIn(xml) };
 }
 
 /** The last line of a run. */
@@ -60,4 +66,20 @@ function count(xml: string): Totals {
   const failed = total("failures") + total("errors");
   const skipped = total("skipped");
   return { passed: total("tests") - failed - skipped, failed, skipped };
+}
+
+/** Reads the failures of a JUnit report, with the error's text as the runner wrote it. */
+function failuresIn(xml: string): readonly string[] {
+  const failed = /<testcase name="([^"]*)"[^>]*\bfile="([^"]*)"[^>]*>\s*<(?:failure|error)\b[^>]*>([^<]*)</g;
+  return [...xml.matchAll(failed)].map(([, name = "", file = "", error = ""]) =>
+    unescaped(`${file}: ${name}\n${error.trim()}`).slice(0, FAILURE_LENGTH),
+  );
+}
+
+/** Puts the characters back that XML writes as entities. */
+function unescaped(text: string): string {
+  const named: Readonly<Record<string, string>> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
+  return text.replace(/&(?:#(\d+)|(\w+));/g, (whole, code?: string, name = "") =>
+    code === undefined ? (named[name] ?? whole) : String.fromCodePoint(Number(code)),
+  );
 }

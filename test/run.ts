@@ -23,6 +23,8 @@ useTemporaryFolder();
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
 // The allocator then returns no memory until a process ends, which saves a quarter of the run's processor time.
 process.env["MIMALLOC_PURGE_DELAY"] ??= "-1";
+// The allocator's own thread then does not look for holes in used pages, which saves another tenth or more.
+process.env["MIMALLOC_PURGE_HOLES"] ??= "0";
 // Files share a process and its loaded code, which saves time. No file depends on what others leave behind.
 const parallel = [
   `--parallel=${PROCESSES}`,
@@ -32,7 +34,9 @@ const parallel = [
 ];
 const given = process.argv.slice(2);
 const chosen = process.env["RUNTIME"] !== "deno" || given.length > 0 ? given : filesOfAProcess();
-const { ok, ...totals } = await runReported([...parallel, ...chosen]);
+const { ok, failures, ...totals } = await runReported([...parallel, ...chosen]);
+// The output of eight processes hides an error among thousands of lines, so it is printed again where people look.
+for (const failure of failures) console.log(`\n${failure}`);
 console.log(summaryOf(totals));
 // A crash outside of any test fails the run even if no test failed.
 process.exit(ok && totals.passed > 0 ? 0 : 1);

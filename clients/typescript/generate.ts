@@ -21,7 +21,10 @@ function describedApi(): string {
   const guards = createAuthentication({ tokens: [], authPolicy: "strict", openRoutes: [] }, Date.now);
   const document = createDocument(forPrograms(describeEndpoints()), "", guards, "reachlog_session");
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path)) as Described[];
-  for (const { responses } of [...operations, document.components as Described]) narrow(responses);
+  for (const { responses, requestBody } of [...operations, document.components as Described]) {
+    narrow(responses);
+    for (const body of Object.values(requestBody?.content ?? {})) delete body.example;
+  }
   const text = mergeVariants(document.components as Described, JSON.stringify(document.paths));
   return JSON.stringify({ ...document, paths: JSON.parse(text) as object });
 }
@@ -40,15 +43,18 @@ function mergeVariants({ responses }: Described, paths: string): string {
   return paths;
 }
 
+type Content = Record<string, { example?: unknown }>;
+
 interface Described {
-  readonly responses: Record<string, { headers?: unknown; readonly content?: Record<string, { example?: unknown }> }>;
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Record<string, { headers?: unknown; readonly content?: Content }>;
 }
 
 const PROBLEM_TYPE = "application/problem+json";
 
 /**
  * Keeps only the parts of answers that programs distinguish. Removes the generic problem, whose text type would widen
- * all others; pages for browsers; and headers and examples, half of the file.
+ * all others; pages for browsers; and headers and examples, half of the file. Members keep their own examples.
  */
 function narrow(responses: Described["responses"]): void {
   delete responses["default"];
@@ -61,22 +67,30 @@ function narrow(responses: Described["responses"]): void {
 }
 
 /**
- * Patterns of lines without information: absent methods, parameters and bodies of a path, headers of any name, and
- * notes about literals.
+ * Patterns of lines without information: absent methods, parameters and bodies of a path, headers of any name, notes
+ * about literals, and answers that are not described further.
  */
 const EMPTY = [
-  /^ *(?:put|post|get|delete|options|head|patch|trace|header|path|cookie|requestBody)\?: never;\n/gm,
+  /^ *(?:put|post|get|delete|options|head|patch|trace|query|header|path|cookie|requestBody)\?: never;\n/gm,
   /^ *headers: \{\n *\[name: string\]: unknown;\n *\};\n/gm,
-  /(?<=^ *"\/.*": \{\n) *parameters: \{\n(?: *\w+\?: never;\n)+ *\};\n/gm,
-  /^ *parameters: \{\n *query\?: never;\n *\};\n/gm,
+  /^ *parameters: \{\n *\};\n/gm,
   // Headers of answers, which narrow() removes from the document.
   /^    headers: \{\n(?:      .*\n)*    \};\n/gm,
-  /^ *\/\*\* @(?:enum \{unknown\}|constant) \*\/\n/gm,
+  /^ *\/\*\* @(?:enum \{unknown\}|constant|description The answer\.) \*\/\n/gm,
+  /^ *\* @constant\n/gm,
 ];
 
-/** Pattern of an error response without additional members in the generated types. */
+/** Pattern of an error response in the generated types, with the additional members of its problems. */
 const REFUSAL =
-  /\{\s*content: \{\s*"application\/problem\+json": components\["schemas"\]\["problem"\] & \{\s*type: ([^;]+);\s*status: (\d+);\s*\};\s*\};\s*\};/g;
+  /\{\s*content: \{\s*"application\/problem\+json": components\["schemas"\]\["problem"\] & \{\s*type:([^;]+);\s*status: (\d+);([^{}]*)\};\s*\};\s*\};/g;
+
+const PROBLEM_PREFIX = "urn:reachlog:problem:";
+
+/** The additional member of problems that say which members of a body are wrong. */
+const ERRORS = 'errors?: components["schemas"]["InvalidMembers"];';
+
+/** Pattern of the descriptions of errors: their titles, which repeat their types. */
+const TITLE = /^ *\/\*\* @description .* \*\/\n(?= *"[a-z-]+(?:\.\d+)?": Problem<)/gm;
 
 /** Pattern of a body or an answer that is JSON and nothing else. The indentation finds its end. */
 const JSON_CONTENT =
@@ -91,11 +105,22 @@ const SHARED_REFUSALS = {
     500: "internal-error",
   },
   BodyRefusals: { 400: "malformed-request", 413: "body-too-large", 415: "unsupported-media-type" },
+  ReadRefusals: { 403: "missing-scope", 503: "overloaded-or-log-unavailable-or-projection-folding" },
+  WriteRefusals: { 403: "missing-scope-or-foreign-site", 503: "overloaded-or-log-unavailable-or-projection-folding" },
 };
 
 const DECLARATIONS = `
-interface Problem<Type extends string, Status extends number> {
-  content: { "application/problem+json": components["schemas"]["problem"] & { type: Type; status: Status } };
+interface Problem<Slug extends string, Status extends number, More = unknown> {
+  content: {
+    "application/problem+json": components["schemas"]["problem"] & {
+      type: \`${PROBLEM_PREFIX}\${Slug}\`;
+      status: Status;
+    } & More;
+  };
+}
+
+interface Misfits {
+  ${ERRORS}
 }
 
 interface Json<Body> {
@@ -105,11 +130,13 @@ interface Json<Body> {
 
 /** Writes refusals that operations share once, and each JSON body in one line, which saves a tenth of the file. */
 function shorten(types: string): string {
-  const json = types.replaceAll(REFUSAL, "Problem<$1, $2>;").replaceAll(JSON_CONTENT, "$1$2: Json<$4>;");
-  const refusals = Object.entries(SHARED_REFUSALS).map(([name, problems]) => {
-    const lines = Object.entries(problems).map(
-      ([status, problem]) => `${status}: components["responses"]["${problem}"];`,
-    );
+  const problems = types.replaceAll(REFUSAL, (_all, type: string, status: string, more: string) => {
+    const members = more.trim() === "" ? "" : `, ${more.trim() === ERRORS ? "Misfits" : `{${more}}`}`;
+    return `Problem<${type.replaceAll(PROBLEM_PREFIX, "")}, ${status}${members}>;`;
+  });
+  const json = problems.replaceAll(TITLE, "").replaceAll(JSON_CONTENT, "$1$2: Json<$4>;");
+  const refusals = Object.entries(SHARED_REFUSALS).map(([name, named]) => {
+    const lines = Object.entries(named).map(([status, problem]) => `${status}: components["responses"]["${problem}"];`);
     return { name, lines };
   });
   const shared = json.replaceAll(/^( *)responses: \{\n([^]*?)^\1\};/gm, (_all, indent: string, body: string) => {

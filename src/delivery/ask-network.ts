@@ -286,7 +286,9 @@ export function toDispatch(
   channel: ChannelName,
 ): Dispatch | undefined | Promise<Dispatch | undefined> {
   if (event.type === "DispatchRetryRequested" && event.data.channel === channel) {
-    return eventAt(store, event.data.source).then((source) => toDispatch(store, source, channel));
+    return eventAt(store, event.data.source)
+      .then((source) => toDispatch(store, source, channel))
+      .then((dispatch) => dispatch && { ...dispatch, retryId: event.id });
   }
   if (isWebhook(channel)) return { kind: "event", id: event.id, time: event.time, event };
   if (event.meta.erased === true) return undefined;

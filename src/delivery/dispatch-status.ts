@@ -69,7 +69,12 @@ const UNTRIED: DispatchStatus = { status: "waiting", attempts: 0, retry_at: unde
  * decisions on it, in the order of the log. If two final outcomes are recorded, the first counts.
  */
 export function toDispatchStatus(events: readonly Recorded[]): DispatchStatus {
-  return events.reduce(next, UNTRIED);
+  let retry: number | undefined;
+  return events.reduce((current, event) => {
+    if (event.type === "DispatchRetryRequested") retry = event.position;
+    // The network may report late that it lost an earlier message, which a retry has replaced.
+    return event.type === "DispatchLost" && event.data.retry !== retry ? current : next(current, event);
+  }, UNTRIED);
 }
 
 function next(current: DispatchStatus, { type, data }: Recorded): DispatchStatus {

@@ -157,8 +157,11 @@ export interface ChannelOutcome {
  */
 const OUTCOMES_READ_MAX = 1_000;
 
-/** Maximum number of operators' decisions read after the request for a dispatch. */
-const DECISIONS_READ_MAX = 1_000;
+/**
+ * Maximum number of decisions read after the request for a dispatch, most of them about other dispatches: one digest
+ * that the network lost may add a thousand.
+ */
+const DECISIONS_READ_MAX = 100_000;
 
 /** Reads the outcomes of an event's dispatches, by channel; empty for an event that requests none. */
 export async function readOutcomes(reading: Reading, event: Recorded): Promise<readonly ChannelOutcome[]> {
@@ -168,17 +171,25 @@ export async function readOutcomes(reading: Reading, event: Recorded): Promise<r
   return Promise.all(channels.map((channel) => outcomeOn(reading, event, channel, decisions)));
 }
 
+/** Reads the later decisions about the event's dispatches, or about the dispatch that it retries. */
 async function readDecisions({ store, to }: Reading, event: Recorded) {
-  const from = event.position + 1;
-  const read = await Array.fromAsync(store.read({ types: DECISIONS, from, to, limit: DECISIONS_READ_MAX }));
-  return read.filter(isDecision);
+  const sources = isDecision(event) ? [event.position, event.data.source] : [event.position];
+  const positions: number[] = [];
+  let read = 0;
+  const query = { types: DECISIONS, from: event.position + 1, to, limit: DECISIONS_READ_MAX };
+  for await (const batch of store.readFolded(query)) {
+    read += batch.length;
+    for (const one of batch) if (isDecision(one) && sources.includes(one.data.source)) positions.push(one.position);
+  }
+  const decisions = await Array.fromAsync(eventsAt(store, positions));
+  return { decisions: decisions.filter(isDecision), isWhole: read < DECISIONS_READ_MAX };
 }
 
 async function outcomeOn(
   reading: Reading,
   event: Recorded,
   channel: ChannelName,
-  decisions: Awaited<ReturnType<typeof readDecisions>>,
+  { decisions, isWhole }: Awaited<ReturnType<typeof readDecisions>>,
 ): Promise<ChannelOutcome> {
   const source = positionOfSource(event, channel);
   const decided = decisions.filter(({ data }) => data.channel === channel && data.source === source);
@@ -189,7 +200,7 @@ async function outcomeOn(
   return {
     channel,
     events: events.sort((one, other) => one.position - other.position),
-    isWhole: attempts.every(({ isWhole }) => isWhole),
+    isWhole: isWhole && attempts.every((one) => one.isWhole),
   };
 }
 

@@ -67,11 +67,15 @@ const NEAR_MAX = 2_000;
 
 /**
  * Finds the event with an id near the time that the id holds, where all events of this service are. `aheadMs`: by how
- * much the clock that made the id may have been ahead of the log's.
+ * much the clock that made the id may have been ahead of the log's; then it also searches from so much earlier.
  */
 export async function findEventNear(reading: Reading, id: string, aheadMs = 0): Promise<Recorded | undefined> {
-  const from = (await positionBefore(reading, parseIdTime(id) - aheadMs)) + 1;
-  return search(reading, id, { from, to: reading.to, limit: NEAR_MAX });
+  for (const earlierMs of new Set([0, aheadMs])) {
+    const from = (await positionBefore(reading, parseIdTime(id) - earlierMs)) + 1;
+    const event = await search(reading, id, { from, to: reading.to, limit: NEAR_MAX });
+    if (event !== undefined) return event;
+  }
+  return undefined;
 }
 
 async function search({ store, onProgress }: Reading, id: string, query: Query) {

@@ -19,7 +19,7 @@ export const worthFigures = {
     "Conversions",
     Type.Object({ total: count, reversed: count, values: Type.Array(conversionValue) }),
   ),
-  /** Maximum that the network charged for the messages, in US dollars; null if none of their runs records a cost. */
+  /** Maximum that the network charged for the messages, and for signals in `total` and by day, in US dollars; null if unknown. */
   cost_usd: orNull(text("1.250000")),
   cost_per_conversion_usd: orNull(text("0.250000")),
 };
@@ -80,23 +80,28 @@ function divide(units: bigint, parts: number, decimals: number): string | null {
 
 /**
  * Divides the cost of each run, in millionths of a dollar, among its messages that the network may have charged. The
- * parts sum exactly to the cost. `others`: costs of runs that sent no message, with the time at which the run started.
+ * parts sum exactly to the cost.
  */
-export function shareCosts({ started }: Runs, { groups, messages }: Results) {
+export function shareCosts({ started, signals }: Runs, { groups, messages }: Results) {
   const charged = new Map<string, Message[]>();
   for (const message of messages.values())
     if (message.outcome === "sent" || message.outcome === "in_doubt")
       charged.getOrInsertComputed(groups[message.group]!.run_id, () => []).push(message);
   const shares = new Map<Message, bigint>();
-  const others: { at: string; cost: bigint }[] = [];
+  /** Costs of signals, with their day, and of runs that sent no message, with the time at which the run started. */
+  const others = [...signals].map(([at, usd]) => ({ at, cost: toMillionths(usd) }));
   for (const [runId, { dry_run, started_at, end }] of started) {
     if (dry_run || end?.usd == null) continue;
-    const cost = BigInt(Math.round(end.usd * MILLION));
+    const cost = toMillionths(end.usd);
     const own = charged.get(runId) ?? [];
     if (own.length === 0) others.push({ at: started_at, cost });
     for (const [at, share] of shareOut(cost, own.length).entries()) shares.set(own[at]!, share);
   }
   return { messages: shares, others };
+}
+
+function toMillionths(usd: number): bigint {
+  return BigInt(Math.round(usd * MILLION));
 }
 
 /** Divides a cost into parts that differ by at most one millionth and sum exactly to it. */

@@ -2,7 +2,6 @@ import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import { countReachable } from "../../projections/contact.ts";
 import type { Results } from "../../projections/results.ts";
-import type { Runs } from "../../projections/runs.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
 import { operation } from "../platform/operation.ts";
@@ -15,7 +14,7 @@ import {
   toMomentJson,
   type LogReader,
 } from "../projector/log-reader.ts";
-import { parseInterval, type Interval } from "../projector/parse-interval.ts";
+import { parseInterval } from "../projector/parse-interval.ts";
 import { createResults, GROUPINGS, resultFigures, resultGroup, type Figures } from "./results.ts";
 import { formatValues, worthFigures } from "./results-worth.ts";
 import { judgeTemplates, templateVerdict } from "./results-verdict.ts";
@@ -79,14 +78,15 @@ export async function answerResults(
   { by = "variant", from, to, as_of }: Static<TObject<typeof input>>,
 ) {
   const found = await at(as_of, "conversions", "results", "runs", "visits");
-  const interval = parseInterval(from, to, resolveEnd(found, clock()));
-  const results = await createResults(found.states, by, interval);
-  const cost_usd = sumCosts(found.states.runs, results.interval);
+  const asked = parseInterval(from, to, resolveEnd(found, clock()));
+  const results = await createResults(found.states, by, asked);
+  const cost = results.total.figures.cost_usd;
+  const cost_usd = cost === null ? null : Number(cost);
   // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
   const isPast = Object.keys(found.moment).length > 0;
   const judge = async () => {
     const contacts = isPast ? undefined : (await at(as_of, "contacts")).states.contacts;
-    const { rows } = by === "variant" ? results : await createResults(found.states, "variant", interval);
+    const { rows } = by === "variant" ? results : await createResults(found.states, "variant", asked);
     return judgeTemplates(rows, (template) => ({
       dailyLimit: config.outreach.dailyLimit,
       peopleLeft: contacts && countReachable(contacts, campaignWith(found.states.results, template)),
@@ -102,25 +102,13 @@ function campaignWith({ groups }: Results, template: string | null): string | un
   return campaign === DEFAULT_CAMPAIGN ? undefined : campaign;
 }
 
-/** Returns the maximum that the runs of an interval cost, in US dollars; null if none of them records a cost. */
-function sumCosts({ started }: Runs, { from = -Infinity, to = Infinity }: Interval): number | null {
-  const costs = [...started.values()].flatMap(({ dry_run, started_at, end }) => {
-    const at = Date.parse(started_at);
-    return dry_run || end?.usd == null || at < from || at >= to ? [] : [end.usd];
-  });
-  return costs.length === 0 ? null : Math.round(costs.reduce((sum, usd) => sum + usd, 0) * MILLION) / MILLION;
-}
-
-/** One dollar in the unit of costs, millionths of a dollar. */
-const MILLION = 1_000_000;
-
 export const showResults = operation({
   name: "results",
   id: "getResults",
   tag: "outreach",
   access: ["session", "read"],
   summary: "Show the outcomes of messages, by variant, run, link and more.",
-  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant and campaign: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
+  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant and campaign: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs and signals of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
   personalRead: "results",
   input,
   output,
@@ -179,7 +167,7 @@ export const showResults = operation({
   examples: ["--by variant --from 2026-11-01 --to 2026-11-30"],
 });
 
-/** Says on a line what the runs cost; empty if none of them records a cost. */
+/** Says on a line what runs and signals cost; empty if none of them records a cost. */
 function describeCost({
   cost_usd: cost,
   total: { sent },

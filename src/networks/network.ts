@@ -18,6 +18,8 @@ export type Dispatch = {
    * recognise a repeat recognise it by this id.
    */
   readonly id: string;
+  /** Id of the retry that requested the dispatch; absent if no retry did. */
+  readonly retryId?: string;
   /** When the dispatch was recorded, in ISO 8601; for a digest, when its last click was. */
   readonly time: string;
 } & (

@@ -83,8 +83,8 @@ export async function openLogAt(
 ): Promise<OpenedLog> {
   const { store: place, secrets, checkpoints: checkpointsOf } = logPlace;
   await using opening = new AsyncDisposableStack();
-  await refuseLostLog(logPlace, accepted.acceptLoss);
-  if (!acceptLostKeys) await refuseLostKeys(place, secrets);
+  const isThere = await refuseLostLog(logPlace, accepted.acceptLoss);
+  if (isThere && !acceptLostKeys) await refuseLostKeys(place, secrets);
   const unlocked = await unlock(secrets);
   const { master, vault } = unlocked;
   opening.use(vault);

@@ -17,11 +17,11 @@ export function keysLost(place: string, isThere: boolean): ServiceError {
 }
 
 /**
- * Refuses to start if the log's keys or vault are gone, instead of creating empty ones. Empty keys would make every
- * recipient look erased; an empty vault could not match suppressed ones. Throws a ServiceError (configuration).
+ * Refuses to start if the keys or vault of an existing log are gone, instead of creating empty ones. Empty keys would
+ * make every recipient look erased; an empty vault could not match suppressed ones. Throws a ServiceError
+ * (configuration).
  */
 export async function refuseLostKeys(log: StorePlace, { keys, vault }: MasterKeyPlace) {
-  if (!(await log.isThere())) return;
   const [hasKeys, hasVault] = await Promise.all([keys.isThere(), vault.isThere()]);
   if (hasKeys && hasVault) return;
   await using store = await log.open();
@@ -79,15 +79,18 @@ export interface BoundPlace {
 
 /**
  * Refuses to start if vault and keys belong to a log that does not exist: a new log in its place would hide the loss.
+ * Returns true if the log exists.
  */
-export async function refuseLostLog(place: BoundPlace, acceptLoss = false): Promise<void> {
-  if (await place.store.isThere()) return;
+export async function refuseLostLog(place: BoundPlace, acceptLoss = false): Promise<boolean> {
+  if (await place.store.isThere()) return true;
   const [first] = await readBindings(place);
+  if (first === undefined) return false;
   // Another instance may have created the log meanwhile.
-  if (first === undefined || (await place.store.isThere())) return;
+  if (await place.store.isThere()) return true;
   const { name, binding } = first;
   if (isElsewhere(first, place)) throw elsewhere(name, binding, place.store.name);
   if (!acceptLoss) throw lostLog(name, binding, place.store.name);
+  return false;
 }
 
 /** Refuses to put a log where vault or keys belong to another log than `log`, or to a log at another place. */

@@ -5,6 +5,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { codec } from "../../events/catalog.ts";
 import { deliveries, isSettled, type Deliveries, pendingOf } from "../../projections/deliveries.ts";
 import type { DispatchResult } from "../../src/networks/network.ts";
+import { countCases } from "../harness/is-whole.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, IN_DOUBT, REFUSED, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { encodeState } from "../../projections/snapshot.ts";
@@ -44,7 +45,7 @@ test("a restart at any point loses no pending dispatch and resends no settled on
       expect(order.map(sends)).toEqual(fates.map(({ failures }) => failures + 1));
       for (const { data } of outcomes) expect(data.attempt).toBe(sends(ids.get(data.source) ?? ""));
     }),
-    { numRuns: 20 },
+    { numRuns: countCases(40) },
   );
 });
 

@@ -33,7 +33,7 @@ const LEASE_SCALE = 100;
 const TAKEN_OVER_MS = 30 * MINUTE_MS;
 
 /** Minimum numbers of situations that the histories must contain, since a passing test means little without them. */
-const MANY = isWhole ? 20 : 8;
+const MANY = isWhole ? 20 : 3;
 const LEAST = {
   chat: { claimed: MANY, doubted: 0, takenOver: MANY / 4 },
   webhook: { waited: MANY, takenOver: MANY / 4 },

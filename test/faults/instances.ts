@@ -1,3 +1,4 @@
+import { SQL } from "bun";
 import { openInstallation, stop, until, type Installation, type Running } from "../harness/process.ts";
 import { isOfChannel, settingsFor, unlimit, type NetworkRow } from "./delivery-networks.ts";
 
@@ -148,4 +149,12 @@ export async function untilHandedOver(
 /** Seconds since `startedAt`, rounded to a tenth. */
 export function secondsSince(startedAt: number): number {
   return Math.round((performance.now() - startedAt) / 100) / 10;
+}
+
+/** Ends the leases of a dead instance on PostgreSQL, so that a test need not wait for them; by default all leases. */
+export async function expireLeases(database: string, instance = ""): Promise<void> {
+  await using sql = new SQL(database);
+  const [{ name }] = await sql`select format('%I.%I', table_schema, table_name) as name
+    from information_schema.tables where table_name = 'leases'`;
+  await sql.unsafe(`update ${name} set expires_at = 0 where holder like '${instance}%'`);
 }

@@ -12,6 +12,7 @@ import {
 import { newDatabase } from "eventstore-lite/testing";
 import { isWhole } from "../harness/is-whole.ts";
 import { idle } from "./days.ts";
+import { expireLeases } from "./instances.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
@@ -60,6 +61,7 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
       const killing = Bun.sleep(pick(KILL_MS_MAX)).then(() => kill(service));
       const isAnswered = await press(service, code!);
       await killing;
+      if (place === "on PostgreSQL") await expireLeases(world.env["DATABASE_URL"]!);
       counts[isAnswered ? "answered" : "unanswered"]++;
       const isRecorded = (await suppressions(world)).includes(id);
       if (isRecorded) counts.recorded++;

@@ -1,12 +1,11 @@
 import { expect, test } from "bun:test";
-import { SQL } from "bun";
 import { newDatabase } from "eventstore-lite/testing";
 import { createPick } from "../outreach/model/clockwork.ts";
 import { isWhole } from "../harness/is-whole.ts";
 import { authorize, BEARER, exported, until } from "../harness/process.ts";
 import { idle } from "./days.ts";
 import { arrivalsAt, rowOf } from "./delivery-networks.ts";
-import { healthOf, openInstances, untilReady, type Instances } from "./instances.ts";
+import { expireLeases, healthOf, openInstances, untilReady, type Instances } from "./instances.ts";
 import { addPeople, arrivals } from "./people.ts";
 import { expectWhole } from "./whole.ts";
 
@@ -92,14 +91,6 @@ function listen({ world }: Instances): readonly string[] {
     add(message);
   };
   return texts;
-}
-
-/** Ends the leases of a dead instance, so that the test need not wait for them. */
-async function expireLeases(database: string, instance: string): Promise<void> {
-  await using sql = new SQL(database);
-  const [{ name }] = await sql`select format('%I.%I', table_schema, table_name) as name
-    from information_schema.tables where table_name = 'leases'`;
-  await sql.unsafe(`update ${name} set expires_at = 0 where holder like '${instance}%'`);
 }
 
 /** Returns each ended run with the requests for its report, and how the dispatch of the last one ended. */

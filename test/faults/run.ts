@@ -1,7 +1,6 @@
 /**
- * Runs the fault tests of the log and of the service, prints their figures, and ends with `N passed, N failed` (and `N
- * skipped`). Most need root and some tools, and are skipped without them. Arguments select files by a part of their
- * path.
+ * Runs the fault tests of the log and of the service, and prints their figures and totals. Most need root and some
+ * tools, and are skipped without them. Arguments select files by a part of their path, `--named` tests by their name.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -36,7 +35,7 @@ const PACKAGES = {
 const root = join(import.meta.dirname, "../..");
 const { values, positionals: wanted } = parseArgs({
   args: process.argv.slice(2),
-  options: { whole: { type: "boolean", default: false } },
+  options: { whole: { type: "boolean", default: false }, named: { type: "string" } },
   allowPositionals: true,
 });
 // By default the longest tests try a part of their cases, so that the run takes ten minutes at most on a quiet machine.
@@ -70,7 +69,8 @@ async function runSome(): Promise<void> {
   for (let file = left.shift(); file !== undefined; file = left.shift()) {
     const startedAt = performance.now();
     // One process per file, so that the faults of one file cannot affect another.
-    const reported = await runReported([file], { wrapper, keepsPrinted: true });
+    const args = values.named === undefined ? [file] : [file, "-t", values.named];
+    const reported = await runReported(args, { wrapper, keepsPrinted: true });
     console.log(`${reported.printed.trimEnd()}\n${Math.round((performance.now() - startedAt) / 1000)} s\n`);
     figures.push(...figuresIn(reported.printed));
     totals.passed += reported.passed;

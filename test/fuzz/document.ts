@@ -60,7 +60,8 @@ interface OpenApi {
   readonly openapi: string;
   readonly components: {
     readonly headers: Readonly<Record<string, { readonly required?: boolean }>>;
-    readonly responses: Readonly<Record<string, RawAnswer>>;
+    readonly parameters: Readonly<Record<string, RawParameter>>;
+    readonly responses: Readonly<Record<string, RawAnswer>> & { readonly problem: RawAnswer };
     readonly schemas: Readonly<Record<string, Schema>> & { readonly problem: Schema };
   };
   readonly paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
@@ -70,15 +71,20 @@ interface RawHeaders {
   readonly [name: string]: { readonly $ref: string };
 }
 
+interface RawParameter {
+  readonly name: string;
+  readonly in: string;
+}
+
 interface RawOperation {
   readonly operationId: string;
-  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly parameters: readonly (RawParameter | { readonly $ref: string })[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<Record<string, RawAnswer | { readonly $ref: string }>>;
 }
 
 interface RawAnswer {
-  readonly headers: RawHeaders;
+  readonly headers?: RawHeaders;
   readonly content: Content;
 }
 
@@ -87,6 +93,8 @@ const HEADER_REF = "#/components/headers/";
 const SCHEMA_REF = "#/components/schemas/";
 
 const ANSWER_REF = "#/components/responses/";
+
+const PARAMETER_REF = "#/components/parameters/";
 
 /** Every operation of the service's document, and the console's pages and forms, which that document lacks. */
 export function everyOperation(text: string): Operation[] {
@@ -148,14 +156,19 @@ export function documentedPath(path: string): string {
 }
 
 function operationOf({ components }: OpenApi, path: string, method: string, raw: RawOperation): Operation {
-  const named = (place: string) => raw.parameters.filter((each) => each.in === place).map(({ name }) => name);
+  const parameters = raw.parameters.map((each) =>
+    "$ref" in each ? components.parameters[each.$ref.slice(PARAMETER_REF.length)]! : each,
+  );
+  const named = (place: string) => parameters.filter((each) => each.in === place).map(({ name }) => name);
   const [body] = Object.entries(raw.requestBody?.content ?? {});
   // Every answer must be documented under its own status, so `default` is ignored.
   const statuses = Object.entries(raw.responses).filter(([status]) => status !== "default");
   const answers = statuses.map(([status, given]) => {
     const { headers, content } = "$ref" in given ? components.responses[given.$ref.slice(ANSWER_REF.length)]! : given;
     const contents = Object.entries(content).map(([type, { schema }]) => [type, merge(schema, components)] as const);
-    return [Number(status), { ...headersOf(components, headers), content: new Map(contents) }] as const;
+    // The document lists the headers of every answer once, at the default one.
+    const all = { ...components.responses.problem.headers, ...headers };
+    return [Number(status), { ...headersOf(components, all), content: new Map(contents) }] as const;
   });
   return {
     id: raw.operationId,

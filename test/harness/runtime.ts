@@ -12,10 +12,16 @@ export const RUNTIME = process.env["RUNTIME"] ?? "bun";
 
 /**
  * Environment variables for the runtime itself. Deno's cache of compiled modules is shared by the whole run of tests,
- * outside the tests' folders.
+ * outside the tests' folders. Bun's allocator is set as in the processes that run the tests.
  */
 export const RUNTIME_ENV: Readonly<Record<string, string>> =
-  RUNTIME === "deno" ? { DENO_DIR: join(tmpdir(), "deno") } : {};
+  RUNTIME === "deno"
+    ? { DENO_DIR: join(tmpdir(), "deno") }
+    : Object.fromEntries(
+        Object.entries(process.env).flatMap(([name, value]) =>
+          name.startsWith("MIMALLOC_") && value !== undefined ? [[name, value]] : [],
+        ),
+      );
 
 const PROGRAMS: Readonly<Record<string, () => readonly string[]>> = {
   bun: () => [process.execPath],

@@ -89,13 +89,22 @@ function toSale(one: typeof sale extends fc.Arbitrary<infer One> ? One : never):
   return { type, data };
 }
 
+/** Returns the event of a signal, or of the reading of a gap between signals, which cost this many dollars. */
+function toCharge(usd: number, at: number): NewEvent {
+  const usage = { sends: 0, users: 0, followers: 0, posts: 0, messages: 1, usd };
+  return at % 2 === 0
+    ? { type: "SignalsReceived", data: { messages: 1, chats: 0, usage } }
+    : { type: "InboxRead", data: { messages: 1, usage } };
+}
+
 test("in every grouping, the rows and the part outside of them sum exactly to the total, which is that of the log", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(message, { maxLength: 8 }),
       fc.array(sale, { maxLength: 20 }),
       fc.tuple(usd, usd, usd),
-      async (sent, sales, costs) => {
+      fc.array(usd, { maxLength: 60 }),
+      async (sent, sales, costs, signals) => {
         const began = RUNS.map(
           (run_id) => ({ type: "RunStarted", data: { run_id, dry_run: false } }) as unknown as NewEvent,
         );
@@ -103,7 +112,7 @@ test("in every grouping, the rows and the part outside of them sum exactly to th
           const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
           return { type: "RunFinished", data: { run_id, ...counts, usage: { usd: costs[at] } } } as unknown as NewEvent;
         });
-        const states = fold([...began, ...toEvents(sent), ...ended, ...sales.map(toSale)]);
+        const states = fold([...began, ...toEvents(sent), ...ended, ...sales.map(toSale), ...signals.map(toCharge)]);
         for (const by of GROUPINGS) {
           const table = await createResults(states, by, { from: undefined, to: undefined });
           const json = resultsAsJson(by, table);
@@ -111,7 +120,7 @@ test("in every grouping, the rows and the part outside of them sum exactly to th
           expect(sumUp([json.total])).toEqual({
             conversions: sales.filter(({ type }) => type === "ConversionRecorded").length,
             reversed: sales.filter(({ type }) => type === "ConversionReversed").length,
-            millionths: costs.reduce((sum, cost) => sum + Math.round(cost * 1_000_000), 0),
+            millionths: [...costs, ...signals].reduce((sum, cost) => sum + Math.round(cost * 1_000_000), 0),
             values: valuesIn(sales),
           });
           expect(resultsAsCsv({ ...json, verdicts: [], cost_usd: null } as never)).toContain("conversion_value");
@@ -179,4 +188,19 @@ test("values and costs are shown by currency, for each message and for each conv
     cost_per_conversion_usd: "0.022500",
   });
   expect(parseAmount("34.90", "EUR")).toBe(3490);
+});
+
+test("signals cost the day on which they came, and no run", async () => {
+  const read: NewEvent = { type: "InboxRead", data: { run_id: "run-0", messages: 5 } };
+  // The events are an hour apart, so the last two are of the next day.
+  const states = fold([...Array.from({ length: 23 }, () => read), ...[0.01, 0.02, 0.04].map(toCharge)]);
+  const within = async (day: string) => {
+    const from = Date.parse(day);
+    const table = await createResults(states, "day", { from, to: from + 86_400_000 });
+    return table.rows.map(({ group, figures }) => [group.day, figures.cost_usd]);
+  };
+  expect(await within("2026-11-20")).toEqual([["2026-11-20", "0.010000"]]);
+  expect(await within("2026-11-21")).toEqual([["2026-11-21", "0.060000"]]);
+  const { rows, other, total } = await createResults(states, "variant", { from: undefined, to: undefined });
+  expect([rows, other.cost_usd, total.figures.cost_usd]).toEqual([[], "0.070000", "0.070000"]);
 });

@@ -8,6 +8,7 @@ import { foldInWorker } from "../../src/service/fold-in-worker.ts";
 import { foldPart, type RebuildOptions, loadPartial, savePartial } from "../../src/log/rebuild.ts";
 import { encodeState } from "../../projections/snapshot.ts";
 import { writeMixedLog } from "../bench/mixed-log.ts";
+import { countCases } from "../harness/is-whole.ts";
 import { newLogFile } from "../harness/memory/log.ts";
 import { open, rebuildAll, servedLog, spoil, storedTexts, truth } from "../projector/rebuilding.ts";
 
@@ -46,7 +47,7 @@ test("a rebuild on two threads gives the same states as on one, even when interr
         expect(rebuilt?.map((one) => one.events)).toEqual(onOne?.map((one) => one.events));
       },
     ),
-    { numRuns: 8 },
+    { numRuns: countCases(8) },
   );
 });
 

@@ -10,7 +10,7 @@ import { createTally } from "./model/tally.ts";
  * Number of random histories: all with the fault tests, a part of them with the ordinary tests.
  * `test/faults/model.fault.ts` runs many more.
  */
-const HISTORIES = isWhole ? 300 : 30;
+const HISTORIES = isWhole ? 300 : 20;
 
 test("faults of processes, log, clock and network cause no double, excess, unwanted or unrecorded message", async () => {
   await using logs = createLogs();

@@ -236,6 +236,32 @@ describe("the state of a contact", () => {
     expect(findContact(state, { username: "ann" })).toMatchObject({ id: "101", status: "sent", listed: true });
   });
 
+  test.each([
+    ["the id", { id: "101" }, { username: "ann" }],
+    ["the handle", { username: "ann" }, { id: "101" }],
+  ])("keeps all members of the contact by %s in a merge with one that a campaign skipped", (_which, known, other) => {
+    const evidence = { consent_at: "2026-01-02", consent_source: "form", name: "Ann", timezone: "Asia/Tokyo" };
+    const about = [
+      added(known, { ...evidence, fields: { city: "Oslo" }, tracking: "granted" }),
+      suppressed(known),
+      skipped(known, "suppressed"),
+    ];
+    const skip = (campaign?: string): NewEvent => {
+      const data = { run_id: "r", recipient: other, reason: "no_consent", ...(campaign && { campaign }) } as const;
+      return { type: "DirectMessageSkipped", data };
+    };
+    const met: NewEvent = { type: "RecipientRequested", data: { run_id: "r", recipient: ANN } };
+    for (const last of [[], [met]]) {
+      const [whole, campaigns] = [skip(), skip("spring")].map((one) => findPerson(given(...about, one, ...last), ANN));
+      const { campaigns: byCampaign, replaced: _spring, skipped: ofDefault, ...rest } = campaigns!;
+      const { replaced: _default, skipped: _both, ...wanted } = whole!;
+      expect(wanted).toMatchObject({ suppressed: true, listed: true, basis: "opt_in", name: "Ann" });
+      expect(rest).toEqual(wanted);
+      expect(ofDefault).toEqual(["suppressed"]);
+      expect(byCampaign).toEqual({ spring: { status: "open", replied: false, again: false, skipped: ["no_consent"] } });
+    }
+  });
+
   test("keeps the consent of either contact in a merge", () => {
     const one = given(
       added({ username: "ann" }, { basis: "dm_first" }),

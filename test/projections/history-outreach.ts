@@ -157,7 +157,8 @@ export function createOutreachPart(log: TestLog): readonly Step[] {
       if (run === undefined) return;
       const { run_id } = run;
       const newest = dice.once(2) ? { newest_id: String(++made) } : {};
-      log.add("InboxRead", { run_id, messages: 3, ...newest, ...(dice.once(2) ? { backlog: `p${made}` } : {}) });
+      const reader = dice.once(4) ? { usage: SIGNALS } : { run_id };
+      log.add("InboxRead", { ...reader, messages: 3, ...newest, ...(dice.once(2) ? { backlog: `p${made}` } : {}) });
     },
     (dice) => {
       if (run === undefined) return;

@@ -12,6 +12,14 @@ test("openapi.json is up to date", () => {
   ]);
 });
 
+test("the document and the client's types stay within their sizes", () => {
+  const [document, types] = [new URL("../../openapi.json", import.meta.url), TYPES_FILE].map((file) =>
+    readFileSync(file),
+  );
+  expect(document!.length).toBeLessThanOrEqual(300_000);
+  expect(types!.toString().split("\n").length).toBeLessThanOrEqual(4_000);
+});
+
 test("the client's types are up to date", () => {
   const [header] = readFileSync(TYPES_FILE, "utf8").split("\n");
   expect([header, "generate it again: bun clients/typescript/generate.ts"]).toEqual([headerOf(), expect.any(String)]);

@@ -33,7 +33,7 @@ for (const [name, runtime, args] of RUNTIMES) {
         'read 1 {"n":1}',
         "verified true",
         "closed",
-        "writer: ended with 0",
+        "appended 10",
         "verify: ended with 0",
       ]);
     },

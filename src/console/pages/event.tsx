@@ -125,7 +125,8 @@ function Outcomes({ view, outcomes }: OutcomesProps): VNode | null {
           {isWhole && events.length === 0 ? <p class="empty">No attempt is recorded yet.</p> : null}
           {isWhole ? null : (
             <p>
-              This channel was far behind: later attempts are in <A href="/activity?show=deliveries">its events</A>.
+              This channel was far behind: later attempts and decisions are in{" "}
+              <A href="/activity?show=deliveries">its events</A>.
             </p>
           )}
         </>

@@ -124,7 +124,11 @@ function Total({ results: { total, cost_usd: cost } }: ResultsProps): VNode {
         of {grouped(tracked.recipients)} who granted tracking; {describeFirstClick(tracked)}
       </Figure>
       <Figure title="Cost" value={cost === null ? "–" : formatUsd(cost)}>
-        {cost === null || sent === 0 ? "no run records one" : `at most; ${formatUsd(cost / sent, 3)} per message`}
+        {cost === null
+          ? "none is recorded"
+          : sent === 0
+            ? "at most"
+            : `at most; ${formatUsd(cost / sent, 3)} per message`}
       </Figure>
     </dl>
   );
@@ -137,7 +141,7 @@ function Worth({ results: { total, other, worth } }: ResultsProps): VNode | null
   return (
     <dl class="card figures" aria-label="From messages to conversions">
       <Figure title="Messages" value={grouped(sent)}>
-        {cost_usd === null ? "no run records a cost" : `cost ${cost_usd} USD at most`}
+        {cost_usd === null ? "no cost is recorded" : `cost ${cost_usd} USD at most`}
       </Figure>
       <Figure title="Clicks" value={grouped(clicks?.total ?? 0)}>
         by people

@@ -5,7 +5,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/link-address.ts";
 import { DAY_MS } from "../../../projections/time.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
-import { EVENT_ID, findEventNear } from "../../history/find-event.ts";
+import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";
 import {
   attribute,
   CLOCKS_DIFFER_MS,
@@ -14,6 +14,7 @@ import {
   readLinkClicks,
 } from "../../links/attribution.ts";
 import { eventAt, STREAMS, type NewEvent } from "../../log/event-log.ts";
+import { SNAP_NAMES } from "../../networks/ads/snap.ts";
 import { isoTime } from "../../platform/clock.ts";
 import { closed, id } from "../../platform/common-schemas.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -180,9 +181,9 @@ async function toConversion(
   };
 }
 
-/** True if the channel is an ads network that gets conversions with this name; Snap gets purchases only. */
+/** True if the channel is an ads network that has a name for these conversions. */
 function takesConversion(channel: string, name: string): boolean {
-  return channel === "ads-snap" ? name === "Purchase" : channel.startsWith("ads");
+  return channel === "ads-snap" ? SNAP_NAMES.has(name) : channel.startsWith("ads");
 }
 
 /** Reads the clicks that may have led to a conversion. Throws the problem 404 for an unknown click. */
@@ -194,9 +195,7 @@ async function readCandidates(context: HttpContext, { click_id, link, recipient 
     await context.projector.until(position);
     return readRecipientClicks(context, recipientAmong(context.projector.state("contacts"), recipient));
   }
-  const reading = { store, to: position, onProgress() {} };
-  const wanted = click_id.toLowerCase();
-  const event = (await findEventNear(reading, wanted)) ?? (await findEventNear(reading, wanted, CLOCKS_DIFFER_MS));
+  const event = await findEventNear(toReading({ store, position }), click_id.toLowerCase(), CLOCKS_DIFFER_MS);
   if (event?.type !== "LinkClicked") throw problems.unknownClick();
   return readClicksAt(context, [event.position]);
 }

@@ -21,8 +21,17 @@ type Shown =
   | { readonly state: "unknown"; readonly stopWord: string }
   | { readonly state: "wait" };
 
-/** HTTP status for each state. `wait` has the default for a problem that does not give its own. */
-const STATUS = { ask: 200, stopped: 200, untracked: 200, unknown: 404, wait: 503 } as const;
+/**
+ * HTTP status, heading and text for each state. The status of `wait` is the default for a problem that does not give
+ * its own.
+ */
+const STATES = {
+  ask: { status: 200, heading: "question", text: "promise" },
+  stopped: { status: 200, heading: "stopped", text: "recorded" },
+  untracked: { status: 200, heading: "untracked", text: "recorded" },
+  unknown: { status: 404, heading: "unknown", text: "reply" },
+  wait: { status: 503, heading: "notYet", text: "tryAgain" },
+} as const satisfies Record<Shown["state"], { status: number; heading: keyof OptOutWords; text: keyof OptOutWords }>;
 
 /** Style of the page to opt out. It is part of the page, so that the page loads nothing. */
 const STYLE = `
@@ -61,10 +70,10 @@ const HEADERS = {
 export function optOutAnswer<const S extends Shown>(
   request: Request,
   shown: S,
-): HttpResponse<(typeof STATUS)[S["state"]]> {
+): HttpResponse<(typeof STATES)[S["state"]]["status"]> {
   const language = chooseLanguage(request.headers.get("accept-language") ?? "");
   const page = renderToString(<OptOutPage shown={shown} language={language} words={OPT_OUT_WORDS[language]!} />);
-  return html(STATUS[shown.state as S["state"]], `<!doctype html>${page}`, {
+  return html(STATES[shown.state as S["state"]].status, `<!doctype html>${page}`, {
     ...HEADERS,
     "content-language": language,
   });
@@ -92,7 +101,9 @@ interface PageProps extends WordsProps {
 }
 
 function OptOutPage({ shown, words, language }: PageProps): VNode {
-  const heading = toHeading(shown, words);
+  const { heading: title, text } = STATES[shown.state];
+  const heading = words[title];
+  const isOpen = shown.state === "ask" || shown.state === "wait";
   return (
     <html lang={language}>
       <head>
@@ -108,11 +119,10 @@ function OptOutPage({ shown, words, language }: PageProps): VNode {
         <main>
           {shown.state === "ask" ? <Sender account={shown.account} words={words} /> : <Mark state={shown.state} />}
           <h1>{heading}</h1>
-          <p>{toText(shown, words)}</p>
-          {shown.state === "ask" && <Buttons isTracked={shown.isTracked} words={words} />}
-          {shown.state === "wait" && <Buttons isTracked words={words} />}
+          <p>{shown.state === "unknown" ? words[text].replace("{word}", () => shown.stopWord) : words[text]}</p>
+          {isOpen && <Buttons isTracked={shown.state === "wait" || shown.isTracked} words={words} />}
         </main>
-        {(shown.state === "ask" || shown.state === "wait") && (
+        {isOpen && (
           <footer>
             <p>{words.forwarded}</p>
           </footer>
@@ -120,21 +130,6 @@ function OptOutPage({ shown, words, language }: PageProps): VNode {
       </body>
     </html>
   );
-}
-
-function toHeading({ state }: Shown, words: OptOutWords): string {
-  return {
-    ask: words.question,
-    stopped: words.stopped,
-    untracked: words.untracked,
-    unknown: words.unknown,
-    wait: words.notYet,
-  }[state];
-}
-
-function toText(shown: Shown, words: OptOutWords): string {
-  if (shown.state === "unknown") return words.reply.replace("{word}", () => shown.stopWord);
-  return { ask: words.promise, stopped: words.recorded, untracked: words.recorded, wait: words.tryAgain }[shown.state];
 }
 
 function Sender({ account, words }: WordsProps & { readonly account: Known["account"] }): VNode | null {

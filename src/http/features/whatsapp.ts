@@ -3,7 +3,7 @@ import { Type } from "@sinclair/typebox";
 import type { Recorded } from "../../../events/catalog.ts";
 import { requestedChannels } from "../../../events/dispatch-rules.ts";
 import { positionsOf } from "../../../events/sources.ts";
-import { EVENT_ID, findEventNear, parseIdTime, positionBefore } from "../../history/find-event.ts";
+import { EVENT_ID, findEventNear, parseIdTime, positionBefore, toReading } from "../../history/find-event.ts";
 import { CLOCKS_DIFFER_MS } from "../../links/attribution.ts";
 import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import {
@@ -102,8 +102,12 @@ async function recordLoss(context: HttpContext, { messageId, dispatchId, detail 
   // Only a keyed hash of the message's id goes into the log, because the id holds a telephone number.
   const [hashed = ""] = context.hashesOf({ id: messageId });
   const key = { key: `whatsapp/${hashed}`, digest: hash("sha256", hashed) };
-  const lost: NewEvent[] = carried.map(({ id: event_id, position: source }) => {
-    return { type: "DispatchLost", data: { event_id, source, channel: "messaging", detail } };
+  const lost: NewEvent[] = carried.map((event) => {
+    const about =
+      event.type === "DispatchRetryRequested"
+        ? { event_id: event.data.event_id, source: event.data.source, retry: event.position }
+        : { event_id: event.id, source: event.position };
+    return { type: "DispatchLost", data: { ...about, channel: "messaging", detail } };
   });
   await context.eventIntake.append(lost, { metadata: call.metadata, key }, { stream: STREAMS.requests });
   return "recorded";
@@ -129,12 +133,12 @@ const MAY_HAVE_CARRIED = ["DispatchSucceeded", "DispatchInDoubt"];
 
 /** Finds the events that a message carried: the one with this id, or those of the digest with this id. */
 async function findCarried({ eventLog: { store } }: HttpContext, id: string): Promise<readonly Recorded[]> {
-  const { position: to } = await store.head();
-  const reading = { store, to, onProgress() {} };
-  const event = (await findEventNear(reading, id)) ?? (await findEventNear(reading, id, CLOCKS_DIFFER_MS));
+  const { position } = await store.head();
+  const reading = toReading({ store, position });
+  const event = await findEventNear(reading, id, CLOCKS_DIFFER_MS);
   if (event !== undefined) return requestedChannels(event).includes("messaging") ? [event] : [];
   const from = 1 + (await positionBefore(reading, parseIdTime(id) - CLOCKS_DIFFER_MS));
-  const query = { stream: STREAMS.delivery("messaging"), types: MAY_HAVE_CARRIED, from, to };
+  const query = { stream: STREAMS.delivery("messaging"), types: MAY_HAVE_CARRIED, from, to: position };
   for await (const { type, data } of store.read({ ...query, limit: DIGESTS_READ_MAX })) {
     if (type !== "DispatchSucceeded" && type !== "DispatchInDoubt") continue;
     const request = data.requests.find(({ digest }) => digest === id);

@@ -1,6 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 
-type Json = Readonly<Record<string, unknown>>;
+/** A JSON object, such as a part of the API document. */
+export type Json = Readonly<Record<string, unknown>>;
 
 const ADDRESSES: readonly Json[] = [
   { type: "string", format: "ipv4" },
@@ -79,4 +80,60 @@ export function createExample(schema: Schema): unknown {
     default:
       return undefined;
   }
+}
+
+/**
+ * Replaces each schema with a type name, given by {@link named}, by a reference to a component, which is added to
+ * `schemas` once. Removes other titles, which are words for the command line. Throws if a name has two schemas.
+ */
+export function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
+  if (typeof part !== "object" || part === null) return part;
+  if (Array.isArray(part)) return part.map((one) => referToNamed(one, schemas));
+  const { title, ...others } = part as Record<string, unknown>;
+  const members = Object.entries(others).map(([name, one]) => [name, referToNamed(one, schemas)] as const);
+  const schema = Object.fromEntries(members);
+  const isTitled = typeof title === "string" && ("type" in part || "anyOf" in part);
+  if (!isTitled) return { ...(title === undefined ? {} : { title: referToNamed(title, schemas) }), ...schema };
+  if (!/^([A-Z][a-z]+)+$/.test(title)) return schema;
+  if (JSON.stringify((schemas[title] ??= schema)) !== JSON.stringify(schema))
+    throw new Error(`${title} names two schemas`);
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+export type Components = ReturnType<typeof createComponents>;
+
+/** Collects parts of the API document as components of a kind, so that equal ones are defined only once. */
+export function createComponents(kind: "parameters" | "responses") {
+  const components: Record<string, Json> = {};
+  const byContent = new Map<string, string>();
+  return {
+    /** Components by name, with a number if an earlier one has the same name. */
+    components: components as Readonly<Record<string, Json>>,
+    /** Adds a part unless an equal one was added before. Returns a reference to its component. */
+    refer(name: string, part: Json): Json {
+      const own = byContent.getOrInsertComputed(JSON.stringify(part), () => {
+        const alike = Object.keys(components).filter((one) => one.replace(/\.\d+$/, "") === name).length;
+        const free = alike === 0 ? name : `${name}.${alike + 1}`;
+        components[free] = part;
+        return free;
+      });
+      return { $ref: `#/components/${kind}/${own}` };
+    },
+  };
+}
+
+/** Replaces each parameter that several operations have by a reference to a component. Returns the components. */
+export function shareParameters(paths: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
+  const { components, refer } = createComponents("parameters");
+  const operations = Object.values(paths).flatMap((path) => Object.values(path)) as { parameters: readonly Json[] }[];
+  const uses = new Map<string, number>();
+  for (const one of operations.flatMap(({ parameters }) => parameters)) {
+    const content = JSON.stringify(one);
+    uses.set(content, (uses.get(content) ?? 0) + 1);
+  }
+  for (const operation of operations)
+    operation.parameters = operation.parameters.map((one) =>
+      uses.get(JSON.stringify(one)) === 1 ? one : refer(String(one["name"]), one),
+    );
+  return components;
 }

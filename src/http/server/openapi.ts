@@ -1,10 +1,19 @@
 import { Type, type TSchema } from "@sinclair/typebox";
+import { named } from "../../platform/common-schemas.ts";
 import type { Authentication } from "../access/bearer-tokens.ts";
 import type { RequestBody } from "./body.ts";
 import type { Answers, Endpoint, Declaration, RequestHeader, Success } from "./endpoint.ts";
 import { KEY_CHARACTERS_MAX } from "./idempotency.ts";
 import { HEADER_BYTES_MAX } from "./node-server.ts";
-import { createExample, toJsonSchema } from "./openapi-schema.ts";
+import {
+  createComponents,
+  createExample,
+  referToNamed,
+  shareParameters,
+  toJsonSchema,
+  type Components,
+  type Json,
+} from "./openapi-schema.ts";
 import { declaredProblem, problems, type Problem, type ProblemName } from "./problem.ts";
 
 const TAGS: Readonly<Record<Declaration["tag"], string>> = {
@@ -24,10 +33,11 @@ const ABOUT = `Every error is application/problem+json (RFC 9457), and names its
 A browser, which asks for \`text/html\` and not for JSON, gets the same refusal as a page.
 GET endpoints also answer HEAD. Any other method gets 405 with \`Allow\`, and any other path 404.
 Lengths are counted in UTF-16 units. A body must not repeat a member, or hold NUL or half of a surrogate pair.
+Every answer has the headers \`X-Request-Id\`, \`traceparent\` and \`X-Content-Type-Options\`, described once at the component \`problem\`.
 \`RateLimit\` and \`RateLimit-Policy\` show the remaining quota of the limits that apply to the caller.
 A request that is not HTTP/1.1, or has more than about ${HEADER_BYTES_MAX / 1_024} KiB of headers, gets an empty refusal, and the connection closes.`;
 
-/** Names of the headers that every answer has. */
+/** Names of the headers that every answer has. The API document lists them only at the default response. */
 const ALWAYS = ["x-request-id", "traceparent", "x-content-type-options"];
 
 const HEADERS: Readonly<Record<string, string>> = {
@@ -42,8 +52,6 @@ const HEADERS: Readonly<Record<string, string>> = {
   "set-cookie": "HttpOnly.",
   "content-disposition": "The name of the file.",
 };
-
-type Json = Readonly<Record<string, unknown>>;
 
 const STRING = { type: "string" };
 
@@ -83,12 +91,13 @@ export function createDocument(
   cookie: string,
 ) {
   const paths: Record<string, Json> = {};
-  const refusals = createRefusals();
+  const refusals = createComponents("responses");
   for (const endpoint of endpoints) {
     const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(endpoint, guards, refusals) };
   }
   const schemas: Record<string, unknown> = { problem: toJsonSchema(PROBLEM) };
+  const parameters = shareParameters(paths);
   return {
     openapi: "3.1.0",
     info: {
@@ -114,8 +123,13 @@ export function createDocument(
       ]),
       responses: {
         ...(referToNamed(refusals.components, schemas) as Json),
-        problem: { description: "Any other problem.", content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } } },
+        problem: {
+          description: "Any other problem.",
+          ...toHeaders(ALWAYS, []),
+          content: { [PROBLEM_TYPE]: { schema: PROBLEM_REF } },
+        },
       },
+      parameters,
       schemas,
       securitySchemes: {
         token: { type: "http", scheme: "bearer" },
@@ -125,52 +139,7 @@ export function createDocument(
   };
 }
 
-/**
- * Replaces each schema with a type name, given by {@link named}, by a reference to a component, which is added to
- * `schemas` once. Throws if two different schemas have the same name.
- */
-function referToNamed(part: unknown, schemas: Record<string, unknown>): unknown {
-  if (typeof part !== "object" || part === null) return part;
-  if (Array.isArray(part)) return part.map((one) => referToNamed(one, schemas));
-  const { title, ...others } = part as Record<string, unknown>;
-  const members = Object.entries(others).map(([name, one]) => [name, referToNamed(one, schemas)] as const);
-  const isNamed = typeof title === "string" && /^([A-Z][a-z]+)+$/.test(title) && ("type" in part || "anyOf" in part);
-  if (!isNamed) return { ...(title === undefined ? {} : { title }), ...Object.fromEntries(members) };
-  const schema = Object.fromEntries(members);
-  if (JSON.stringify((schemas[title] ??= schema)) !== JSON.stringify(schema))
-    throw new Error(`${title} names two schemas`);
-  return { $ref: `#/components/schemas/${title}` };
-}
-
-/** Collects the refusals of all operations, so that equal ones are defined only once in the API document. */
-interface Refusals {
-  /** Refusals by component name: the slugs of their problems, with a number if their headers or media types differ. */
-  readonly components: Readonly<Record<string, Json>>;
-  /** Adds a refusal unless an equal one was added before. Returns a reference to its component. */
-  refer(listed: readonly Listed[], refusal: Json): Json;
-}
-
-function createRefusals(): Refusals {
-  const components: Record<string, Json> = {};
-  const byContent = new Map<string, string>();
-  return {
-    components,
-    refer(listed, refusal) {
-      const content = JSON.stringify(refusal);
-      let name = byContent.get(content);
-      if (name === undefined) {
-        const slugs = listed.map(({ problem }) => problem.slug).join("-or-");
-        const alike = Object.keys(components).filter((one) => one.replace(/\.\d+$/, "") === slugs).length;
-        name = alike === 0 ? slugs : `${slugs}.${alike + 1}`;
-        byContent.set(content, name);
-        components[name] = refusal;
-      }
-      return { $ref: `#/components/responses/${name}` };
-    },
-  };
-}
-
-function toOperation(endpoint: Endpoint, guards: Authentication, refusals: Refusals): Json {
+function toOperation(endpoint: Endpoint, guards: Authentication, refusals: Components): Json {
   const { id, tag, summary, description, parameters = {}, query = {}, requestHeaders = [], body } = endpoint;
   return {
     operationId: id,
@@ -197,13 +166,13 @@ function isVisited(answers: Answers): boolean {
   return successes.some(({ mediaType, headers = [] }) => mediaType === "text/html" || headers.includes("location"));
 }
 
-function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals): Json {
+function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Components): Json {
   const { answers, limit, requestHeaders = [] } = endpoint;
   const mayHave = [...(isGuarded ? [] : LIMIT_HEADERS), ...(requestHeaders.includes("Prefer") ? [APPLIED] : [])];
   const byStatus: Readonly<Record<string, Success | undefined>> = answers;
   const responses: [string, Json][] = Object.entries(answers).map(([status, success]: [string, Success]) => {
     const { description, headers = [] } = success;
-    return [status, { description, headers: toHeaders(headers, mayHave), content: toContent(success) }];
+    return [status, { description, ...toHeaders(headers, mayHave), content: toContent(success) }];
   });
   for (const [status, listed] of Map.groupBy(listProblems(endpoint), ({ problem }) => problem.status)) {
     const other = byStatus[status];
@@ -214,8 +183,9 @@ function toResponses(endpoint: Endpoint, isGuarded: boolean, refusals: Refusals)
     };
     const titles = listed.map(({ problem }) => problem.title);
     const description = [...(other === undefined ? [] : [other.description]), ...titles].join(" / ");
-    const refusal = { description, headers: toProblemHeaders(listed, !isGuarded, limit !== undefined), content };
-    responses.push([String(status), other === undefined ? refusals.refer(listed, refusal) : refusal]);
+    const refusal = { description, ...toProblemHeaders(listed, !isGuarded, limit !== undefined), content };
+    const slugs = listed.map(({ problem }) => problem.slug).join("-or-");
+    responses.push([String(status), other === undefined ? refusals.refer(slugs, refusal) : refusal]);
   }
   return { ...Object.fromEntries(responses), default: { $ref: "#/components/responses/problem" } };
 }
@@ -310,7 +280,7 @@ const PROBLEM = Type.Object({
 const PROBLEM_REF = { $ref: "#/components/schemas/problem" };
 
 const PROBLEM_MORE: Readonly<Record<string, TSchema>> = {
-  errors: Type.Array(Type.Object({ path: Type.String(), message: Type.String() })),
+  errors: named("InvalidMembers", Type.Array(Type.Object({ path: Type.String(), message: Type.String() }))),
   run_id: Type.Union([Type.String({ format: "uuid" }), Type.Null()]),
 };
 
@@ -360,12 +330,14 @@ function contentAs(type: string, schema: TSchema): Json {
   return { schema: known, ...(example === undefined ? {} : { example }) };
 }
 
+/** Returns the member `headers` of a response with these headers, some of them optional; nothing if it has none. */
 function toHeaders(names: readonly string[], some: readonly string[]): Json {
   const toRef = (name: string) => ({ $ref: `#/components/headers/${name}` });
-  return Object.fromEntries([
+  const headers = [
     ...some.map((name) => [name, toRef(optional(name))] as const),
-    ...[...ALWAYS, ...names].map((name) => [name, toRef(name)] as const),
-  ]);
+    ...names.map((name) => [name, toRef(name)] as const),
+  ];
+  return headers.length === 0 ? {} : { headers: Object.fromEntries(headers) };
 }
 
 function parameter(place: "path" | "query" | "header", name: string, description: string): Json {

@@ -24,22 +24,23 @@ export function createOpenAiAdsChannel(access: AdsAccess): Channel {
 }
 
 /** OpenAI's type of event and the shape of its data, by the name that Meta gives the event. */
-const TYPES: Readonly<Record<string, readonly [type: string, shape: string]>> = {
-  Purchase: ["order_created", "contents"],
-  ViewContent: ["contents_viewed", "contents"],
-  AddToCart: ["items_added", "contents"],
-  InitiateCheckout: ["checkout_started", "contents"],
-  Lead: ["lead_created", "customer_action"],
-  CompleteRegistration: ["registration_completed", "customer_action"],
-  Schedule: ["appointment_scheduled", "customer_action"],
-  Subscribe: ["subscription_created", "plan_enrollment"],
-  StartTrial: ["trial_started", "plan_enrollment"],
-};
+const TYPES: ReadonlyMap<string, readonly [type: string, shape: string]> = new Map([
+  ["Purchase", ["order_created", "contents"]],
+  ["ViewContent", ["contents_viewed", "contents"]],
+  ["AddToCart", ["items_added", "contents"]],
+  ["InitiateCheckout", ["checkout_started", "contents"]],
+  ["Lead", ["lead_created", "customer_action"]],
+  ["CompleteRegistration", ["registration_completed", "customer_action"]],
+  ["Schedule", ["appointment_scheduled", "customer_action"]],
+  ["Subscribe", ["subscription_created", "plan_enrollment"]],
+  ["StartTrial", ["trial_started", "plan_enrollment"]],
+]);
 
 /** Returns the event of a visit or a conversion: https://developers.openai.com/ads/supported-events */
 function toEvent({ id, at, url, ip, userAgent, ids, conversion }: AdVisit) {
   const { name = "", value, currency } = conversion ?? {};
-  const [type, shape] = conversion === undefined ? ["page_viewed", "contents"] : (TYPES[name] ?? ["custom", "custom"]);
+  const [type, shape] =
+    conversion === undefined ? ["page_viewed", "contents"] : (TYPES.get(name) ?? ["custom", "custom"]);
   return {
     id,
     type,

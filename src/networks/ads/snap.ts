@@ -29,13 +29,27 @@ export function createSnapChannel(access: AdsAccess): Channel {
 }
 
 /**
- * Returns the event of a visit or a purchase; no other conversion comes here:
- * https://developers.snap.com/api/marketing-api/Conversions-API/UsingTheAPI
+ * Snap's names of conversions, by the names that Meta gives them. Snap refuses other names, and lists none for a Lead:
+ * https://developers.snap.com/api/marketing-api/Conversions-API/Parameters
  */
+export const SNAP_NAMES: ReadonlyMap<string, string> = new Map([
+  ["Purchase", "PURCHASE"],
+  ["ViewContent", "VIEW_CONTENT"],
+  ["Search", "SEARCH"],
+  ["AddToCart", "ADD_CART"],
+  ["AddToWishlist", "ADD_TO_WISHLIST"],
+  ["InitiateCheckout", "START_CHECKOUT"],
+  ["AddPaymentInfo", "ADD_BILLING"],
+  ["CompleteRegistration", "SIGN_UP"],
+  ["Subscribe", "SUBSCRIBE"],
+  ["StartTrial", "START_TRIAL"],
+]);
+
+/** Returns the event of a visit, or of a conversion that has a name in {@link SNAP_NAMES}. */
 function toEvent({ id, at, url, ip, userAgent, ids, conversion }: AdVisit) {
   const { value, currency } = conversion ?? {};
   return {
-    event_name: conversion === undefined ? "PAGE_VIEW" : "PURCHASE",
+    event_name: conversion === undefined ? "PAGE_VIEW" : SNAP_NAMES.get(conversion.name),
     event_time: Math.floor(at / 1000),
     event_id: id,
     event_source_url: url,

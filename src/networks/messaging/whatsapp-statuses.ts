@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Type } from "@sinclair/typebox";
-import type { Secret } from "../../platform/secret.ts";
+import { secret, type Secret } from "../../platform/secret.ts";
 import { parseAnswer } from "../classify-answer.ts";
 import { excerpt } from "../plain-text.ts";
 import { CHANNEL_FAULTS } from "./whatsapp.ts";
@@ -13,9 +13,8 @@ export function isSameSecret(given: string, expected: Secret): boolean {
 
 /** True if Meta signed these bytes: `signature` is the header `X-Hub-Signature-256`. */
 export function isSignedByMeta(bytes: Uint8Array, signature: string, appSecret: Secret): boolean {
-  const expected = Buffer.from(`sha256=${createHmac("sha256", appSecret.reveal()).update(bytes).digest("hex")}`);
-  const given = Buffer.from(signature);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  const expected = createHmac("sha256", appSecret.reveal()).update(bytes).digest("hex");
+  return isSameSecret(signature, secret(`sha256=${expected}`));
 }
 
 const status = Type.Object({

@@ -42,8 +42,9 @@ export function createWhatsappChannel(options: {
           ...recipient,
           type: "text",
           text,
-          // WhatsApp returns this id with each status of the message.
-          biz_opaque_callback_data: dispatch.id,
+          // WhatsApp returns this id with each status of the message. A retry has its own, so that a late status of the
+          // first message is not taken for the retry's.
+          biz_opaque_callback_data: dispatch.retryId ?? dispatch.id,
         }),
         timeoutMs,
       });

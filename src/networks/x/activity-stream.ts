@@ -7,7 +7,7 @@ import { SocialError, type Signal, type SignalStream } from "../network.ts";
 import { JSON_BODY, type LineFetch } from "../safe-fetch.ts";
 import { createReads, type XOptions } from "./get-request.ts";
 import { ID, readFailure, USERNAME } from "./interpret-answer.ts";
-import { asWritten } from "./read-messages.ts";
+import { asWritten, ENTITIES } from "./read-messages.ts";
 
 /** Types of event that are subscribed to with the user's token: https://docs.x.com/x-api/activity/introduction */
 const PRIVATE_TYPES = ["dm.received", "dm.read", "chat.received"];
@@ -154,18 +154,7 @@ const RECEIVED = Type.Object({
       message_create: Type.Object({
         sender_id: ID,
         target: Type.Optional(Type.Object({ recipient_id: Type.Optional(Type.String()) })),
-        message_data: Type.Object({
-          text: Type.Optional(Type.String()),
-          entities: Type.Optional(
-            Type.Object({
-              urls: Type.Optional(
-                Type.Array(
-                  Type.Object({ url: Type.String({ minLength: 1 }), expanded_url: Type.Optional(Type.String()) }),
-                ),
-              ),
-            }),
-          ),
-        }),
+        message_data: Type.Object({ text: Type.Optional(Type.String()), entities: ENTITIES }),
       }),
     }),
     { minItems: 1 },

@@ -22,19 +22,18 @@ const PAGES_MAX = 3;
 /** Fields of a message that both versions of X's specification know. `sender_id` comes with the expansion only. */
 const FIELDS = "id,event_type,text,created_at,dm_conversation_id";
 
+const LINK = Type.Object({ url: Type.String({ minLength: 1 }), expanded_url: Type.Optional(Type.String()) });
+
+/** Schema of the links in a message's text, which X shortens. */
+export const ENTITIES = Type.Optional(Type.Object({ urls: Type.Optional(Type.Array(LINK)) }));
+
 const DM_EVENT = Type.Object({
   id: ID,
   text: Type.Optional(Type.String()),
   created_at: Type.String(),
   sender_id: Type.Optional(ID),
   dm_conversation_id: Type.Optional(Type.String()),
-  entities: Type.Optional(
-    Type.Object({
-      urls: Type.Optional(
-        Type.Array(Type.Object({ url: Type.String({ minLength: 1 }), expanded_url: Type.Optional(Type.String()) })),
-      ),
-    }),
-  ),
+  entities: ENTITIES,
 });
 
 type DmEvent = Static<typeof DM_EVENT>;

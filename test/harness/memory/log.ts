@@ -43,6 +43,10 @@ export interface MemoryLogOptions {
 export const LOG_ENGINES = ["in a file", "on a server"] as const;
 export type LogEngine = (typeof LOG_ENGINES)[number];
 
+/** One database for all logs on a server, each in a separate schema: a new database costs as much as opening a log. */
+let database: Promise<string> | undefined;
+let schemas = 0;
+
 export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<MemoryLog> {
   const { clock, makeId = randomId, file, engine = "in a file" } = options;
   const stack = new AsyncDisposableStack();
@@ -51,7 +55,11 @@ export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<Mem
   const opening =
     engine === "in a file"
       ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), ...common })
-      : openPostgresStore<Event>({ url: await newDatabase(), ...common });
+      : openPostgresStore<Event>({
+          url: await (database ??= newDatabase()),
+          schema: `log ${(schemas += 1)}`,
+          ...common,
+        });
   return logOn(stack.use(await opening), folder, stack, makeId);
 }
 

@@ -1,5 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
+import type { ChannelName } from "../../../events/channel.ts";
 import { STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import { forgetPerson } from "../../../src/privacy/forget.ts";
 import { recordConsent } from "../../../src/recipients/record-consent.ts";
@@ -42,12 +43,12 @@ interface World extends AppHarness {
   pass(ms: number): void;
 }
 
-async function open({ engine = "in a file", env = {}, passed = HOUR_MS }: Given = {}): Promise<World> {
+async function open({ passed = HOUR_MS, ...given }: Given = {}): Promise<World> {
   let now = Date.parse("2026-03-01T08:00:00.000Z");
   // A click is found by the time in its id.
   const makeId = () => Bun.randomUUIDv7("hex", now);
   const hosts = ["localhost", "go.example"];
-  const world = await openApp({ engine, env, hosts, makeId, logClock: () => now });
+  const world = await openApp({ ...given, hosts, makeId, logClock: () => now });
   const pass = (ms: number): void => {
     now += ms;
     world.now = now;
@@ -61,6 +62,7 @@ async function open({ engine = "in a file", env = {}, passed = HOUR_MS }: Given 
 interface Given {
   readonly engine?: LogEngine;
   readonly env?: Readonly<Record<string, string>>;
+  readonly channels?: readonly ChannelName[];
   /** Time after the message, in ms. */
   readonly passed?: number;
 }
@@ -245,6 +247,18 @@ test("an unknown click is refused", async () => {
   await using world = await open();
   const { status, type } = await convert(world, { ...SALE, click_id: Bun.randomUUIDv7() });
   expect([status, type]).toEqual([404, "urn:reachlog:problem:unknown-click"]);
+});
+
+test("each conversion goes to the ads networks that have a name for it", async () => {
+  await using world = await open({ channels: ["ads", "ads-openai", "ads-snap"] });
+  const click_id = await click(world);
+  for (const name of ["CompleteRegistration", "Lead", "constructor"]) await convert(world, { name, click_id });
+  const events = await world.events("ConversionRecorded");
+  expect(events.map(({ data }) => [data.name, data.channels])).toEqual([
+    ["CompleteRegistration", ["ads", "ads-openai", "ads-snap"]],
+    ["Lead", ["ads", "ads-openai"]],
+    ["constructor", ["ads", "ads-openai"]],
+  ]);
 });
 
 test("a negative value reverses a conversion, and no network is told", async () => {

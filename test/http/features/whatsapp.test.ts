@@ -123,6 +123,54 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
       expect(lost.map((event) => event.data.event_id)).toEqual([opened.id, ...clicks.map((event) => event.id)]);
     },
   );
+
+  test("a message that a retry replaced may be lost late: the dispatch stays delivered until the retry is lost too", async () => {
+    await using opened = await openWithId(engine);
+    const { world, id, position: source } = opened;
+    const about = { channel: "messaging", lane: "direct" } as const;
+    const stream = STREAMS.delivery("messaging");
+    await world.append(stream, outcomeOf("DispatchInDoubt", { ...about, source, detail: "timeout" }));
+    const retried = { event_ids: [id], status: "in_doubt", accept_doubles: true };
+    expect((await post(world.app, "/api/deliveries/retry", retried, { token: TOKEN })).status).toBe(200);
+    const [retry] = await world.events("DispatchRetryRequested");
+    await world.append(stream, outcomeOf("DispatchSucceeded", { ...about, source: retry!.position, latency_ms: 1 }));
+    const statusShown = async () => {
+      const shown = await ask(world.app, `/api/deliveries/show?event_id=${id}`, { token: TOKEN });
+      const { dispatches } = (await shown.json()) as { dispatches: { channels: { status: string }[] }[] };
+      return dispatches[0]?.channels[0]?.status;
+    };
+    expect(await statusShown()).toBe("delivered");
+    expect(await send(world, noticeOf(statusOf(id)))).toMatchObject({ status: 200, lost: 1 });
+    expect(await statusShown()).toBe("delivered");
+    expect(await send(world, noticeOf(statusOf(retry!.id, { id: `${WAMID}2` })))).toMatchObject({ lost: 1 });
+    expect(await statusShown()).toBe("lost");
+    const lost = await world.events("DispatchLost");
+    expect(lost.map(({ data: { event_id, source: at, retry: by } }) => [event_id, at, by])).toEqual([
+      [id, source, undefined],
+      [id, source, retry!.position],
+    ]);
+  });
+
+  test("an operator's decision is shown behind those about a thousand other dispatches", async () => {
+    await using opened = await openWithId(engine);
+    const { world, id, position: source } = opened;
+    const { cookie } = await signIn(world);
+    const about = { channel: "messaging", lane: "direct", source } as const;
+    const dead = outcomeOf("DispatchAbandoned", { ...about, detail: "gone", refused: true });
+    await world.append(STREAMS.delivery("messaging"), dead);
+    const data = { event_id: id, source: source + 1, channel: "messaging", detail: "131042" } as const;
+    const others = Array.from({ length: 1_000 }, (): NewEvent => ({ type: "DispatchLost", data }));
+    await world.append(STREAMS.requests, ...others);
+    const why = "not needed";
+    await world.append(STREAMS.requests, {
+      type: "DispatchDiscarded",
+      data: { event_id: id, source, channel: "messaging", why },
+    });
+    const page = await (await ask(world.app, `/activity/${source}`, { headers: { cookie } })).text();
+    const lines = await textsAt(page, ".line .sentence");
+    expect(lines.map(({ text }) => text)).toEqual([expect.stringContaining("gone"), expect.stringContaining(why)]);
+    expect(page).not.toContain("This channel was far behind");
+  });
 });
 
 test("other statuses, and those of messages that the log did not send, are recorded nowhere", async () => {

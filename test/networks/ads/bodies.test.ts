@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { Type, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { createOpenAiAdsChannel } from "../../../src/networks/ads/openai.ts";
-import { createSnapChannel } from "../../../src/networks/ads/snap.ts";
+import { createSnapChannel, SNAP_NAMES } from "../../../src/networks/ads/snap.ts";
 import type { Click, Conversion } from "../../../src/networks/network.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import { CLICK, NOTIFICATION, NOW, TEST } from "../dispatches.ts";
@@ -157,10 +157,18 @@ function openAiConversion(type: string, shape: string, more: Record<string, TSch
   );
 }
 
-/** Schema of a purchase in Snap's documents: https://developers.snap.com/api/marketing-api/Conversions-API/Parameters */
-const snapPurchase = Type.Object(
+/** Schema of a conversion in Snap's documents: https://developers.snap.com/api/marketing-api/Conversions-API/Parameters */
+const snapConversion = Type.Object(
   {
-    event_name: Type.Literal("PURCHASE"),
+    // The names of web events that Snap lists.
+    event_name: Type.Union(
+      [
+        "PURCHASE SAVE START_CHECKOUT ADD_CART VIEW_CONTENT ADD_BILLING SIGN_UP SEARCH PAGE_VIEW SUBSCRIBE AD_CLICK",
+        "AD_VIEW COMPLETE_TUTORIAL LEVEL_COMPLETE INVITE LOGIN SHARE RESERVE ACHIEVEMENT_UNLOCKED ADD_TO_WISHLIST",
+        "SPENT_CREDITS RATE START_TRIAL LIST_VIEW CUSTOM_EVENT_1 CUSTOM_EVENT_2 CUSTOM_EVENT_3 CUSTOM_EVENT_4",
+        "CUSTOM_EVENT_5",
+      ].flatMap((names) => names.split(" ").map((name) => Type.Literal(name))),
+    ),
     // Snap accepts seconds, and events of the last 37 days.
     event_time: Type.Integer({ minimum: Math.floor(NOW / 1_000) - 37 * 86_400, maximum: Math.floor(NOW / 1_000) }),
     event_id: filled,
@@ -170,7 +178,7 @@ const snapPurchase = Type.Object(
       { client_ip_address: filled, client_user_agent: filled, sc_click_id: Type.Optional(filled) },
       only,
     ),
-    custom_data: Type.Object({ value: Type.Number(), currency }, only),
+    custom_data: Type.Optional(Type.Object({ value: Type.Number(), currency }, only)),
   },
   only,
 );
@@ -225,8 +233,12 @@ test.each(PRICES)(
       timestamp_ms: at,
       data: { amount: units, currency: code },
     });
-    expect(faultsIn(snap, "data", snapPurchase)).toEqual([]);
-    expect(JSON.parse(snap).data[0]).toMatchObject({ event_id: "order-1001", event_time: Math.floor(at / 1_000) });
+    expect(faultsIn(snap, "data", snapConversion)).toEqual([]);
+    expect(JSON.parse(snap).data[0]).toMatchObject({
+      event_name: "PURCHASE",
+      event_id: "order-1001",
+      event_time: Math.floor(at / 1_000),
+    });
     // The text is compared, because parsing would hide a digit that a binary fraction does not hold.
     expect(snap).toContain(`"custom_data":{"value":${value},"currency":"${code}"}`);
   },
@@ -242,6 +254,7 @@ test.each([
   ["Subscribe", "subscription_created", "plan_enrollment", {}],
   ["StartTrial", "trial_started", "plan_enrollment", {}],
   ["Wine tasting", "custom", "custom", { custom_event_name: Type.Literal("Wine tasting") }],
+  ["constructor", "custom", "custom", { custom_event_name: Type.Literal("constructor") }],
 ] as const)("OpenAI gets %s as it documents %s, with and without a value", async (name, type, shape, more) => {
   const schema = openAiConversion(type, shape, more);
   const free = await postedConversion(NETWORKS[0], { name, value: undefined, currency: undefined });
@@ -250,6 +263,17 @@ test.each([
   const paid = await postedConversion(NETWORKS[0], { name, value: "5.00", currency: "EUR" });
   expect(faultsIn(paid, "events", schema)).toEqual([]);
   expect(JSON.parse(paid).events[0].data).toEqual({ type: shape, amount: 500, currency: "EUR" });
+});
+
+test.each([...SNAP_NAMES])("Snap gets %s as its %s, with and without a value", async (name, snapName) => {
+  for (const given of [
+    { name, value: undefined, currency: undefined },
+    { name, value: "5.00", currency: "EUR" },
+  ]) {
+    const body = await postedConversion(NETWORKS[1], given);
+    expect(faultsIn(body, "data", snapConversion)).toEqual([]);
+    expect(JSON.parse(body).data[0].event_name).toBe(snapName);
+  }
 });
 
 test.each([

@@ -134,6 +134,12 @@ test("a message is one text without a preview of its links", async () => {
   });
 });
 
+test("a retry has an id of its own, by which WhatsApp reports on it", async () => {
+  await using server = serve(() => Response.json(SENT));
+  await whatsappAt(server.url).send({ ...MESSAGE, retryId: "retry-1" }, OPTIONS);
+  expect(JSON.parse(server.requests[0]?.body ?? "")).toMatchObject({ biz_opaque_callback_data: "retry-1" });
+});
+
 test.each(["BR.15a9", "US.ENT.118", "GB.1"])("the business-scoped id %s is sent in the field recipient", async (to) => {
   await using server = serve(() => Response.json(SENT));
   expect((await whatsappAt(server.url, { to }).send(MESSAGE, OPTIONS)).outcome).toBe("delivered");

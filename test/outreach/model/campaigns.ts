@@ -66,7 +66,8 @@ export function checkCampaign(books: Books, attempt: Attempt, house: House, wasM
   const isFound = books.found.has(id);
   const chainOf = before.filter((one) => one.campaign === "default" || CAMPAIGNS[one.campaign]?.follows !== undefined);
   if (!isFound && !chainOf.some((one) => one.campaign === followed)) violated("a follow-up of nothing", about);
-  if (chainOf.length > FOLLOW_UPS_MAX) violated("a follow-up too many", about);
+  // A message that was not delivered, and its repeat that an operator allowed, are one message of the chain.
+  if (new Set(chainOf.map((one) => one.campaign)).size > FOLLOW_UPS_MAX) violated("a follow-up too many", about);
   if (isAnswered(books, attempt, position)) violated("a follow-up after a reply", about);
 }
 

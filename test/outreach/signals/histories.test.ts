@@ -8,7 +8,7 @@ import { personId } from "../../sandbox/client.ts";
 import { createPick } from "../model/clockwork.ts";
 import { eventually, openSignals, type SignalWorld } from "./world.ts";
 
-const HISTORIES = isWhole ? 1_000 : 20;
+const HISTORIES = Number(process.env["FAULT_HISTORIES"] ?? (isWhole ? 1_000 : 20));
 const SEED = Number(process.env["FAULT_SEED"] ?? Math.ceil(Math.random() * 1_000_000));
 
 const HANDLES = [
