@@ -97,7 +97,8 @@ function take(books: Books, event: Recorded, house: House): void {
       return;
     case "ConsentRecorded":
       if (event.data.basis === "none") books.withdrawn.add(`${about} ${event.data.consent_for}`);
-      return;
+      // A record of consent makes the service judge the recipient again.
+      return allowSkips(books, (told) => told.startsWith(`${about} `) && told.endsWith(" no_consent"));
     case "CampaignEnded":
       books.endedCampaigns.set(event.data.name, house.witness.appendedAt(event.position));
       return;
@@ -342,7 +343,11 @@ function skip(
  */
 function list({ skips, listed }: Books, recipientId: string): void {
   listed.add(recipientId);
-  for (const told of skips) if (told.startsWith(`${recipientId} `)) skips.delete(told);
+  allowSkips({ skips }, (told) => told.startsWith(`${recipientId} `));
+}
+
+function allowSkips({ skips }: Pick<Books, "skips">, isMeant: (told: string) => boolean): void {
+  for (const told of skips) if (isMeant(told)) skips.delete(told);
 }
 
 /** Returns the attempt that a retry is for: the one in the named campaign, or the newest one of all. */

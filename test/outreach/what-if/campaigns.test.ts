@@ -10,11 +10,11 @@ const ANN = { id: "7", username: "ann" };
 const TEMPLATE = parseTemplate("Hi {{name}} {{link https://shop.example}}", "https://go.example");
 const SENDS = { dailyLimit: 10, requireConsent: true, stopAfterFailures: undefined, window: undefined, gapDays: 0 };
 
-/** Asks what would have happened under a daily limit of one message. */
+/** Asks what would have happened under a daily limit that no day reaches. */
 async function ask(events: readonly NewEvent[]) {
   const today = { ...SENDS, template: TEMPLATE, timezone: "UTC" };
   const identities = { hashes: () => [], isForgotten: () => false };
-  const asked = { changes: { dailyLimit: 1 }, isBot: undefined, stopWords: undefined, today, identities, limit: 3 };
+  const asked = { changes: { dailyLimit: 5 }, isBot: undefined, stopWords: undefined, today, identities, limit: 3 };
   const whatIf = createWhatIf({ ...asked, sources: ["list"], runMaxMs: 3_600_000 });
   const log = testLog();
   for (const { type, data } of events) log.add(type, data);
@@ -42,17 +42,16 @@ test("a what-if knows the clicks by which a campaign chose its recipients", asyn
   const audience = { clicked: "go.example/a" };
   const user = { ...ANN, id: "1", name: "We" };
   const added = { consent_at: "2026-01-01", consent_source: "form", tracking: "granted" } as const;
-  const found = await ask([
+  const before: NewEvent[] = [
     { type: "AccountAuthorized", data: { user, scopes: ["dm.write"], expires_at: "2027-01-01T00:00:00.000Z" } },
     addedOf(ANN, added),
     { type: "CampaignCreated", data: { name: "spring", text: "Hello {{name}}", audience } },
     ...run(undefined, { personal_links: [{ code: "own", link: "go.example/a" }] }),
     ...Array.from({ length: 11 }, () => clickOf()),
-    { type: "PersonalLinkClicked", data: { code: "own" } },
-    ...run("spring", {}),
-  ]);
-  expect(found.unexplained).toBe(0);
-  expect(found.recipients).toMatchObject({ lost: { count: 0 }, gained: { count: 0 } });
-  // Control: the other limit leaves no place for the campaign's message on the same day.
-  expect(found.total.messages).toEqual({ was: 2, would: 1 });
+  ];
+  const click: NewEvent = { type: "PersonalLinkClicked", data: { code: "own" } };
+  const found = await ask([...before, click, ...run("spring", {})]);
+  expect([found.unexplained, found.total.messages]).toEqual([0, { was: 2, would: 2 }]);
+  // Control: without the click, the log's second message is none that the campaign would send.
+  expect((await ask([...before, ...run("spring", {})])).unexplained).toBe(1);
 });
