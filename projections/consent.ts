@@ -44,6 +44,8 @@ export interface Consent {
 /** The consent of a recipient before the log says anything about it. */
 export const NO_CONSENT: Consent = { basis: "none", consent: null, tracking: { status: "unknown" }, inbound: false };
 
+const NOTHING: readonly never[] = [];
+
 /**
  * Returns what a consent lacks as proof. A recipient who wrote first needs no evidence, because the log itself records
  * the message.
@@ -53,7 +55,7 @@ export function findMissingEvidence({
   consent,
   inbound,
 }: Consent): readonly ("basis" | "consent_at" | "consent_source")[] {
-  if (inbound) return [];
+  if (inbound || (basis !== "none" && consent?.at !== undefined && consent.source !== undefined)) return NOTHING;
   const evidence = basis === "none" ? null : consent;
   return [
     ...(basis === "none" ? (["basis"] as const) : []),

@@ -19,7 +19,11 @@ export function outreachByCampaign(contact: Contact): readonly (readonly [campai
 
 /** Returns the time of the newest message that may have reached the contact, ISO 8601, of all campaigns but `except`. */
 export function newestAttempt(contact: Contact | undefined, except?: string): string | undefined {
-  if (contact === undefined) return undefined;
+  if (contact?.campaigns === undefined) {
+    return contact === undefined || (contact.campaign ?? DEFAULT_CAMPAIGN) === except
+      ? undefined
+      : contact.attempted_at;
+  }
   return outreachByCampaign(contact).reduce<string | undefined>((newest, [campaign, { attempted_at: at }]) => {
     return campaign === except || at === undefined || (newest !== undefined && newest >= at) ? newest : at;
   }, undefined);

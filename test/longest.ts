@@ -4,6 +4,7 @@
  */
 export const LONGEST = [
   "events/eventstore-lite/test/testing/contract.test.ts",
+  "events/eventstore-lite/test/testing/contract-archived.test.ts",
   "events/eventstore-lite/test/segments/archive.test.ts",
   "test/operations.test.ts",
   "test/process/audience.test.ts",

@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { ALLOCATOR } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 import { testsOf } from "./structure/tests-of.ts";
 
@@ -18,13 +19,14 @@ const gates = [
   ["bunx", "oxlint", "--deny-warnings"],
 ];
 const tests = testsOfChanges();
-if (tests.length > 0) gates.push(["bun", "test", "--parallel=2", ...tests]);
+if (tests.length > 0) gates.push(["bun", "test", "--parallel=2", "--no-isolate", ...tests]);
 const codes = await Promise.all(gates.map(run));
 process.exit(codes.every((code) => code === 0) ? 0 : 1);
 
 /** Runs a command and prints its output only if it failed. */
 async function run(command: readonly string[]): Promise<number> {
-  const child = Bun.spawn([...command], { cwd: ROOT, stdout: "pipe", stderr: "pipe" });
+  const env = { ...ALLOCATOR, ...process.env };
+  const child = Bun.spawn([...command], { cwd: ROOT, env, stdout: "pipe", stderr: "pipe" });
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

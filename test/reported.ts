@@ -2,6 +2,14 @@ import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+/** Settings of the allocator of processes that run tests. */
+export const ALLOCATOR = {
+  /** No memory is returned until a process ends, which saves a quarter of a run's processor time. */
+  MIMALLOC_PURGE_DELAY: "-1",
+  /** The allocator's own thread does not look for holes in used pages, which saves another tenth or more. */
+  MIMALLOC_PURGE_HOLES: "0",
+} as const;
+
 export interface Totals {
   readonly passed: number;
   readonly failed: number;

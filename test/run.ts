@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { buildBinary } from "./harness/runtime.ts";
 import { useTemporaryFolder } from "./harness/temporary.ts";
 import { LONGEST } from "./longest.ts";
-import { runReported, summaryOf } from "./reported.ts";
+import { ALLOCATOR, runReported, summaryOf } from "./reported.ts";
 import { harnessesOf, STARTING_PROCESSES } from "./structure/harness.ts";
 
 /** Four processes for each core: test files wait half of their time for timers, processes and disks. */
@@ -21,10 +21,7 @@ useTemporaryFolder();
 // By default the tests use the shipped binary, built for this run; with RUNTIME=bun the source. With RUNTIME=deno only
 // tests that start the service as a process run, on Deno.
 process.env["RUNTIME"] ??= buildBinary(tmpdir());
-// The allocator then returns no memory until a process ends, which saves a quarter of the run's processor time.
-process.env["MIMALLOC_PURGE_DELAY"] ??= "-1";
-// The allocator's own thread then does not look for holes in used pages, which saves another tenth or more.
-process.env["MIMALLOC_PURGE_HOLES"] ??= "0";
+for (const [name, value] of Object.entries(ALLOCATOR)) process.env[name] ??= value;
 // Files share a process and its loaded code, which saves time. No file depends on what others leave behind.
 const parallel = [
   `--parallel=${PROCESSES}`,

@@ -3,11 +3,16 @@ const FIELD_NAME_CHARS_MAX = 64;
 
 const RESERVED = new Set(["__proto__", "constructor", "prototype"]);
 
+/** Matches names and values that are normal as they are. Nearly all are, and a count asks for those of all recipients. */
+const NORMAL_NAME = /^[a-z0-9_-]+(?: [a-z0-9_-]+)*$/;
+const CLEAN_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+
 /**
  * Returns a name of a column or placeholder in the form in which they are compared: `{{ First  Name }}` finds the
  * column `first name`. Unicode is composed, because two editors may write the same `é` differently.
  */
 export function fieldName(raw: string): string {
+  if (NORMAL_NAME.test(raw)) return raw;
   return raw.normalize("NFC").trim().replace(/\s+/gu, " ").toLowerCase();
 }
 
@@ -22,6 +27,7 @@ export function fieldNameFault(name: string): string | undefined {
  * and those that turn the direction of writing. Undefined if nothing visible is left.
  */
 export function cleanValue(value: string): string | undefined {
+  if (CLEAN_VALUE.test(value)) return value;
   const cleaned = value
     .toWellFormed()
     .replace(/[\t\n\v\f\r\u0085\u2028\u2029]+/g, " ")

@@ -117,7 +117,7 @@ export function render(
   /** Code of the recipient's page to opt out. Default: a placeholder, which no page has. */
   optOutCode = OPT_OUT_PLACEHOLDER,
 ): Rendered {
-  return fill(template, chooseVariant(template, recipient.key), cleanValues(recipient), codeFor, optOutCode);
+  return fill(template, chooseVariant(template, recipient.key), recipient, codeFor, optOutCode);
 }
 
 /** Text that previews show in place of a code. It is as long as a code, so that lengths are right. */
@@ -142,14 +142,13 @@ function ownCode({ code }: ShortLink): string {
 
 /** Renders every variant of a template for one recipient, also those that the recipient would not get. */
 export function renderAll(template: Template, recipient: MessageRecipient) {
-  const values = cleanValues(recipient);
-  return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(template, variant, values) }));
+  return template.variants.map((variant) => ({ variant: variant.label, rendered: fill(template, variant, recipient) }));
 }
 
 function fill(
   { linkBase = "", optOutBase = "" }: Template,
   { label, parts, links }: Variant,
-  values: ReadonlyMap<string, string>,
+  recipient: MessageRecipient,
   codeFor = ownCode,
   optOutCode = OPT_OUT_PLACEHOLDER,
 ): Rendered {
@@ -160,7 +159,7 @@ function fill(
     else if ("optOut" in part) text += `${optOutBase}/${optOutCode}`;
     else if ("target" in part) text += `${linkBase}/${codeFor(links.find(({ target }) => target === part.target)!)}`;
     else {
-      const value = values.get(part.field) ?? part.fallback;
+      const value = findValue(recipient, part.field) ?? part.fallback;
       if (value === undefined) missing.add(part.field);
       else text += value;
     }
@@ -175,20 +174,20 @@ function fill(
  * This must never change: recipients would get another variant than the one the log says they got.
  */
 export function chooseVariant(template: Template, key: string): Variant {
+  if (template.variants.length === 1) return template.variants[0]!;
   const hash = createHash("sha256").update(key, "utf8").digest().readUInt32BE(0);
   const variant = template.variants[hash % template.variants.length];
   if (variant === undefined) throw new Error("a template has at least one variant");
   return variant;
 }
 
-function cleanValues(recipient: MessageRecipient): Map<string, string> {
-  const values = new Map<string, string>();
-  const { fields, name, username } = recipient;
-  for (const [raw, value] of [...Object.entries(fields), ["name", name ?? ""], ["username", username]] as const) {
-    const cleaned = cleanValue(value);
-    if (cleaned !== undefined) values.set(fieldName(raw), cleaned);
-  }
-  return values;
+/** Returns a field's value for a message. The name and username that the network knows come before fields of a list. */
+function findValue({ fields, name, username }: MessageRecipient, field: string): string | undefined {
+  const own = field === "name" ? name : field === "username" ? username : undefined;
+  let found: string | undefined;
+  // Two columns may have the same name as compared. The last one with a visible value counts.
+  for (const raw of Object.keys(fields)) if (fieldName(raw) === field) found = cleanValue(fields[raw]!) ?? found;
+  return (own === undefined ? undefined : cleanValue(own)) ?? found;
 }
 
 interface Span {

@@ -1,5 +1,6 @@
 import { peerBenches, storeBenches, runBenches } from "eventstore-lite/bench";
-import { consolePages } from "./console-pages.ts";
+import { campaigns } from "./campaigns.ts";
+import { apiReads, consolePages } from "./console-pages.ts";
 import { drainIntake } from "./drain-intake.ts";
 import { drainMemory } from "./drain-memory.ts";
 import { drain } from "./drain.ts";
@@ -44,6 +45,8 @@ const benches = {
   "drain-memory": drainMemory,
   "token-timing": tokenTiming,
   "console-pages": consolePages,
+  "api-reads": apiReads,
+  campaigns,
   stalls,
   "stats-read": statsRead,
   webhooks,

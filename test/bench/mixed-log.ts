@@ -4,6 +4,7 @@ import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { DAY_MS, HOUR_MS } from "../../projections/time.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { createRandom } from "../harness/random.ts";
+import { campaignsPart } from "./mixed-campaigns.ts";
 import { clicksPart } from "./mixed-clicks.ts";
 import { outreachPart } from "./mixed-outreach.ts";
 import { restPart } from "./mixed-rest.ts";
@@ -39,6 +40,8 @@ export interface MixedLogOptions {
   readonly keyEach?: number;
   /** True to spread the events over the last half year; by default, all have the current time. */
   readonly isSpread?: boolean;
+  /** Number of campaigns beside `default`; by default, the log has none. */
+  readonly campaigns?: number;
   readonly onProgress?: (events: number) => void;
 }
 
@@ -47,14 +50,14 @@ export interface MixedLogOptions {
  * letters, a few runs, imports and token refreshes. Recipients and links are limited.
  */
 export async function writeMixedLog(file: string, events: number, options: MixedLogOptions = {}): Promise<void> {
-  const { seed = 1, people = 0, keyEach, isSpread = false, onProgress } = options;
+  const { seed = 1, people = 0, keyEach, isSpread = false, campaigns = 0, onProgress } = options;
   const end = { position: 0 };
   const startMs = Date.now() - (DAYS - 1) * DAY_MS - BUSY_MS;
   const clock = isSpread ? () => startMs + busyTime((DAYS * end.position) / (events + 1)) : Date.now;
   await using store = await openSqliteStore<Event>({ file, codec, clock });
   if ((await store.head()).position > 0) throw new Error(`${file} is not empty`);
   const random = createRandom(seed);
-  const parts = [clicksPart(), outreachPart(people), restPart()];
+  const parts = [clicksPart(), outreachPart(people, campaigns > 0), restPart(), campaignsPart(campaigns)];
   let batch: Promise<unknown>[] = [];
   let clicks = 0;
 
@@ -112,15 +115,16 @@ function idOf(position: number, random: Random): string {
 }
 
 if (import.meta.main) {
-  const [file, events, people = "0", spread, keyEach = "0"] = process.argv.slice(2);
+  const [file, events, people = "0", spread, keyEach = "0", campaigns = "0"] = process.argv.slice(2);
   if (file === undefined || !(Number(events) > 0)) {
-    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [spread|now [KEY_EACH]]]");
+    console.error("usage: mixed-log.ts FILE EVENTS [PEOPLE [spread|now [KEY_EACH [CAMPAIGNS]]]]");
     process.exit(2);
   }
   await writeMixedLog(file, Number(events), {
     people: Number(people),
     ...(Number(keyEach) > 0 && { keyEach: Number(keyEach) }),
     isSpread: spread === "spread",
+    campaigns: Number(campaigns),
     onProgress: (done) => process.stderr.write(`\r${done} `),
   });
 }

@@ -3,11 +3,18 @@ import { join } from "node:path";
 import { outputOf } from "eventstore-lite/bench";
 
 /**
- * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year. Only
- * read or copy it. A separate process creates it once per folder, so that no benchmark inherits its garbage.
+ * Returns a log of mixed events after an import of `people` recipients, all of now or `spread` over half a year. A
+ * separate process creates it once per folder, so that no benchmark inherits its garbage. Only read or copy it.
  */
-export async function mixedLog(folder: string, events: number, people = 0, spread?: "spread"): Promise<string> {
-  const parameters = [String(events), String(people), ...(spread === undefined ? [] : [spread])];
+export async function mixedLog(
+  folder: string,
+  events: number,
+  people = 0,
+  spread?: "spread",
+  campaigns = 0,
+): Promise<string> {
+  const more = campaigns > 0 ? ["0", String(campaigns)] : [];
+  const parameters = [String(events), String(people), ...(spread === undefined ? [] : [spread]), ...more];
   const file = join(folder, `mixed-${parameters.join("-")}.sqlite`);
   if (existsSync(file)) return file;
   process.stderr.write(`  writing ${events.toLocaleString("en")} mixed events …\n`);

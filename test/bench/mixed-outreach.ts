@@ -15,20 +15,24 @@ const IMPORTED_AT_ONCE = 1_000;
 const MESSAGE_LINKS = 100;
 /** Round of the first run, early so that a short log has a run too. */
 const FIRST_RUN_ROUND = 20;
-const RUN_MESSAGES = 20;
+export const RUN_MESSAGES = 20;
 /** Runs per day; the next run uses the next day's quota. */
 const RUNS_A_DAY = 5;
 
-/** Writes imports, `first` of them at the beginning, and runs that contact the imported recipients. */
-export function outreachPart(first = 0): Part {
+/**
+ * Writes imports, `first` of them at the beginning, and runs that contact the imported recipients. `hasEvidence`: the
+ * consents have the date and source that campaigns require.
+ */
+export function outreachPart(first = 0, hasEvidence = false): Part {
   let rounds = 0;
   let people = 0;
   let written = 0;
   let runs = 0;
   return (emit, random) => {
     rounds++;
-    if (people < first) emit(STREAMS.outreach, importsOf(people, (people += IMPORTED_AT_ONCE), random));
-    if (rounds % ROUNDS_A_PERSON === 0 && people < PEOPLE_MAX) emit(STREAMS.outreach, [importOf(people++, random)]);
+    if (people < first) emit(STREAMS.outreach, importsOf(people, (people += IMPORTED_AT_ONCE), random, hasEvidence));
+    if (rounds % ROUNDS_A_PERSON === 0 && people < PEOPLE_MAX)
+      emit(STREAMS.outreach, [importOf(people++, random, hasEvidence)]);
     if (rounds % ROUNDS_A_RUN !== FIRST_RUN_ROUND) return;
     const run_id = `01990000-0000-7000-8000-${String(++runs).padStart(12, "0")}`;
     const day = new Date(Date.UTC(2026, 10, 20 + Math.floor(runs / RUNS_A_DAY))).toISOString().slice(0, 10);
@@ -42,21 +46,22 @@ export function outreachPart(first = 0): Part {
   };
 }
 
-function personOf(number: number): KnownRecipient {
+export function toPerson(number: number): KnownRecipient {
   return { id: String(1_000_000_000 + number), username: `person_${number}` };
 }
 
-function importsOf(from: number, to: number, random: Random): readonly NewEvent[] {
-  return Array.from({ length: to - from }, (_, nth) => importOf(from + nth, random));
+function importsOf(from: number, to: number, random: Random, hasEvidence: boolean): readonly NewEvent[] {
+  return Array.from({ length: to - from }, (_, nth) => importOf(from + nth, random, hasEvidence));
 }
 
-function importOf(number: number, random: Random): NewEvent {
+function importOf(number: number, random: Random, hasEvidence: boolean): NewEvent {
   const fields = { first_name: `Name${number}`, company: `Company ${Math.floor(random() * 500)}` };
-  const { username } = personOf(number);
+  const { username } = toPerson(number);
   const data = {
     recipient: { username },
     name: `Name${number} Surname`,
     basis: "opt_in",
+    ...(hasEvidence && { consent_at: "2026-05-02", consent_source: "https://shop.example/form" }),
     fields,
     source: "list",
   } as const;
@@ -67,7 +72,7 @@ type Counts = Record<"sent" | "skipped" | "failed" | "in_doubt", number>;
 
 /** Events of one message in a run: mostly an intent and an outcome. */
 function message(number: number, run_id: string, day: string, counts: Counts, random: Random): readonly NewEvent[] {
-  const recipient = personOf(number);
+  const recipient = toPerson(number);
   const chance = random();
   if (chance < 0.2) {
     counts.skipped++;

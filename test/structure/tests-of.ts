@@ -171,7 +171,6 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "service/reconcile-attempts.ts": "process/outreach-commands",
   "privacy/reachlog.ts": "service/open-reachlog",
   "service/outreach.ts": "outreach/full-day",
-  "template/": "template/template",
   "vault/": "vault/postgres-secrets",
 };
 

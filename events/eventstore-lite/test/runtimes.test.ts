@@ -33,7 +33,7 @@ for (const [name, runtime, args] of RUNTIMES) {
         'read 1 {"n":1}',
         "verified true",
         "closed",
-        "appended 10",
+        "writer: ended with 0",
         "verify: ended with 0",
       ]);
     },

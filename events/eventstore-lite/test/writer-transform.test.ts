@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Codec, EventStore, NewEvent } from "eventstore-lite";
+import type { Codec, NewEvent } from "eventstore-lite";
 import { InvalidAppend, StoreUnusable } from "eventstore-lite/testing";
 import { identityCodec } from "../src/codec.ts";
 import { newEvent, refusalOf, take } from "../src/testing/contract/events.ts";
@@ -34,24 +34,6 @@ describe.each(engines())("on %s", (engine, openEngine) => {
     const stored = await take(store.readStored());
     expect(stored.map(({ data }) => data)).toEqual([{ finished: "x" }, { times: 5 }, { finished: "yy" }]);
     expect(await store.verify()).toMatchObject({ ok: true, checked: 3 });
-  });
-
-  test("a store uses the thread of a closed one, and never that of an open one", async () => {
-    const threadOf = async (store: EventStore): Promise<unknown> => {
-      await store.append("a", [parted({ rest: "thread" })]);
-      const stored = await take(store.readStored());
-      expect(stored).toHaveLength(1);
-      return stored[0]?.data;
-    };
-    let closed: unknown;
-    {
-      await using store = await open();
-      closed = await threadOf(store);
-    }
-    await using store = await open();
-    await using other = await open();
-    expect(await threadOf(store)).toEqual(closed);
-    expect(await threadOf(other)).not.toEqual(closed);
   });
 
   test("a subscriber reads the finished event, unless the codec recalls it", async () => {

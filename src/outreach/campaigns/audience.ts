@@ -95,7 +95,7 @@ export function matchesAudience(
   const out = (reason: LeftOutReason): AudienceMatch => ({ matches: false, reason });
   if (audience.source !== undefined && !isFrom(contact, audience.source)) return out("other_source");
   if (audience.basis !== undefined && audience.basis !== (contact?.basis ?? "none")) return out("other_basis");
-  if (audience.fields?.every((condition) => hasField(contact, condition)) === false) return out("other_field");
+  if (audience.fields !== undefined && !hasFields(contact, audience.fields)) return out("other_field");
   const { timezone = "" } = contact ?? {};
   if (audience.timezones?.includes(timezone) === false) return out("other_timezone");
   if (audience.clicked !== undefined) {
@@ -128,14 +128,22 @@ function matchesOutreach(
 export function parseFieldCondition(condition: string) {
   const at = condition.indexOf("=");
   if (at === -1) return { field: fieldName(condition), values: undefined };
-  return { field: fieldName(condition.slice(0, at)), values: condition.slice(at + 1).split("|") };
+  const values = condition.slice(at + 1).split("|");
+  return { field: fieldName(condition.slice(0, at)), values: values.map((value) => value.trim()) };
 }
 
-function hasField(contact: Contact | undefined, condition: string): boolean {
-  const { field, values } = parseFieldCondition(condition);
-  const found = Object.entries(contact?.fields ?? {}).find(([name]) => fieldName(name) === field);
-  const value = cleanValue(found?.[1] ?? "");
-  return value !== undefined && (values?.some((wanted) => wanted.trim() === value) ?? true);
+/** Conditions of audiences as parsed: a count judges all recipients by the same ones. */
+const parsedConditions = new WeakMap<readonly string[], readonly ReturnType<typeof parseFieldCondition>[]>();
+
+function hasFields(contact: Contact | undefined, conditions: readonly string[]): boolean {
+  const parsed = parsedConditions.getOrInsertComputed(conditions, () => conditions.map(parseFieldCondition));
+  const { fields = {} } = contact ?? {};
+  const names = Object.keys(fields);
+  return parsed.every(({ field, values }) => {
+    const found = names.find((name) => fieldName(name) === field);
+    const value = cleanValue(found === undefined ? "" : fields[found]!);
+    return value !== undefined && (values?.includes(value) ?? true);
+  });
 }
 
 function hasClicked(clicked: readonly string[], wanted: string, { personal }: Links): boolean {

@@ -1,5 +1,4 @@
 import type { Audience } from "../../../events/campaign.ts";
-import { toRecipient } from "../../../projections/contact.ts";
 import { createTimeSlices } from "../../platform/time-slices.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
 import { LEFT_OUT_REASONS, matchesAudience, type LeftOutReason } from "./audience.ts";
@@ -39,7 +38,7 @@ export async function countAudience(
       inside.set(UNUSABLE_TEXT, (inside.get(UNUSABLE_TEXT) ?? 0) + 1);
       continue;
     }
-    const verdict = judgeKnown(state, rules, toRecipient(contact), undefined, contact);
+    const verdict = judgeKnown(state, rules, contact, undefined, contact);
     if (verdict.verdict === "ask") due++;
     else {
       const reason = verdict.reason === "not_in_audience" ? (verdict.detail ?? verdict.reason) : verdict.reason;

@@ -58,14 +58,7 @@ export type Operation =
   | { readonly kind: "recordKeys"; readonly last: number; readonly keys: readonly StoredKey[] }
   | { readonly kind: "close" };
 
-export type Reply = BatchReply | FaultReply | DoneReply;
-
-export interface DoneReply {
-  readonly kind: "done";
-  readonly lease?: Lease;
-  /** True if the log was closed, so that the thread can serve another store. */
-  readonly isClosed?: true;
-}
+export type Reply = BatchReply | FaultReply | { readonly kind: "done"; readonly lease?: Lease };
 
 /**
  * Sent by the writer thread between two replies, without a request, when another process has appended up to `position`.

@@ -1,8 +1,9 @@
 // The writer thread of a store on PostgreSQL, started by open.ts. Finishing events and large batches take long here
 // without blocking the event loop of the thread that serves requests.
+import { parentPort, workerData } from "node:worker_threads";
 import { createTransform, loadWriterTransform } from "../append/writer-transform.ts";
-import type { Reply, Request } from "../append/messages.ts";
-import { serveThread } from "../append/serve-thread.ts";
+import type { AwayNotice, Reply, Request } from "../append/messages.ts";
+import type { Started } from "../append/start-thread.ts";
 import { openDatabase } from "./database.ts";
 import { createNotifier } from "./notifications.ts";
 import { createWriter } from "./writer.ts";
@@ -18,8 +19,12 @@ export interface AppendThreadOptions {
   readonly writerTransform: string | undefined;
 }
 
-serveThread<AppendThreadOptions>(async (options, post) => {
-  const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } = options;
+if (!parentPort) throw new Error("append-thread.ts runs as a worker only");
+const port = parentPort;
+const { url, schema, storeId, epoch, usesServerClock, eventBytesMax, writerTransform } =
+  workerData as AppendThreadOptions;
+
+try {
   const transform = createTransform(await loadWriterTransform(writerTransform), eventBytesMax);
   const database = openDatabase({ url, connections: 1, name: "eventstore-lite writer" });
   const notifier = createNotifier(url, storeId);
@@ -31,7 +36,7 @@ serveThread<AppendThreadOptions>(async (options, post) => {
     usesServerClock,
     transform,
     onAppended: (position) => notifier.notify(position),
-    onAway: (cause) => post({ kind: "away", cause }),
+    onAway: (cause) => port.postMessage({ kind: "away", cause } satisfies AwayNotice),
     closing: closing.signal,
   });
 
@@ -39,17 +44,19 @@ serveThread<AppendThreadOptions>(async (options, post) => {
     closing.abort();
     return async () => {
       await Promise.all([notifier.close(), database.close()]);
-      return { kind: "done", isClosed: true };
+      port.unref();
+      return { kind: "done" };
     };
   }
 
   let answered = Promise.resolve();
-  return {
-    storeId,
-    onMessage(message) {
-      const request = message as Request;
-      const answer = typeof request === "object" && request.kind === "close" ? close() : writer.begin(request);
-      answered = answered.then(async () => post(await answer()));
-    },
-  };
-});
+  port.on("message", (request: Request) => {
+    const answer = typeof request === "object" && request.kind === "close" ? close() : writer.begin(request);
+    answered = answered.then(async () => port.postMessage(await answer()));
+  });
+  port.postMessage({ storeId } satisfies Started);
+} catch (error) {
+  const refused = error instanceof Error ? error.message : String(error);
+  port.postMessage({ refused, isBusy: false } satisfies Started);
+  port.unref();
+}

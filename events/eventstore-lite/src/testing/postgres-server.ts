@@ -51,6 +51,8 @@ export interface ServerOptions {
   readonly programs?: string;
   /** Server of which the new one starts as a copy; the copy follows that server until it is promoted. */
   readonly standbyOf?: PostgresServer;
+  /** Environment variables of the server's processes, such as those of a moved clock. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 let shared: Promise<PostgresServer> | undefined;
@@ -83,12 +85,13 @@ export async function startPostgres({
   settings = {},
   programs = process.env["POSTGRES_PROGRAMS"],
   standbyOf,
+  environment: more = {},
 }: ServerOptions = {}): Promise<PostgresServer> {
   const directory = newDirectory(durable);
   const port = await freePort();
   const data = join(directory, "data");
   const libraries = { LD_LIBRARY_PATH: `${join(directory, "lib")}:${join(binaries(), "lib")}` };
-  const environment = { ...process.env, ...(programs === undefined && libraries) };
+  const environment = { ...process.env, ...(programs === undefined && libraries), ...more };
   const program = (name: string): string => join(programs ?? join(binaries(), "bin"), name);
   const all = { ...SETTINGS, ...(durable ? {} : FORGETFUL), ...settings, port: String(port) };
   const keeper = spawn("sh", ["-c", KEEPER, directory], { stdio: ["pipe", "inherit", "inherit"], detached: true });

@@ -1,5 +1,5 @@
-// Appends, reads, archives, verifies, closes and appends again; then lets a thread end by itself, for which no store
-// waits. For any runtime.
+// Appends, reads, archives, verifies and closes; then lets threads end by themselves, for which no store waits. For any
+// runtime.
 import { Worker } from "node:worker_threads";
 import { openSqliteStore } from "eventstore-lite";
 
@@ -22,24 +22,19 @@ console.log(`verified ${(await store.verify()).ok}`);
 await store[Symbol.asyncDispose]();
 console.log("closed");
 
-// The second store takes the thread of the first, which then waits for a third and keeps no process alive.
-{
-  await using again = await openSqliteStore({ file });
-  await again.append("a", [{ id: "2", type: "T", data: {}, meta: {} }]);
-  console.log(`appended ${(await again.head()).position}`);
-}
-
-/** Starts the thread that verifies, sends it a request to close, and returns how the thread ended. */
-function endOfVerifier(): Promise<string> {
-  const worker = new Worker(new URL("../../src/sqlite/verify/verify-thread.ts", import.meta.url), {
-    workerData: { file },
-  });
+/** Starts a thread of the store, sends it a request to close, and returns how the thread ended. */
+function endOf(thread: string, workerData: unknown, request: unknown, isStarted: boolean): Promise<string> {
+  const worker = new Worker(new URL(`../../src/sqlite/${thread}/${thread}-thread.ts`, import.meta.url), { workerData });
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
-  worker.postMessage({ task: "close" });
+  if (isStarted) worker.once("message", () => worker.postMessage(request));
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+  else worker.postMessage(request);
   return new Promise((resolve) => {
-    worker.once("error", (fault: Error) => resolve(`verify: ${fault.message}`));
-    worker.once("exit", (code) => resolve(`verify: ended with ${code}`));
+    worker.once("error", (fault: Error) => resolve(`${thread}: ${fault.message}`));
+    worker.once("exit", (code) => resolve(`${thread}: ended with ${code}`));
   });
 }
 
-console.log(await endOfVerifier());
+const limits = { databaseBytesMax: 2 ** 40, eventBytesMax: 2 ** 18, writerTransform: undefined };
+console.log(await endOf("writer", { file, ...limits }, { kind: "close" }, true));
+console.log(await endOf("verify", { file }, { task: "close" }, false));

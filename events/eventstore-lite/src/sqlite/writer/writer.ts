@@ -85,7 +85,7 @@ export function createWriter(db: DatabaseSync, transform: TransformAppend, requi
     } finally {
       db.close();
     }
-    return { kind: "done", isClosed: true };
+    return { kind: "done" };
   }
 
   function write(text: string): Reply {
