@@ -1,5 +1,5 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
-import type { CampaignOutreach, Contact, ContactStatus } from "./contact.ts";
+import type { CampaignOutreach, Contact, Contacts, ContactStatus } from "./contact.ts";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
 const OPTIONAL = ["message_id", "seen_at", "variant", "attempted_at", "own_links", "follows"] as const;
@@ -15,6 +15,16 @@ export function outreachIn(contact: Contact | undefined, campaign = DEFAULT_CAMP
 export function outreachByCampaign(contact: Contact): readonly (readonly [campaign: string, CampaignOutreach])[] {
   const { campaign = DEFAULT_CAMPAIGN, campaigns } = contact;
   return campaigns === undefined ? [[campaign, contact]] : [[campaign, contact], ...Object.entries(campaigns)];
+}
+
+/** Counts the contacts that can still get a campaign's message: none was tried, and none is ruled out for good. */
+export function countReachable({ people }: Contacts, campaign: string | undefined): number {
+  let count = 0;
+  for (const contact of people.values()) {
+    const { status = "open" } = outreachIn(contact, campaign) ?? {};
+    if (status === "open" && !contact.suppressed && !contact.held) count++;
+  }
+  return count;
 }
 
 /** Returns the time of the newest message that may have reached the contact, ISO 8601, of all campaigns but `except`. */

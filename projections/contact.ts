@@ -1,6 +1,5 @@
 import type { Recipient, SkipReason } from "../events/outreach.ts";
 import { type Consent, NO_CONSENT } from "./consent.ts";
-import { outreachIn } from "./contact-campaigns.ts";
 
 /**
  * Status of outreach to a contact. Only `open` contacts get a message; all others are not tried (again) automatically.
@@ -216,16 +215,6 @@ export function later(one: string | undefined, other: string): string {
 export function countPeopleAt({ people, merged }: Contacts, position: number): number {
   let count = merged.filter(({ since, until }) => since <= position && position < until).length;
   for (const { positions } of people.values()) if ((positions[0] ?? Infinity) <= position) count++;
-  return count;
-}
-
-/** Counts the contacts that can still get a campaign's message: none was tried, and none is ruled out for good. */
-export function countReachable({ people }: Contacts, campaign: string | undefined): number {
-  let count = 0;
-  for (const contact of people.values()) {
-    const { status = "open" } = outreachIn(contact, campaign) ?? {};
-    if (status === "open" && !contact.suppressed && !contact.held) count++;
-  }
   return count;
 }
 

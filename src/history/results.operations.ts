@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import { countReachable } from "../../projections/contact.ts";
+import { countReachable } from "../../projections/contact-campaigns.ts";
 import type { Results } from "../../projections/results.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";

@@ -47,7 +47,8 @@ export async function survey(
     const verdict = judgeKnown(state, rules, toRecipient(contact));
     if (verdict.verdict !== "ask" && verdict.reason === "not_in_audience")
       note(skips, verdict.reason, toRecipient(contact), limit);
-    else if (verdict.verdict === "pass") verdict.reason === "held" ? held++ : failed++;
+    else if (verdict.verdict === "pass" && verdict.reason === "held") held++;
+    else if (verdict.verdict === "pass") failed++;
     else if (verdict.verdict === "skip") note(skips, verdict.reason, toRecipient(contact), limit);
     else {
       const own = variant ?? ownVariant(rules, contact);

@@ -1,3 +1,4 @@
+import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { basis as basisSchema, skipReason, type Basis, type SkipReason } from "../../events/outreach.ts";
 import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
@@ -93,7 +94,9 @@ function toShownContact(contact: Contact) {
     /** Campaigns whose message failed and which an operator may allow again. */
     retries: contact.suppressed
       ? []
-      : outreachByCampaign(contact).flatMap(([campaign, { status }]) => (status === "failed" ? [campaign] : [])),
+      : outreachByCampaign(contact)
+          .filter(([, { status }]) => status === "failed")
+          .map(([campaign]) => ({ campaign, isDefault: campaign === DEFAULT_CAMPAIGN })),
   };
 }
 

@@ -49,7 +49,8 @@ describe.skipIf(!hasBrowser)("a browser", () => {
     await page.fill("input[name=token]", TOKEN);
     await page.click("button");
     expect(await page.textContent("main")).toContain("Sends as @acme_team");
-    expect(await page.textContent("main")).toContain("signed in to X as @acme_team");
+    // The news follow the log, and a live update brings the newest line.
+    await page.waitForSelector("main :text('signed in to X as @acme_team')");
     await page.reload();
     expect(await page.textContent("main")).toContain("Sends as @acme_team");
     const session = (await browser.cookies()).find(({ name }) => name.startsWith("reachlog_session"));

@@ -27,7 +27,7 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
     // The costs of signals by day are a new member of the runs.
     const state = encodeState(name === "runs" ? { ...(folded as object), signals: undefined } : folded);
     // Each message is now of a campaign, which these logs do not name.
-    return [`state ${name}`, state.replaceAll('"campaign":"default",', "")] as const;
+    return [`state ${name}`, withoutOwnLinks(state.replaceAll('"campaign":"default",', ""))] as const;
   });
   const people = fold(contacts, contacts.initial(), events);
   const folded = createStates(PROJECTION_NAMES);
@@ -35,7 +35,7 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
   const rules = { ...RULES, template: parseTemplate("Hi {{name|you}}\n---\nHello {{name|you}}") };
   const ms = Date.parse(events.at(-1)?.time ?? "2026-11-20T10:00:00.000Z");
   const asked = { recipient: undefined, limit: 5, selection: {} };
-  const surveyed = await survey({ ...folded.all(), ms }, rules, asked);
+  const { held, ...counts } = await survey({ ...folded.all(), ms }, rules, asked);
   const { template, dailyLimit, requireConsent, stopAfterFailures, window } = rules;
   const today = { template, dailyLimit, requireConsent, stopAfterFailures, window, gapDays: 30, timezone: "UTC" };
   const whatIf = createWhatIf({
@@ -53,7 +53,8 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
   const answers = [
     ...states,
     ["recipients", plain([...people.people.values()].map(toRecipientJson))],
-    ["preview", plain(surveyed)],
+    // Held recipients are now counted apart from those whose message failed.
+    ["preview", plain({ ...counts, failed: counts.failed + held })],
     ["what if", plain(await whatIf.finish(ms))],
     ["words", plain(events.map(describeEvent))],
   ] as const;
@@ -63,7 +64,14 @@ export async function answerAll(events: readonly Recorded[]): Promise<Readonly<R
 /** Returns a hash of the recipients of a position, put back from those of all events. */
 export function rewound(events: readonly Recorded[], position: number): string {
   const steps = rewindContacts(fold(contacts, contacts.initial(), events), position);
-  for (let step = steps.next(); ; step = steps.next()) if (step.done === true) return hash(encodeState(step.value));
+  for (let step = steps.next(); ; step = steps.next())
+    if (step.done === true) return hash(withoutOwnLinks(encodeState(step.value)));
+}
+
+/** Removes the links of each campaign's newest message from contacts: a new member, which no answer shows. */
+function withoutOwnLinks(state: string): string {
+  const member = /"own_links":(?:null|\{[^}]*\})/;
+  return state.replaceAll(new RegExp(`,${member.source}|${member.source},?`, "g"), "");
 }
 
 function hash(text: string): string {

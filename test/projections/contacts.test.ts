@@ -603,7 +603,7 @@ describe("an allowed retry", () => {
 
   test("for a campaign reopens that one alone, if its message failed", () => {
     const spring = { ...attempted(ANN), data: { ...attempted(ANN).data, campaign: "spring" } } as NewEvent;
-    const named = (campaign: string): NewEvent => ({ ...retry, data: { recipient: ANN, campaign } }) as NewEvent;
+    const named = (campaign: string): NewEvent => ({ ...retry, data: { recipient: ANN, campaign } });
     const failedFirst = [attempted(ANN), failed(ANN, false), spring];
     const open = { status: "open", again: true };
     const state = given(...failedFirst, named("default"));

@@ -1,6 +1,5 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import { listChoices } from "../../platform/operation.ts";
 import { BASES, type ShownContact } from "../../recipients/list-recipients.ts";
 import { forgetRecipient, recordRecipientConsent } from "../../recipients/recipients.operations.ts";
@@ -55,8 +54,8 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
         </ConfirmedAction>
       )}
       {isHeld ? <Release form={form} label={label} /> : null}
-      {retries.map((campaign) => (
-        <Retry form={form} label={label} campaign={campaign} />
+      {retries.map((retry) => (
+        <Retry form={form} label={label} {...retry} />
       ))}
       <Forget form={form} label={label} name={name} />
       <ConfirmedAction
@@ -128,13 +127,18 @@ function Release({ form, label }: ActionProps): VNode {
 }
 
 /** Form that allows one more message of a campaign whose message to the recipient failed. */
-function Retry({ form, label, campaign }: ActionProps & { readonly campaign: string }): VNode {
-  const name = campaign === DEFAULT_CAMPAIGN ? null : <> of {<bdi>{campaign}</bdi>}</>;
+function Retry({ form, label, campaign, isDefault }: ActionProps & ShownContact["retries"][number]): VNode {
+  const name = isDefault ? null : (
+    <>
+      {" "}
+      of <bdi>{campaign}</bdi>
+    </>
+  );
   return (
     <ConfirmedAction
       {...form}
       fields={{ ...form.fields, campaign }}
-      label={campaign === DEFAULT_CAMPAIGN ? "Retry" : `Retry ${campaign}`}
+      label={isDefault ? "Retry" : `Retry ${campaign}`}
       question={<>Retry {label}?</>}
       action="/console/recipients/retry"
       says={

@@ -1,6 +1,6 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { RunCounts } from "../../../events/outreach.ts";
-import { countReachable } from "../../../projections/contact.ts";
+import { countReachable } from "../../../projections/contact-campaigns.ts";
 import type { RunSummary, Runs } from "../../../projections/runs.ts";
 import { HOUR_MS, msOf } from "../../../projections/time.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
