@@ -1,7 +1,7 @@
 import { configurationError } from "../config/error.ts";
 import type { Config } from "../config/config.ts";
 import { addLinks } from "../links/add-links.ts";
-import { parseLinks } from "../recipients/recipients-file.ts";
+import type { parseLinks } from "../recipients/recipients-file.ts";
 import { toDomain } from "../template/short-link.ts";
 import { Command, group, JSON_OPTION, type MakeCommand, readConfig } from "./shared/command.ts";
 import { answer, EXIT, type Terminal, printable } from "./shared/terminal.ts";
@@ -24,6 +24,7 @@ target.`,
     .examples("reachlog links import links.csv")
     .action(async (path, { format, json }) => {
       const chosen = chooseFormat(path, format);
+      const { parseLinks } = await import("../recipients/recipients-file.ts");
       return report(terminal, parseLinks(await readInput(path), chosen), json);
     });
 

@@ -1,4 +1,7 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
+import Histogram from "prom-client/lib/histogram.js";
 
 /** Name, help text and label names of a figure. */
 type About<Label extends string> = readonly [name: string, help: string, labelNames?: readonly Label[]];
@@ -30,7 +33,7 @@ export function lookUpEach<Label extends string>(
   [name, help, labelNames = []]: About<Label>,
   read: () => Iterable<Figure<Label>> | AsyncIterable<Figure<Label>>,
 ): void {
-  const gauge: Gauge<Label> = new Gauge({
+  const gauge = new Gauge<Label>({
     name,
     help,
     labelNames,

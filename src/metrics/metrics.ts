@@ -1,6 +1,7 @@
 import { readdir, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import { Counter, Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import Registry from "prom-client/lib/registry.js";
 import type { ChannelName } from "../../events/channel.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";

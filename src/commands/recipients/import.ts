@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { importRecipients, type ImportContext, type Imported } from "../../recipients/import.ts";
 import { parseColumnMap } from "../../recipients/file/column-map.ts";
-import { previewRecipients } from "../../recipients/file/preview-file.ts";
+import type { previewRecipients } from "../../recipients/file/preview-file.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
 import { describeCellNote } from "../../recipients/file/import-remarks.ts";
-import { parseRecipients, type RefusedRow } from "../../recipients/recipients-file.ts";
+import type { parseRecipients, RefusedRow } from "../../recipients/recipients-file.ts";
 import {
   formatOfName,
   RECIPIENTS_FORMATS,
@@ -47,9 +47,11 @@ export async function importFile(
   const options = { now: context.logClock.now(), dates, map: parseColumnMap(map ?? []) };
   if (preview === true) {
     const { template } = context.config.outreach;
+    const { previewRecipients } = await import("../../recipients/file/preview-file.ts");
     const found = previewRecipients(input, read, { ...options, fields: template && fieldsUsed(template) });
     return await previewFile(terminal, found, context, json);
   }
+  const { parseRecipients } = await import("../../recipients/recipients-file.ts");
   const { rows, refused, duplicates, notes } = parseRecipients(input, read, options);
   const { signal } = terminal;
   const imported = await withProgress(terminal, "importing", rows.length, (onProgress) =>

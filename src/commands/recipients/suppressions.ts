@@ -1,7 +1,6 @@
 import { exportSuppressions, SUPPRESSIONS_FORMATS } from "../../recipients/export-suppressions.ts";
 import { REASON_CHARS_MAX } from "../../recipients/file/suppression-row.ts";
 import { importSuppressions } from "../../recipients/import-suppressions.ts";
-import { parseSuppressions } from "../../recipients/recipients-file.ts";
 import { nameHashKey } from "../../recipients/suppress.ts";
 import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
 import {
@@ -55,6 +54,7 @@ async function importFile(
   await using context = await openReachlog(readConfig(terminal));
   const { logClock, hashesOf } = context;
   const options = { now: logClock.now(), dates };
+  const { parseSuppressions } = await import("../../recipients/recipients-file.ts");
   const { rows, refused, notes } = parseSuppressions(input, chosen, options, nameHashKey(hashesOf));
   const { signal } = terminal;
   const { taken, added } = await withProgress(terminal, "importing", rows.length, (onProgress) =>

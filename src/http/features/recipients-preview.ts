@@ -6,7 +6,7 @@ import { inTimeSlices } from "../../platform/time-slices.ts";
 import { csvHead, csvRecord } from "../../log/export-formats/csv.ts";
 import { SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { RECIPIENT_COLUMNS } from "../../recipients/file/header.ts";
-import { WHY_MAPPED } from "../../recipients/file/preview-file.ts";
+import { WHY_MAPPED } from "../../recipients/file/column-map.ts";
 import { DATE_ORDERS } from "../../recipients/parse-day.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";

@@ -7,6 +7,10 @@ import { ServiceError } from "../../platform/service-error.ts";
  */
 export type ColumnMap = ReadonlyMap<string, string | null>;
 
+/** Reasons why the preview of a file gives a column its meaning. */
+export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
+export type WhyMapped = (typeof WHY_MAPPED)[number];
+
 /**
  * Parses choices such as `Opt-in date=consent_at`; `E-Mail=` leaves the column out. Throws a ServiceError (invalid) for
  * any other text.

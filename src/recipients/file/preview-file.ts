@@ -4,7 +4,7 @@ import { ServiceError } from "../../platform/service-error.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { DATE_ORDERS, parseDay, type DateOrder } from "../parse-day.ts";
 import { decodeText, parseRecipients } from "../recipients-file.ts";
-import type { ColumnMap } from "./column-map.ts";
+import type { ColumnMap, WhyMapped } from "./column-map.ts";
 import { readCsvTable } from "./csv.ts";
 import type { RecipientsFormat } from "./format.ts";
 import { guessedColumn, isOptOutColumn, missedColumn } from "./header-names.ts";
@@ -19,9 +19,6 @@ const COLUMNS_PREVIEWED_MAX = 60;
 
 const EXAMPLE_CHARS_MAX = 60;
 
-/** Reasons why the preview of a file gives a column its meaning. */
-export const WHY_MAPPED = ["named", "chosen", "guessed", "field", "unused", "opt_out"] as const;
-
 /** A column of a previewed file. */
 export interface PreviewedColumn {
   /** Name in the file's header. */
@@ -30,7 +27,7 @@ export interface PreviewedColumn {
   readonly example: string;
   /** Column of ours, or template field, that the column becomes; null if it is left out. */
   readonly column: string | null;
-  readonly why: (typeof WHY_MAPPED)[number];
+  readonly why: WhyMapped;
   /** True if the operator has to check the column's meaning, because the guess may be wrong. */
   readonly is_unclear: boolean;
 }
