@@ -176,6 +176,7 @@ export const retryRecipient = operation({
         title: "name",
         maxLength: 40,
         description: "The campaign whose message failed; default: that of the newest message",
+        examples: ["spring"],
       }),
     ),
   },

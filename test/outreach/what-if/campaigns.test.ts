@@ -1,4 +1,4 @@
-// On no harness.
+// On the memory harness.
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { createWhatIf } from "../../../src/outreach/what-if/what-if.ts";
