@@ -147,8 +147,8 @@ function newestMoment({ projector, clock }: StateContext): number {
 }
 
 /**
- * Returns when the newest event was recorded, ISO 8601; if an operator corrected the log's time since, the corrected
- * time, unless the quota is still being folded. Undefined in an empty log.
+ * Returns the time of the newest event, ISO 8601; if an operator corrected the log's time since, the corrected time,
+ * unless the quota is still being folded. Undefined in an empty log.
  */
 export function newestTime(projector: Projector): string | undefined {
   if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;

@@ -6,8 +6,8 @@ export function dayIn(timezone: string, ms: number): string {
 }
 
 /**
- * Returns when the calendar day of the moment `ms` ends in the time zone: its midnight or, if clocks skip that, the
- * first moment after.
+ * Returns the time at which the calendar day of the moment `ms` ends in the time zone: its midnight or, if clocks skip
+ * that, the first moment after.
  */
 export function nextDayAt(timezone: string, ms: number): number {
   return plainDate(timezone, ms).add({ days: 1 }).toZonedDateTime(timezone).epochMilliseconds;
@@ -23,8 +23,8 @@ export function momentIn(timezone: string, ms: number): QuotaMoment {
 }
 
 /**
- * Returns when a used-up daily quota allows a message again (ms since the epoch): at midnight or, after a change of
- * time zone, 24 hours after the use. With nothing used, the end of the day.
+ * Returns the time at which a used-up daily quota allows a message again (ms since the epoch): midnight or, after a
+ * change of time zone, 24 hours after the use. With nothing used, the end of the day.
  */
 export function resetsAt(quota: Quota, limit: number, moment: QuotaMoment): number {
   const { timezone } = moment;

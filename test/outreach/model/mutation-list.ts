@@ -411,7 +411,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "an intent is recorded although the window is closed",
     DECIDE,
-    "if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };",
+    "if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isWindowClosed: true } };",
     "",
   ),
   one("the window is not looked at before each request", SEND, 'return isClosed ? "window_closed" : undefined;', ""),
