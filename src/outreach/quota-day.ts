@@ -1,4 +1,5 @@
-import { releasedAt, usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
+import { newestMs, releasedAt, usedAt, type Quota, type QuotaMoment } from "../../projections/quota.ts";
+import type { StateContext } from "../log/event-log.ts";
 
 /** The calendar day (YYYY-MM-DD) of a moment in an IANA time zone. */
 export function dayIn(timezone: string, ms: number): string {
@@ -15,6 +16,11 @@ export function nextDayAt(timezone: string, ms: number): number {
 
 function plainDate(timezone: string, ms: number): Temporal.PlainDate {
   return Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone).toPlainDate();
+}
+
+/** Returns the present time in ms, never before the newest event: a clock that was set back restores no quota. */
+export function newestMoment({ projector, clock }: StateContext): number {
+  return Math.max(clock(), newestMs(projector.state("quota"), projector.time));
 }
 
 /** Returns a moment with its calendar day in an IANA time zone, as the daily quota counts it. */

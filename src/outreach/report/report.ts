@@ -12,7 +12,7 @@ import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
-import { quotaNow } from "../context.ts";
+import { momentIn, newestMoment } from "../quota-day.ts";
 import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { readOpenItems } from "../attention/read-attention.ts";
 
@@ -101,7 +101,7 @@ function toReported(context: Reachlog, runId: string, run: RunSummary, ending: E
 function readQuota(context: Reachlog): ReportFigures["quota"] {
   const { timezone, dailyLimit: limit } = context.config.outreach;
   const quota = context.projector.state("quota");
-  const now = quotaNow({ ...context, timezone });
+  const now = momentIn(timezone, newestMoment(context));
   return { used: usedAt(quota, now), limit, window: isAfterChange(quota, now) ? "last_24_hours" : "day" };
 }
 
