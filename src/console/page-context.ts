@@ -14,7 +14,9 @@ type MomentReader = PageMoment["reader"];
 /** Context in which a page runs an operation whose answer it shows. */
 export interface PageReader extends MomentReader, TokenReader {
   readonly at: MomentReader["at"];
-  readonly config: { readonly outreach: { readonly dailyLimit: number; readonly timezone: string } };
+  readonly config: {
+    readonly outreach: Pick<RunSettings, "dailyLimit" | "requireConsent"> & { readonly timezone: string };
+  };
   readonly configured: readonly ChannelName[];
   /**
    * Maximum number of events read for one figure of a page, which takes some milliseconds: a browser may fetch the page
