@@ -88,7 +88,8 @@ export async function answerResults(
     const { contacts, campaigns } = isPast ? {} : (await at(as_of, "campaigns", "contacts")).states;
     const { dailyLimit, requireConsent } = config.outreach;
     const countLeft = (campaign: string | undefined) =>
-      contacts && countReachable(contacts, { campaign, topic: campaigns?.named.get(campaign ?? "")?.topic, requireConsent });
+      contacts &&
+      countReachable(contacts, { campaign, topic: campaigns?.named.get(campaign ?? "")?.topic, requireConsent });
     const { rows } = by === "variant" ? results : await createResults(found.states, "variant", asked);
     return judgeTemplates(rows, (template) => ({
       dailyLimit,

@@ -125,8 +125,8 @@ function Costs({ run }: RunProps): VNode {
           <Icon name="circle-dollar-sign" />
           <b>A run now costs at most {formatUsd(costs.usd)}, plus new replies</b>
           <span>
-            {costs.parts.join(", ")}. Each further message or profile that it reads adds at most {formatUsd(READ_USD.message)}. X
-            charges most repeated reads once a UTC day, so it may cost less.
+            {costs.parts.join(", ")}. Each further message or profile that it reads adds at most{" "}
+            {formatUsd(READ_USD.message)}. X charges most repeated reads once a UTC day, so it may cost less.
             {paid === undefined ? "" : ` This dry run cost at most ${formatUsd(paid)}.`}
           </span>
         </li>
