@@ -38,7 +38,7 @@ export const channelName = Type.Unsafe<ChannelName>(
 /** All channels but named webhooks, in the order in which they are shown. */
 export const CHANNEL_NAMES = [...CLICK_CHANNELS, "webhook"] as const;
 
-/** Channels that every log has. A log has any other channel once something is dispatched to it. */
+/** Channels that every log has. A log has any other channel from its first dispatch on. */
 export const CHANNELS = ["ads", "chat", "messaging", "webhook"] as const;
 
 /** Sorts channels: first {@link CHANNEL_NAMES} in their order, then the others by name. */

@@ -20,8 +20,8 @@ import { signals } from "./signals.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
 import { suspected } from "./suspected.ts";
-import { tokens } from "./tokens.ts";
-import { timeline } from "./timeline.ts";
+import { tokens } from "./token-use.ts";
+import { timeline } from "./messages-by-quarter.ts";
 import { visits } from "./visits.ts";
 
 /** All projections. A new one is added here and nowhere else. */

@@ -168,7 +168,10 @@ function trackingAfter(
   return evidence === undefined && before.status === status ? before : { status, ...evidence };
 }
 
-/** Builds evidence from its parts; undefined if all parts are absent. */
+/**
+ * Builds the evidence of a consent or an objection: when, where and to which wording. Undefined if all parts are
+ * absent.
+ */
 function evidenceOf({ at, source, text }: { [Part in keyof Evidence]: string | undefined }): Evidence | undefined {
   if (at === undefined && source === undefined && text === undefined) return undefined;
   return {

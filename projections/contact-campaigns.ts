@@ -11,7 +11,10 @@ export function outreachIn(contact: Contact | undefined, campaign = DEFAULT_CAMP
   return campaigns !== undefined && Object.hasOwn(campaigns, campaign) ? campaigns[campaign] : undefined;
 }
 
-/** Returns the outreach to a contact in each campaign that the log holds some of, by the campaign's name. */
+/**
+ * Returns the campaigns in which a contact has outreach: pairs of a campaign's name and the outreach to the contact in
+ * it.
+ */
 export function outreachByCampaign(contact: Contact): readonly (readonly [campaign: string, CampaignOutreach])[] {
   const { campaign = DEFAULT_CAMPAIGN, campaigns } = contact;
   return campaigns === undefined ? [[campaign, contact]] : [[campaign, contact], ...Object.entries(campaigns)];

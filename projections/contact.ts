@@ -143,7 +143,7 @@ export interface Contacts {
     readonly refused?: string[];
     readonly former?: readonly [handle: string, key: string | null];
   }[];
-  /** Contacts that have something in `replaced`, in the order of the log, in blocks of changes. */
+  /** Contacts with entries in `replaced`, in the order of the log, in blocks of changes. */
   changed: {
     /** Full blocks by the position of their first change; at most {@link BLOCKS_MAX}. */
     readonly full: Map<number, Changes>;

@@ -1,6 +1,6 @@
 import type { Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
-import { toLinkHost } from "./link-address.ts";
+import { toLinkHost } from "./normalize-link.ts";
 import type { Projection } from "./projection.ts";
 
 /** Short link that messages contain, or that an operator added. */

@@ -6,7 +6,7 @@ import { DAY_MS, HOUR_MS } from "./time.ts";
  */
 export const QUARTER_MS = 15 * 60_000;
 
-/** Maximum number of quarters of an hour kept, of those in which something happened: six weeks without a break. */
+/** Maximum number of quarters of an hour kept: six weeks without a break. A quarter without events is not kept. */
 export const QUARTERS_MAX = 4_000;
 
 /** Counts by quarters of an hour: the start of each quarter (ms since 1970), and its counts. Ordered by first use. */

@@ -28,8 +28,8 @@ function* putBackAll(now: Contacts, position: number): Generator<void, Contacts,
     if (++looked % STEP_ENTRIES === 0) yield;
     if (at <= position) past.hashes.set(hash, at);
   }
-  // Copies one part of the state in each step, which takes a millisecond or two. The people are copied last, so index
-  // entries of people who are new by then are removed again.
+  // Copies one map in each step, which takes a millisecond or two; events may be folded in between. The people are
+  // copied last: each new person in a copied index is then among them, and the loops below remove that index entry.
   past.ids = new Map(now.ids);
   yield;
   past.links = new Map(now.links);

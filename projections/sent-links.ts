@@ -1,4 +1,4 @@
-import { normalizeLink, splitLink } from "./link-address.ts";
+import { normalizeLink, splitLink } from "./normalize-link.ts";
 
 /** Maximum number of links that are looked for in a text; a message is about one link. */
 const LINKS_PER_TEXT_MAX = 10;

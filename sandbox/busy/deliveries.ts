@@ -151,7 +151,7 @@ function createDecisions(log: StoryLog, lanes: StoryLanes, succeed: Succeed) {
       const { first } = await log.append(STORY_STREAMS.requests, retries, OPERATOR);
       await arrive(first, retries.length);
     },
-    /** Lets the product announce something in the chat. */
+    /** Lets the service send an announcement to the chat. */
     async announce(message: string): Promise<void> {
       const request = { type: "NotificationRequested", data: { message, service: PRODUCT, level: "critical" } };
       const { first } = await log.append(STORY_STREAMS.requests, [request], PRODUCT);

@@ -165,7 +165,7 @@ function throughSafeFetch(options: OAuthOptions, ends: Ends) {
       method: init.method,
       // Without this header the library would send its own name.
       headers: { ...init.headers, "user-agent": USER_AGENT },
-      // The library only ever sends form-encoded bodies.
+      // The OAuth library sends only form-encoded bodies, so no other kind is converted here.
       body: init.body instanceof URLSearchParams ? init.body.toString() : undefined,
       timeoutMs: TOKEN_TIMEOUT_MS,
     });

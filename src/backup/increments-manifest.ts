@@ -83,7 +83,7 @@ export function secretFile(folder: string, { backups }: Increments, file: (typeo
   return join(folder, secretsFolder(backups.length), NAMES[file]);
 }
 
-/** True if a folder holds incremental backups; false if it holds something else or does not exist. */
+/** True if a folder holds incremental backups; false if it holds other files or does not exist. */
 export function isIncremental(folder: string): boolean {
   try {
     return (JSON.parse(readFileSync(join(folder, MANIFEST), "utf8")) as { readonly format?: unknown }).format === 2;

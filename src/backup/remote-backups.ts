@@ -13,8 +13,8 @@ import {
 } from "./remote-names.ts";
 
 /**
- * Backups at an address of an object store. Its lists may lag behind, so a backup is valid once its claim is written,
- * as its last object. Claims are numbered without gaps and never removed; only one backup can write the next.
+ * Backups at an address of an object store. The store's listings may lag behind, so a backup is valid once its claim is
+ * written, as its last object. Claims are numbered without gaps and never removed; only one backup can write the next.
  */
 export interface RemoteBackups {
   readonly storage: SegmentStorage;
@@ -109,7 +109,7 @@ export interface NewBackup extends FoundManifest {
 
 /**
  * Writes a backup to the store. Its claim is written last, once all objects that the backup names exist, and makes it
- * valid. Resolves with the names that the store lists.
+ * valid. Resolves with the names in the store's listing.
  */
 async function store({ storage, place }: RemoteBackups, { increments, manifest, added }: NewBackup) {
   const number = increments.backups.length;
@@ -155,8 +155,8 @@ async function writeWhole(storage: RemoteBackups["storage"], name: string, bytes
 }
 
 /**
- * Removes objects that no later backup needs after `newest`: keys and manifest of the backup `former`, which the store
- * may not list yet, and objects of interrupted backups.
+ * Removes objects that no later backup needs after `newest`: keys and manifest of the backup `former`, which the
+ * store's listing may still lack, and objects of interrupted backups.
  */
 async function removeFormer(
   { storage }: RemoteBackups,

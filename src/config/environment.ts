@@ -78,7 +78,7 @@ export function readEnvironment(env: RawEnvironment, report: Report): Environmen
 function convert(schema: TSchema, raw: string): unknown {
   if (schema["type"] === "integer") return WHOLE_NUMBER.test(raw) ? Number(raw) : raw;
   if (schema["type"] === "boolean") return BOOLEANS.get(raw.toLowerCase()) ?? raw;
-  // Some flags also have values other than true and false.
+  // Some settings take true, false, or another word.
   if (schema["anyOf"] !== undefined) return BOOLEANS.get(raw.toLowerCase()) ?? raw.toLowerCase();
   return raw;
 }

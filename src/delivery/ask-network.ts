@@ -2,7 +2,7 @@ import { isWebhook, type ChannelName } from "../../events/channel.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/tracking.ts";
-import { normalizeLink } from "../../projections/link-address.ts";
+import { normalizeLink } from "../../projections/normalize-link.ts";
 import { type NewEvent, eventAt, type StateContext } from "../log/event-log.ts";
 import type { HeldLease } from "../log/lease.ts";
 import { FilterFailed } from "../networks/event-filter.ts";
@@ -78,8 +78,8 @@ interface AskOptions {
 const UNASKED_WAIT_MS = 1_000;
 
 /**
- * Makes one attempt at each dispatch without an outcome: asks the network, and stores the outcome with the item for the
- * recorder. Resolves with further events to record. Rejects if it could not ask.
+ * Makes one attempt at each dispatch without an outcome: asks the network, and keeps the outcome in the item's
+ * `unrecorded`. Resolves with further events for the recorder to append. Rejects if the log cannot be read.
  */
 export async function ask(
   context: ChannelContext,
@@ -135,7 +135,7 @@ function load(context: ChannelContext, pending: readonly PendingDispatch[], now:
 }
 
 /**
- * Keeps the dispatches that have something to send. Dispatches that have expired, or that the channel's filter
+ * Keeps the dispatches for which a request is made. Dispatches that have expired, or that the channel's filter
  * excludes, get their outcome without a request.
  */
 function keepSendable(channel: Channel, pending: readonly PendingDispatch[], found: readonly (Dispatch | undefined)[]) {

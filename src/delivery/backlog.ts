@@ -222,7 +222,10 @@ export async function countChosen(moment: PageMoment<"deliveries">, { texts, sou
   };
 }
 
-/** Dead letters of one channel that an operator decides about. */
+/**
+ * Dead letters of one channel that an operator is about to retry or discard: their number, and the fields of a form
+ * that select them.
+ */
 export interface CountedLetters {
   readonly backlog: ChannelBacklog;
   readonly count: number;

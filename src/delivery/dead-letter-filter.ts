@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/channel.ts";
 import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
-import { normalizeDomain } from "../../projections/link-address.ts";
+import { normalizeDomain } from "../../projections/normalize-link.ts";
 import { linkKey, toLinkKey } from "../../projections/sent-links.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";

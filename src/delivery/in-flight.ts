@@ -101,7 +101,10 @@ export function createInFlight(context: ChannelContext, parts: InFlightParts) {
       for (const items of [deduplicationWindow.interrupted(lane), lane.screened(clock())])
         if (items.length > 0) launch(lane, { items, mode: "single" });
     },
-    /** True if one more request to the network may start at `at`, ms since the epoch. */
+    /**
+     * True if one more request to the network may start at `at`, ms since the epoch, by the rate limit and by the
+     * number of unrecorded answers.
+     */
     hasRoom(at: number): boolean {
       rateLimiter.notice(clock());
       return unrecorded < UNRECORDED_MAX && asking < rateLimiter.allowance(at);

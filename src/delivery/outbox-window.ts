@@ -15,7 +15,7 @@ const CHUNK_EVENTS = 500;
  */
 const KEPT_CHUNKS = 4;
 
-/** Chunk of the log: its events that request dispatches in one lane, to any channel. */
+/** Chunk of the log: its events that request dispatches in one lane (queue), to any channel. */
 export interface Chunk {
   readonly events: readonly Recorded[];
   /** Position at which the next chunk begins. */
@@ -161,8 +161,8 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     name,
     state,
     /**
-     * Returns when the first attempt that may have arrived ended, in ms since the epoch; undefined if none may have.
-     * Includes attempts before an operator's retry.
+     * Returns the time at which the first attempt that may have arrived ended, in ms since the epoch; undefined if none
+     * may have. Includes attempts before an operator's retry.
      */
     uncertainSince({ event }: PendingDispatch): number | undefined {
       const before =
@@ -203,7 +203,7 @@ export function openOutboxWindow(deps: OutboxWindowDeps) {
     screened: items.screened,
     /** Postpones the item until `until`, ms since the epoch. */
     wait: items.wait,
-    /** Returns when the next item is due, in ms since the epoch; undefined if none waits. */
+    /** Returns the time at which the next item is due, in ms since the epoch; undefined if none waits. */
     nextDue: items.nextDue,
     /** Removes an item whose outcome is durably in the log. */
     remove: items.remove,
@@ -377,7 +377,7 @@ function createScreened(screen: OutboxWindowDeps["screen"]) {
   };
 }
 
-/** Returns when the first of these items is due that is not in flight; Infinity if there is none. */
+/** Returns the time at which the first of these items is due that is not in flight; Infinity if there is none. */
 function earliestDue(items: Iterable<PendingDispatch>, now: number): number {
   let due = Infinity;
   for (const { inFlight, notBefore } of items) {

@@ -59,7 +59,7 @@ export function createRateLimiter(initial: CircuitBreaker = CLOSED) {
       // A half-open circuit lets a single dispatch through as a probe.
       return toCircuit(breaker, now) === "closed" ? pace.window : 1;
     },
-    /** Returns when a dispatch may start again; a past time if one may start now. */
+    /** Returns the time at which a dispatch may start again; a past time if one may start now. */
     blockedUntil,
     get breaker(): CircuitBreaker {
       return breaker;
@@ -163,8 +163,8 @@ const SPACING_GROWTH = 1.5;
 const SPACING_OF_PAUSE = 0.25;
 
 /**
- * Time in ms without a change after which the spacing shrinks by a tenth. After a minute each, the network's limit is
- * exceeded at most once in several minutes.
+ * Time in ms without a change after which the spacing shrinks by a tenth. At one step a minute, it takes several
+ * minutes until the spacing is too short again and the network's limit is exceeded.
  */
 const RELAX_EVERY_MS = 60_000;
 const RELAX_FACTOR = 0.9;
@@ -203,7 +203,7 @@ export function shifted(pace: Pace, ms: number): Pace {
   return { ...pace, pausedUntil: pausedUntil + ms, spacedAt: spacedAt + ms, lastStart: lastStart + ms };
 }
 
-/** Returns when the next dispatch may start by this pace; a past time if it may start now. */
+/** Returns the time at which the next dispatch may start by this pace; a past time if it may start now. */
 export function nextStartAt({ pausedUntil, lastStart, spacing }: Pace): number {
   return Math.max(pausedUntil, spacing === 0 ? 0 : lastStart + spacing);
 }

@@ -37,8 +37,9 @@ interface Entry {
 }
 
 /**
- * Creates a function that appends outcomes; those that arrive together share an append. It resolves once they are
- * durable and settled items have left their lane. It rejects if the append failed; the items keep their outcomes.
+ * Creates a function that appends outcomes; calls made during an append share the next one. It resolves once they are
+ * durable and settled items have left their lane (queue). It rejects if the append failed; the items keep their
+ * outcomes.
  */
 export function createRecorder(
   context: ChannelContext,

@@ -5,7 +5,7 @@ import { channelsOf } from "../../projections/deliveries.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarters.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
-import { noMessages } from "../../projections/timeline.ts";
+import { noMessages } from "../../projections/messages-by-quarter.ts";
 import type { PageMoment } from "../projector/page-moments.ts";
 import { sumRecentMessages } from "./read-results.ts";
 

@@ -4,7 +4,7 @@ import type { Stats } from "../../projections/stats.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
-import { noMessages } from "../../projections/timeline.ts";
+import { noMessages } from "../../projections/messages-by-quarter.ts";
 import { isoTime } from "../platform/clock.ts";
 import { countLink, listLinkCounts } from "./link-tally.ts";
 import { parseLink, streamsOfLink } from "./history.ts";

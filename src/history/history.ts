@@ -8,7 +8,7 @@ import {
 import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./find-run.ts";
-import { splitLink } from "../../projections/link-address.ts";
+import { splitLink } from "../../projections/normalize-link.ts";
 import { toLinkKey } from "../../projections/sent-links.ts";
 import { usageError } from "../platform/service-error.ts";
 import type { ChannelName } from "../../events/channel.ts";

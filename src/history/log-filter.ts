@@ -1,7 +1,7 @@
 import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { positionsAbout, toRecipient, type Contacts } from "../../projections/contact.ts";
-import { splitLink } from "../../projections/link-address.ts";
+import { splitLink } from "../../projections/normalize-link.ts";
 import { toLinkKey } from "../../projections/sent-links.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";

@@ -9,9 +9,9 @@ import type { ChannelName } from "../../events/channel.ts";
 export type Severity =
   /** Nothing can be sent or recorded until an operator acts. */
   | "critical"
-  /** Something is lost unless an operator acts. */
+  /** Messages or data are lost unless an operator acts. */
   | "error"
-  /** An outcome is unknown, or something is unusual. */
+  /** An outcome is unknown, or an event is unusual. */
   | "warning";
 
 /** Severity of single events by their kind; other kinds have none. */

@@ -4,7 +4,7 @@ import type { RunCounts } from "../../events/outreach.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
-import { splitLink } from "../../projections/link-address.ts";
+import { splitLink } from "../../projections/normalize-link.ts";
 import { QUARTER_MS } from "../../projections/quarters.ts";
 import type { Suspected, SuspectedCounts } from "../../projections/suspected.ts";
 import { HOUR_MS } from "../../projections/time.ts";
@@ -249,7 +249,10 @@ function sayClicks(sum: SuspectedCounts): { readonly lead: Sentence; readonly as
   };
 }
 
-/** Returns the number of clicks by people: without bots, and without those that the network probably made. */
+/**
+ * Returns the number of clicks by people: all `clicks`, which exclude those of bots, without those that the network
+ * probably made.
+ */
 export function toPeople({ clicks, suspected }: SuspectedCounts): number {
   return clicks - suspected;
 }

@@ -37,9 +37,12 @@ interface ResultsQuery {
   readonly by: string | undefined;
   /** Number of last days to show. Undefined: the days `from` to `to`. */
   readonly days: number | undefined;
-  /** First UTC day of the results. Undefined or no day: no limit. */
+  /**
+   * First UTC day of the results, or a time in it; undefined for no limit. If `from` and `to` make no valid interval,
+   * both are ignored.
+   */
   readonly from: string | undefined;
-  /** Last UTC day of the results. Undefined or no day: no limit. */
+  /** Last UTC day of the results, or a time in it; undefined for no limit. */
   readonly to: string | undefined;
 }
 

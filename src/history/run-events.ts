@@ -109,8 +109,8 @@ export function findRunId(moment: RunMoment, named: string): string {
 }
 
 /**
- * Reads a run, with its recipients of one outcome from position `from` on. Marks and waits cover the events that were
- * read: the whole run if it has some hundreds of recipients. Undefined if there is no such run.
+ * Reads a run's page: its recipients of one outcome from position `from` on and, on the first page, marks and waits for
+ * the strip of its time. Covers at most {@link PAGE_EVENTS_MAX} events. Undefined if there is no such run.
  */
 export async function readRunPage(
   moment: RunMoment,

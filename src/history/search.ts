@@ -1,6 +1,6 @@
 import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
-import { splitLink } from "../../projections/link-address.ts";
+import { splitLink } from "../../projections/normalize-link.ts";
 import { findNumberedRun } from "../../projections/runs.ts";
 import { toLinkKey } from "../../projections/sent-links.ts";
 import type { PageMoment } from "../projector/page-moments.ts";

@@ -2,7 +2,7 @@ import type { Visits } from "./access/last-visit.ts";
 import { Elysia } from "elysia";
 import type { Account, UsedStates } from "../account/link.ts";
 import type { Authorization } from "../account/oauth.ts";
-import type { Console } from "../console/console.ts";
+import type { Console } from "../console/render-console.ts";
 import type { Delivery } from "../delivery/settlement.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import type { LogVerifier } from "../log/verifier.ts";

@@ -1,4 +1,4 @@
-import { toLinkHost } from "../../projections/link-address.ts";
+import { toLinkHost } from "../../projections/normalize-link.ts";
 import { codeIn, findLink, type Links } from "../../projections/links.ts";
 import { isPersonalCode, PERSONAL_CODE_CHARS } from "../template/short-link.ts";
 

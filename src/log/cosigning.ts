@@ -49,7 +49,7 @@ export interface CosigningDeps {
   readonly logger: Logger;
 }
 
-/** Offers heads to a witness in the background, and logs what it answers. */
+/** Offers the log's signed heads to a witness in the background, and logs its answers. */
 export function cosignHeads({ store, checkpoints, publicKey, witness, logger }: CosigningDeps) {
   return startCosigning({
     async ask(note, signal) {

@@ -146,7 +146,7 @@ async function begin(store: LogStore, names: readonly ProjectionName[], restart:
     positions.set(name, partial?.position ?? 0);
     comparisons.set(name, await createComparison(store, name, partial));
   }
-  // The head is read after the snapshots, because a running service may save newer snapshots meanwhile.
+  // The log's head is read after the snapshots, because a running service may save newer snapshots meanwhile.
   const { position: head } = await store.head();
   return { store, names, states: createStates(names, from), positions, comparisons, head };
 }

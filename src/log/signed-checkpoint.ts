@@ -64,8 +64,8 @@ export async function signHead(store: LogStore, head: Head, key: SigningKey, clo
 }
 
 /**
- * Signs a checkpoint of the given head. Without `tree` the checkpoint has no root: for a log that has no tree yet, or
- * no longer that head.
+ * Signs a checkpoint of the log at the given head. Without `tree` the checkpoint has no root: for a log that has no
+ * Merkle tree yet, or whose tree no longer has that head.
  */
 export function signChain(
   store: { readonly id: string },

@@ -97,7 +97,7 @@ export type DispatchResult =
           readonly outcome: "retryable";
           readonly retryAfterMs?: number;
           /**
-           * True if the dispatch may have arrived. A repeat by the same id doubles nothing for {@link
+           * True if the dispatch may have arrived. A repeat by the same id creates no duplicate for {@link
            * Channel.recognisesMs}.
            */
           readonly mayHaveArrived?: true;
@@ -250,8 +250,8 @@ export interface InboxMessage extends SentDm {
 }
 
 /**
- * A notification that the network sends while something happens. It is only a hint: what counts is a later reading of
- * the messages.
+ * A notification that the network sends at the time of a change, such as a new message. It is only a hint: what counts
+ * is a later reading of the messages.
  */
 export type Signal =
   | { readonly kind: "message"; readonly message: InboxMessage }

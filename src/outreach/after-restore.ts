@@ -56,9 +56,8 @@ export function withoutOthers(
 const VISIBLE_FOR_MS = 30 * 24 * 3_600_000;
 
 /**
- * Returns when the log was last restored or imported, or an operator last accepted a loss of events (ms since the
- * epoch); undefined if never. The log may lack messages sent between its last event before that time and the time
- * itself.
+ * Returns the time at which the log was last restored or imported, or an operator last accepted a loss of events (ms
+ * since the epoch); undefined if never. Messages sent shortly before that time may be missing in the log.
  */
 function restoredAt({ projector }: OutreachContext): number | undefined {
   const { last } = projector.state("restores");

@@ -8,7 +8,7 @@ import type { OutreachRules, OutreachState } from "./decide.ts";
 import { isoTime } from "../platform/clock.ts";
 import type { Projector } from "../projector/projector.ts";
 import { newestMs } from "../../projections/quota.ts";
-import { momentIn } from "./quota-day.ts";
+import { momentIn, newestMoment } from "./quota-day.ts";
 import { rulesForCampaign } from "./run-rules.ts";
 import type { ReportEnd } from "./report/report.ts";
 import type { Wish } from "./stop-words.ts";
@@ -141,14 +141,9 @@ export function quotaNow(context: QuotaContext): TurnMoment {
   return { ...momentIn(context.timezone, newestMoment(context)), clockMs: context.clock() };
 }
 
-/** Returns the present time in ms, never before the newest event: a clock that was set back restores no quota. */
-function newestMoment({ projector, clock }: StateContext): number {
-  return Math.max(clock(), newestMs(projector.state("quota"), projector.time));
-}
-
 /**
- * Returns when the newest event was recorded, ISO 8601; if an operator corrected the log's time since, the corrected
- * time, unless the quota is still being folded. Undefined in an empty log.
+ * Returns the time of the newest event, ISO 8601; if an operator corrected the log's time since, the corrected time,
+ * unless the quota is still being folded. Undefined in an empty log.
  */
 export function newestTime(projector: Projector): string | undefined {
   if (projector.time === undefined || !projector.isFolded("quota")) return projector.time;

@@ -1,3 +1,7 @@
+/**
+ * Pure decisions of a run. Start at {@link decideTurn}: it judges one recipient with {@link judgeUser}, and the rules are
+ * in `refuse`. {@link judgeKnown} judges without the network, and {@link decideStart} decides if a run may start.
+ */
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
@@ -82,9 +86,9 @@ export function judgeKnown(
     const missing = rendered.missing.filter((field) => field !== "name" && field !== "username");
     if (rendered.reason === "too_long" || missing.length > 0) return refuseUnrendered(rendered, missing);
   }
-  // Recipients who were closed to us would cost a look-up in every run. A new import has them looked up again.
-  const closed = user === undefined ? findClosed(contact) : undefined;
-  return closed === undefined ? { verdict: "ask" } : { verdict: "skip", reason: closed };
+  // Recipients who could not be written to would cost a look-up in every run. A new import has them looked up again.
+  const reason = user === undefined ? findUnreachable(contact) : undefined;
+  return reason === undefined ? { verdict: "ask" } : { verdict: "skip", reason };
 }
 
 /** Judges a recipient by the log, the rules and their present profile on the network. */
@@ -101,11 +105,11 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
 }
 
 /** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */
-const CLOSED: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
+const UNREACHABLE: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
 
-function findClosed(contact: Contact | undefined): SkipReason | undefined {
-  if (contact?.campaigns === undefined) return contact?.skipped.find((reason) => CLOSED.includes(reason));
-  return CLOSED.find((reason) => outreachByCampaign(contact).some(([, { skipped }]) => skipped.includes(reason)));
+function findUnreachable(contact: Contact | undefined): SkipReason | undefined {
+  if (contact?.campaigns === undefined) return contact?.skipped.find((reason) => UNREACHABLE.includes(reason));
+  return UNREACHABLE.find((reason) => outreachByCampaign(contact).some(([, { skipped }]) => skipped.includes(reason)));
 }
 
 /** True if the log already holds a skip of this recipient for this reason in the campaign; one of each is enough. */
@@ -215,7 +219,7 @@ export interface TurnRefused {
   /**
    * True if the recipient's sending window is closed, so that the run gives them another turn later. Absent otherwise.
    */
-  readonly isClosed?: true;
+  readonly isWindowClosed?: true;
 }
 
 /** Decides one recipient's turn: the intent to write, the skip, or a refusal. No event if the log holds the skip. */
@@ -241,7 +245,7 @@ export function decideTurn(
     const passed = { recipient, verdict: { verdict: "pass", reason: "left_out" } } as const;
     return { events: newSkips(state, rules, run_id, [passed]) };
   }
-  if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };
+  if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isWindowClosed: true } };
   const data = {
     attempt_id,
     run_id,

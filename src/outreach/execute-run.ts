@@ -113,8 +113,8 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
 }
 
 /**
- * Appends the event that ends the run, with the request for its report, and returns when the log recorded it. Undefined
- * if the run must continue, because recipients requested meanwhile had no turn yet.
+ * Appends the event that ends the run, with the request for its report. Returns the time at which the log recorded it;
+ * undefined if the run must continue, because recipients requested meanwhile had no turn yet.
  */
 async function appendEnd(
   run: RunContext,
@@ -168,14 +168,14 @@ function createSendLoop(run: RunContext) {
     },
     async write(user, source) {
       const turn = await takeTurn(run, user, source);
-      const { rejected, isClosed, end } = turn;
+      const { rejected, isWindowClosed, end } = turn;
       if (end !== undefined) return end;
       nextSendAt = turn.nextSendAt ?? nextSendAt;
       isSaid = turn.isSaid;
       // A single rejection may be due to the recipient or the text. If several in a row are rejected, our request must
       // be at fault.
       rejectedInARow = rejected ? rejectedInARow + 1 : 0;
-      if (isClosed) return "closed";
+      if (isWindowClosed) return "closed";
       return rejectedInARow >= REJECTED_IN_A_ROW_MAX ? "request_rejected" : undefined;
     },
     async finishPage(read) {
@@ -203,7 +203,7 @@ async function executeDryRun(run: RunContext, names: Map<string, string>): Promi
       const state = outreachState(run);
       const command = { user, attempt_id: run.makeId(), run_id: run.runId, accountId, now: quotaNow(run), source };
       const decision = decideTurn(state, rules, command);
-      if ("refusal" in decision) return decision.refusal.isClosed === true ? "closed" : decision.refusal.end;
+      if ("refusal" in decision) return decision.refusal.isWindowClosed === true ? "closed" : decision.refusal.end;
       const intent = decision.events.at(-1);
       if (intent?.type !== "DirectMessageAttempted") return undefined;
       if (would_send.length === 0) variants.push(...previewVariants(state, rules, user));

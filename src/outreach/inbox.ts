@@ -66,8 +66,8 @@ export async function readNewMessages(run: InboxReader, retry: RetryPolicy): Pro
     // opt-out.
     if (isCut && messages > 0) throw new SocialError("unavailable", "the pages of messages lead nowhere");
     if (isEnded || next === undefined) {
-      // The first reading leaves older messages to a source of recipients. Later readings keep that source's cursor,
-      // which a run may have moved meanwhile.
+      // The first reading leaves older messages to the source `inbound`, and stores the cursor at which they begin.
+      // Later readings keep the stored cursor, which a run may have moved meanwhile.
       const left = (begun ? run.projector.state("inbox").backlog : next) ?? undefined;
       const upTo = newest ?? (begun || next === undefined ? undefined : read.messages.at(-1)?.id);
       return await recordRead(run, messages, { newest_id: upTo, backlog: left });

@@ -252,7 +252,7 @@ function postpone(screening: Screening, contact: Contact | undefined): void {
   screening.isSourceUnfinished = true;
 }
 
-/** Returns when the sending window first opens for a postponed recipient, ms since the epoch; undefined without any. */
+/** Returns the time (ms) at which the sending window first opens for a postponed recipient; undefined without any. */
 function nextOpening({ run, closedZones }: Screening): number | undefined {
   const { window } = run.rules;
   if (window === undefined || closedZones.size === 0) return undefined;
@@ -265,7 +265,7 @@ function nextOpening({ run, closedZones }: Screening): number | undefined {
  * their recipients is checked.
  */
 function isSourceSelected({ projector, rules }: RunContext, { name }: Source): boolean {
-  // Only runs of `default` move the cursor of a list of the network.
+  // Only runs of `default` read the network's lists (sources without `isKnown`), because a list has one cursor.
   if (rules.campaign !== undefined && SOURCE_KINDS[name].isKnown === undefined) return false;
   const wanted = projector.state("run").current?.source;
   return wanted === undefined || [wanted, undefined].includes(namedSource(name));

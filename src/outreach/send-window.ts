@@ -32,8 +32,8 @@ export function isOpen(hours: readonly OpenHours[], timezone: string, ms: number
 const DAYS_AHEAD = 15;
 
 /**
- * Returns when the sending window next opens or, if it is open at `ms`, next closes; ms since the epoch. Undefined if
- * it is always open.
+ * Returns the time at which the sending window next opens or, if it is open at `ms`, next closes; ms since the epoch.
+ * Undefined if it is always open.
  */
 export function changesAt(hours: readonly OpenHours[], timezone: string, ms: number): number | undefined {
   const wasOpen = isOpen(hours, timezone, ms);
@@ -50,8 +50,8 @@ export function changesAt(hours: readonly OpenHours[], timezone: string, ms: num
 }
 
 /**
- * Returns when a clock in the zone shows a time of day, given in minutes after midnight: two moments if clocks show it
- * twice on that date.
+ * Returns the moments at which a clock in the zone shows a time of day, given in minutes after midnight: two if clocks
+ * show it twice on that date.
  */
 function toMoments(date: Temporal.PlainDate, minutes: number, timezone: string): number[] {
   const local = date.toPlainDateTime().add({ minutes });
@@ -94,7 +94,7 @@ export function isClosed({ hours }: SendWindow, timezone: string, { ms, clockMs 
   return !isOpen(hours, timezone, ms) || !isOpen(hours, timezone, clockMs);
 }
 
-/** Returns when a closed sending window opens, ms since the epoch; `now.clockMs` if it is open. */
+/** Returns the time at which a closed sending window opens, ms since the epoch; `now.clockMs` if it is open. */
 export function opensAt({ hours }: SendWindow, timezone: string, { ms, clockMs }: TurnMoment): number {
   const openings = [ms, clockMs]
     .filter((at) => !isOpen(hours, timezone, at))

@@ -30,8 +30,8 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
   for (;;) {
     const intended = await intend(context, user, source);
     if (intended.attempt === undefined) {
-      const { end, isClosed = false } = intended;
-      return { nextSendAt: undefined, isSaid: false, rejected: false, isClosed, end };
+      const { end, isWindowClosed = false } = intended;
+      return { nextSendAt: undefined, isSaid: false, rejected: false, isWindowClosed, end };
     }
     const result = await sendUntilDecided(context, intended);
     const called = result.outcome !== "gave_up" || result.rate !== undefined;
@@ -54,8 +54,8 @@ export async function takeTurn(context: RunContext, user: SocialUser, source: Re
      * True if the recipient's sending window closed before the message was requested: the run gave the attempt up, and
      * the recipient gets another turn later.
      */
-    const isClosed = result.outcome === "gave_up" && result.why === "window_closed";
-    return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isClosed, end };
+    const isWindowClosed = result.outcome === "gave_up" && result.why === "window_closed";
+    return { nextSendAt, isSaid, rejected: result.outcome === "rejected", isWindowClosed, end };
   }
 }
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { Tokens } from "../../projections/tokens.ts";
+import type { Tokens } from "../../projections/token-use.ts";
 import { SCOPE_NAMES, toLastDay, toTokenId, type SourcedToken } from "../config/tokens.ts";
 import { isoTime } from "../platform/clock.ts";
 import { oneOf, orNull, text, time } from "../platform/common-schemas.ts";

@@ -2,7 +2,7 @@ import { listChannels } from "../../projections/deliveries.ts";
 import { usedAt } from "../../projections/quota.ts";
 import { createUsedStates } from "../account/link.ts";
 import { isOfThisMachineOnly } from "../config/http.ts";
-import { createConsole } from "../console/console.ts";
+import { createConsole } from "../console/render-console.ts";
 import type { ConsoleSettings } from "../console/page-context.ts";
 import type { HttpContext } from "../http/context.ts";
 import { createClientAddress } from "../http/access/client-address.ts";

@@ -59,7 +59,8 @@ export interface Joining<Member extends Membership> {
 
 /**
  * Opens the configured log, or creates it, with vault, keys and projections; disposing the context closes all in
- * reverse order. Without `joining`, a service may use the log at the same time. Throws what {@link openLog} throws.
+ * reverse order. A service passes `joining`; a command does not, and may run beside a service. Throws as {@link
+ * openLog} does.
  */
 export async function openReachlog(config: Config, overrides?: ReachlogOverrides): Promise<Reachlog & AsyncDisposable>;
 export async function openReachlog<Member extends Membership>(

@@ -6,7 +6,7 @@ import { countSettled } from "../outreach/reconcile.ts";
 import { createRunner } from "../outreach/start-run.ts";
 import type { Logger } from "../platform/logger.ts";
 import { connectNetworks } from "./networks.ts";
-import { openAccount, outreachContext } from "./outreach.ts";
+import { openAccount, outreachContext } from "./outreach-context.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
 /** Shows an operator the progress while messages in doubt are settled. */

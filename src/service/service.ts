@@ -22,7 +22,7 @@ import { type LogWatch, watchLog } from "../log/log-watchdog.ts";
 import type { SignalStream } from "../networks/network.ts";
 import { startClient } from "../networks/safe-fetch.ts";
 import { RUN_STATES } from "../outreach/context.ts";
-import { followSignals } from "../outreach/signals/follow-signals.ts";
+import { followSignals } from "../outreach/signals/follow-network-stream.ts";
 import { createRunner, type Runner } from "../outreach/start-run.ts";
 import { decodeUtf8 } from "../platform/decode-utf8.ts";
 import { errorFields, type LogFields, type Logger, requestFields } from "../platform/logger.ts";
@@ -36,7 +36,7 @@ import { createHttpContext } from "./http-context.ts";
 import { openToServe, type ServiceOptions, type ServingContext } from "./join-log.ts";
 import { connectNetworks } from "./networks.ts";
 import { openStoredLog } from "../privacy/open-log.ts";
-import { openAccount, outreachContext } from "./outreach.ts";
+import { openAccount, outreachContext } from "./outreach-context.ts";
 
 /** A running service. Disposing it stops everything in the reverse order of its start. */
 export type Service = Awaited<ReturnType<typeof startService>>;

@@ -118,7 +118,10 @@ export interface SecretChanges extends SecretRows {
   relabel(label: SecretLabel): Promise<void>;
   /** Deletes everything in the set of secrets but its label. */
   clear(): Promise<void>;
-  /** Inserts secrets and claims from a copy unchanged; the secrets keep their versions. */
+  /**
+   * Inserts secrets and claims (names that are taken until a time) of another database unchanged; each secret keeps its
+   * version.
+   */
   insert(secrets: readonly SecretRow[], claims: readonly Claim[]): Promise<void>;
   /**
    * Removes the data key as wrapped with the master key that has the id `master`; without `master`, as wrapped with

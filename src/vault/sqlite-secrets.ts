@@ -41,7 +41,7 @@ const TABLES = `
   CREATE TABLE ciphertexts (slot INTEGER PRIMARY KEY, ciphertext BLOB NOT NULL) STRICT;
   -- What may be used once, until when it is remembered (ms since the epoch).
   CREATE TABLE claims (name TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
-  -- How often something was changed, and which log it belongs to (its id, its continuation, where it is).
+  -- The number of changes to this database, and the log it belongs to: its id, its continuation, its place.
   CREATE TABLE label (
     one INTEGER PRIMARY KEY CHECK (one = 1), changes INTEGER NOT NULL, log TEXT, epoch TEXT, place TEXT) STRICT;
   INSERT INTO label (one, changes) VALUES (1, 0);

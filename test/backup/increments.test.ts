@@ -435,7 +435,7 @@ const contentsOf = (within: string) =>
       path,
       statSync(join(within, path)).isFile() ? readFileSync(join(within, path), "latin1") : "folder",
     ]);
-/** Removes the lock from a list of a folder's files, because even a refused backup may write it. */
+/** Returns a folder's files without the lock, because even a refused backup may write it. */
 const withoutLock = (contents: ReturnType<typeof contentsOf>) => contents.filter(([path]) => path !== "backup.lock");
 
 describe("foreign files", () => {

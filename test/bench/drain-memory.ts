@@ -22,11 +22,11 @@ export const drainMemory: Bench = async (options) => {
   const backlog = await backlogLog(options.directory, clicks);
   const empty = join(options.directory, "drain-memory-empty.sqlite");
   await using slow = await startSinks(options.directory, SLOW_MS);
-  const grow = (log: string, url: string): Promise<number> => grown(log, url, watchMs);
+  const peak = (log: string, url: string): Promise<number> => peakMib(log, url, watchMs);
   const sizes = await interleave(roundsOf(options), {
-    idle: () => grow(empty, DEAD),
-    slow: () => onCopyOf(backlog, (log) => grow(log, slow.url)),
-    dead: () => onCopyOf(backlog, (log) => grow(log, DEAD)),
+    idle: () => peak(empty, DEAD),
+    slow: () => onCopyOf(backlog, (log) => peak(log, slow.url)),
+    dead: () => onCopyOf(backlog, (log) => peak(log, DEAD)),
   });
   const row = (networks: string, ours: readonly number[]) => {
     const what = `drain-memory, ${clicks.toLocaleString("en")} clicks pending for networks that are ${networks}; none`;
@@ -38,7 +38,7 @@ export const drainMemory: Bench = async (options) => {
 /**
  * Returns the maximum memory of a service, in MiB. It includes the start, in which the service folds the whole backlog.
  */
-async function grown(log: string, networks: string, watchMs: number): Promise<number> {
+async function peakMib(log: string, networks: string, watchMs: number): Promise<number> {
   await using service = await startService(log, networkSettings(networks));
   await Bun.sleep(watchMs);
   return await largestMib(service.pid);

@@ -1,6 +1,6 @@
 /**
- * Outbox that could be written in a day: fastify and better-sqlite3. Runs on Node, in the folder in which both are
- * installed.
+ * Outbox with which the benchmark compares the service: one that could be written in a day, with fastify and
+ * better-sqlite3. Runs on Node, in the folder in which both are installed.
  */
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";

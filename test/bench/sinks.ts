@@ -14,7 +14,10 @@ const STAMP = /sent=(\d{16})/g;
 
 const counts = { ads: 0, chat: 0, messaging: 0 };
 type Channel = keyof typeof counts;
-/** Number of channels that have received a click, by its stamp. An entry is removed when all channels have. */
+/**
+ * Number of channels that have received a click, by the time of sending in its address (`STAMP`). An entry is removed
+ * when all channels have the click.
+ */
 const underWay = new Map<string, number>();
 const latenciesMs: number[] = [];
 let gate: PromiseWithResolvers<void> | undefined;

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createConsole } from "../../src/console/console.ts";
+import { createConsole } from "../../src/console/render-console.ts";
 import { deliveriesPage } from "../../src/console/pages/deliveries.tsx";
 import { linksPage } from "../../src/console/pages/links.tsx";
 import { overviewPage } from "../../src/console/pages/overview.tsx";

@@ -6,7 +6,7 @@ import type { Event } from "../../events/catalog.ts";
 import { type ProjectionName } from "../../projections/all.ts";
 import { createStates } from "../../projections/states.ts";
 import { loadConfig } from "../../src/config/config.ts";
-import { createConsole } from "../../src/console/console.ts";
+import { createConsole } from "../../src/console/render-console.ts";
 import { ConsoleDocument } from "../../src/console/document.tsx";
 import { askOperation, consolePage, type ConsolePage } from "../../src/console/page-context.ts";
 import { A, PageForm } from "../../src/console/parts/link.tsx";

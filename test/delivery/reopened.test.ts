@@ -8,7 +8,7 @@ import { newLogFile } from "../harness/memory/log.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE } from "../harness/memory/fake-channel.ts";
 import { NOTIFY, openDelivery, type DeliveryHarness } from "../harness/memory/delivery.ts";
 
-/** Events after which the dispatcher refills its lanes from the log. */
+/** Events after which the dispatcher reads its lanes (queues) from the log again. */
 const REOPENINGS: readonly [string, (house: DeliveryHarness) => Promise<NewEvent>][] = [
   ["a recipient is forgotten", () => Promise.resolve({ type: "PersonForgotten", data: { hashes: [], keys: [] } })],
   [

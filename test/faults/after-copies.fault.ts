@@ -25,7 +25,7 @@ test.each(["a restored backup", "a template copy"] as const)(
     const { faults, slack } = world.sandbox;
     const elsewhere = await server.newDatabase();
     Object.assign(world.env, KEY, { DATABASE_URL: elsewhere });
-    // Another log, with its own keys.
+    // Another log, at `elsewhere`, with its own keys of personal data. The import below creates it.
     const people = world.file("people.csv", "username,basis\nada_builds,opt_in\n");
     expect(await world.command("recipients", "import", people)).toMatchObject({ code: 0 });
 

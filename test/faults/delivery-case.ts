@@ -18,7 +18,7 @@ const DIRECT_SENDS = 3;
  */
 const HITS = 4;
 
-/** New arrivals at the recovered network before the service is killed a second time. */
+/** Number of messages or events that the recovered network receives before the test kills the service a second time. */
 const ARRIVALS_BEFORE_KILL = 3;
 
 /** Address whose host name never resolves (RFC 6761). HTTPS, because the service refuses to call plain HTTP. */

@@ -18,7 +18,7 @@ export const NO_DIGESTS = { CHAT_DIGEST_AFTER_SECONDS: "3600" };
 export interface Kill {
   /** Position of the last event in the log. */
   readonly position: number;
-  /** Number of arrivals at the network, by the name of the click or text. */
+  /** How often the network received each named click or text. */
   readonly arrived: ReadonlyMap<string, number>;
 }
 
@@ -138,7 +138,7 @@ export function arrivedByName(row: NetworkRow, { sandbox }: Installation): Map<s
   return arrived;
 }
 
-/** Calls `act` at the `count`th arrival at the network from now on, before the network answers. */
+/** Calls `act` when the network receives its `count`th message or event from now on, before it answers. */
 function atArrival(row: NetworkRow, { sandbox }: Installation, count: number, act: () => void): Promise<void> {
   const arrivals = arrivalsAt(row, sandbox);
   const add = arrivals.add.bind(arrivals);

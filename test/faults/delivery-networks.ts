@@ -138,7 +138,10 @@ export function changeCredential({ state, otherCredential }: NetworkRow, sandbox
 
 const PLENTY = 100_000;
 
-/** Removes the rate limits of the sandbox's networks, which would be a second fault. */
+/**
+ * Raises the rate limits of the simulated networks so far that none is reached. A fault test injects one fault, and a
+ * 429 would be another.
+ */
 export function unlimit(sandbox: Sandbox): void {
   for (const { state } of NETWORK_ROWS) {
     const limits = Object.keys(state(sandbox)).filter((name) => /^(?:limit|pairLimit)$/.test(name));
@@ -154,7 +157,10 @@ export function arrivalsAt({ state }: NetworkRow, sandbox: Sandbox): Recorded<un
   return arrivals;
 }
 
-/** Counts from now on how often each name arrives, even if the network drops old arrivals. */
+/**
+ * Counts from now on how often the network receives each named click or text, even if the sandbox's record drops its
+ * oldest entries.
+ */
 export function countArrivals(row: NetworkRow, sandbox: Sandbox): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const arrivals = arrivalsAt(row, sandbox);
@@ -167,10 +173,13 @@ export function countArrivals(row: NetworkRow, sandbox: Sandbox): ReadonlyMap<st
   return counts;
 }
 
-/** The name in a click's short code or a direct send's text, by which it is found among the arrivals. */
+/**
+ * Pattern of the name that a test gives to a click (in its short code) or to a direct send (in its text). By this name
+ * the test finds it in the sandbox's record of what arrived.
+ */
 const NAME = /\b(?:click|direct)-\d+\b/;
 
-/** Returns the name in an arrival; undefined if it is neither a click nor a direct send. */
+/** Returns the name in a received message or event; undefined if it is neither a click nor a direct send of a test. */
 export function nameOf(arrival: unknown): string | undefined {
   const { event_id, text = "" } = arrival as { readonly event_id?: string; readonly text?: string };
   return event_id ?? NAME.exec(text)?.[0];

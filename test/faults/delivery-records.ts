@@ -18,7 +18,7 @@ export type Ending = (typeof ENDINGS)[keyof typeof ENDINGS];
 /** One dispatch, as the log and the network record it. */
 export interface DispatchRecord {
   readonly position: number;
-  /** Name by which the dispatch is found among the arrivals at the network. */
+  /** Name by which the test finds the dispatch in the sandbox's record of what arrived. */
   readonly name: string;
   readonly isClick: boolean;
   /** Outcomes of the dispatch in the order of the log, including the ones before the last. */

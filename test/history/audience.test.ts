@@ -101,7 +101,7 @@ async function send(world: AppHarness, books: Books): Promise<void> {
   }
 }
 
-/** Clicks of members and of others with the shared link, including doubles, bots, prefetches, HEAD and GPC. */
+/** Clicks of members and of others with the shared link, including repeated clicks, bots, prefetches, HEAD and GPC. */
 async function click(world: AppHarness, books: Books): Promise<void> {
   const random = createRandom(20_261_126);
   const begin = world.now + 60_000;

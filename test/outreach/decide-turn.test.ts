@@ -144,7 +144,7 @@ describe("a recipient's turn", () => {
     const hours = parseOpenHours("Sun 17:00-18:00") ?? [];
     const window: SendWindow = { text: "", hours, zone: "quota", whenClosed: "end" };
     const rules = { ...RULES, window };
-    const later = { end: undefined, isClosed: true };
+    const later = { end: undefined, isWindowClosed: true };
 
     test("the turn is postponed, but a skip is recorded", () => {
       given(authorized, opted).when(turn({}, rules)).thenRefused(later);

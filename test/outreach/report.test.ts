@@ -1,4 +1,5 @@
 // On the memory harness.
+import { readFileSync } from "node:fs";
 import { expect, test } from "bun:test";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import type { ReportFigures } from "../../src/history/words/report.ts";
@@ -21,12 +22,20 @@ const skipped = (reason: "no_consent" | "self"): NewEvent => ({
   type: "DirectMessageSkipped",
   data: { run_id: RUN, recipient: ada, reason },
 });
+const sent = (id: string): readonly NewEvent[] => {
+  const attempt = { attempt_id: id, run_id: RUN, recipient: { id, username: `person_${id}` } };
+  return [
+    { type: "DirectMessageAttempted", data: { ...attempt, text: "Hi", variant: "A", day: "2026-03-01" } },
+    { type: "DirectMessageSent", data: { ...attempt, message_id: id, settled_by: "answer" } },
+  ];
+};
 const received = { message_id: "m", received_at: "2026-03-01T08:00:00.000Z" };
 
 /** Events of a run and of what came after it. */
 const HAPPENED: readonly NewEvent[] = [
   { type: "RunStarted", data: { run_id: RUN, dry_run: false } },
   ...(["self", "no_consent", "no_consent"] as const).map(skipped),
+  ...["20", "21"].flatMap(sent),
   { type: "RunFinished", data: { run_id: RUN, reason: "daily_limit_reached", ...counts, usage } },
   { type: "DirectMessageReceived", data: { recipient: ada, ...received } },
   { type: "RecipientSuppressed", data: { recipient: ada, reason: "opt_out" } },
@@ -42,9 +51,9 @@ test("a report says what came of the newest run, and of the time since the repor
   const first = await ask();
   expect(first.report.split("\n")).toEqual([
     "No run has begun yet.",
-    "There was no run yet.",
+    "Daily quota: 0 of 100 messages used today.",
     "So far: 0 replies, 0 opt-outs, 0 clicks by people.",
-    "Better variant: not known yet.",
+    "Better variant of the message: not known yet.",
     "Needs a person: No X account is authorized.",
     "What to do: http://localhost/console/attention",
   ]);
@@ -52,18 +61,21 @@ test("a report says what came of the newest run, and of the time since the repor
   await world.append("outreach", ...HAPPENED);
   const { id, report } = await ask();
   expect(report.split("\n")).toEqual([
-    "Run 1 of 2026-03-01: 2 sent, 3 skipped, 1 in doubt. It ended: the day's quota is used up. Cost: at most $0.03.",
-    "Skipped: no consent on record (2), our own account (1).",
-    "Since the report of 2026-03-01 08:00 UTC: 1 reply, 1 opt-out, 2 clicks by people.",
-    "Runs that could not start: window closed (1).",
-    "Better variant: not known yet.",
+    "Run 1, started 2026-03-01: 2 sent, 3 skipped, 1 in doubt (it may have arrived). It ended: the day's quota is used up. X charges at most $0.03.",
+    "Skipped by this run: no consent on record (2), our own account (1).",
+    "Daily quota: 2 of 100 messages used today.",
+    "Since the last report (2026-03-01 08:00 UTC): 1 reply, 1 opt-out, 2 clicks by people.",
+    "Runs that could not start since then: outside the sending hours (1).",
+    "Better variant of the message: not known yet.",
     "Nothing needs a person.",
     `The run: http://localhost/console/runs/${RUN}`,
   ]);
   world.now += 27 * HOUR_MS;
   const late = await ask();
-  expect(late.report).toStartWith("No run has begun for 27 hours.\nRun 1 of 2026-03-01: 2 sent");
-  expect(late.report).toContain("Since the report of 2026-03-01 08:00 UTC: 0 replies, 0 opt-outs, 0 clicks by people.");
+  expect(late.report).toStartWith("No run has begun for 27 hours.\nRun 1, started 2026-03-01: 2 sent");
+  expect(late.report).toContain(
+    "Since the last report (2026-03-01 08:00 UTC): 0 replies, 0 opt-outs, 0 clicks by people.",
+  );
   const events = await world.events("NotificationRequested");
   expect(events.map(({ data: { service, level, report: about } }) => [service, level, about])).toEqual([
     ["reachlog report", "error", { clicks: 0 }],
@@ -80,7 +92,7 @@ test("a report judges the variants of its run's campaign", async () => {
   const campaign = "spring";
   await world.append("outreach", { type: "CampaignCreated", data: { name: campaign, text, audience: {} } });
   const ask = async () => (await (await post(world.app, "/api/report", {}, { token: TOKEN })).json()) as Asked;
-  expect((await ask()).report).not.toContain("variant");
+  expect((await ask()).report).not.toMatch(/variant/i);
   const messages = Array.from({ length: 80 }, (_, at): NewEvent[] => {
     const recipient = { id: String(100 + at), username: `user_${at}` };
     const attempt = { attempt_id: `${at}`, run_id: RUN, recipient, campaign };
@@ -94,10 +106,10 @@ test("a report judges the variants of its run's campaign", async () => {
   });
   await world.append("outreach", { type: "RunStarted", data: { run_id: RUN, dry_run: false, campaign } });
   await world.append("outreach", ...messages.flat());
-  expect((await ask()).report).toContain("B is better");
+  expect((await ask()).report).toContain("Variants of the message: B is better");
   await world.append("outreach", { type: "RunFinished", data: { run_id: RUN, reason: "completed", ...counts } });
   await world.append("outreach", { type: "RunStarted", data: { run_id: "of default", dry_run: false } });
-  expect((await ask()).report).not.toContain("variant");
+  expect((await ask()).report).not.toMatch(/variant/i);
 });
 
 interface Asked {
@@ -115,8 +127,8 @@ test("a report of two runs since the one before sums up the earlier, and names a
   ]);
   await world.append("outreach", ...runs, { type: "RunStarted", data: { run_id: "c", dry_run: false } });
   const { report } = await ask();
-  expect(report).toMatch(/^Run 3 of [-\d]{10}, is in progress: 0 sent so far\.\n/);
-  expect(report).toContain("Before it, 2 more runs: 4 sent, 6 skipped, 2 in doubt.");
+  expect(report).toMatch(/^Run 3, started [-\d]{10}, is in progress: 0 sent so far\.\n/);
+  expect(report).toContain("Before it, 2 more runs: 4 sent, 6 skipped, 2 in doubt (they may have arrived).");
 });
 
 test("without a chat nothing is reported", async () => {
@@ -135,7 +147,12 @@ test("a run reports its end only if REPORT says so, and also while its figures a
   const folding = { ...deps.projector, state };
   const url = `http://localhost/console/runs/${RUN}`;
   expect(await createRunReports({ ...deps, projector: folding })(ending)).toMatchObject([
-    { data: { message: `A run has ended: 2 sent, 3 skipped, 1 in doubt. More: ${url}`, report: { run_id: RUN } } },
+    {
+      data: {
+        message: `A run has ended: 2 sent, 3 skipped, 1 in doubt (it may have arrived). More: ${url}`,
+        report: { run_id: RUN },
+      },
+    },
   ]);
   await world.append("outreach", { type: "RunStarted", data: { run_id: RUN, dry_run: false } });
   const [whole] = await createRunReports(deps)(ending);
@@ -204,6 +221,7 @@ test("a report has at most 900 characters as it arrives, and keeps what matters 
       failed: 100_000,
       in_doubt: 100_000,
     },
+    quota: { used: 100_000, limit: 100_000, window: "last_24_hours" },
     earlier: { runs: 400, sent: 100_000, skipped: 100_000, failed: 100_000, in_doubt: 100_000 },
     since: { at: "2026-03-01T08:00:00.000Z", replies: 9_999, opt_outs: 9_999, clicks: 9_999_999, refused: new Map() },
     verdict: "none",
@@ -216,9 +234,58 @@ test("a report has at most 900 characters as it arrives, and keeps what matters 
   expect(`[CRITICAL] reachlog report: `.length + REPORT_CHARACTERS_MAX).toBeLessThanOrEqual(900);
   expect(text.split("\n")).toEqual([
     "No run has begun for 99,999 hours.",
-    expect.stringMatching(/^Run 1,234 of 2026-03-01, t{64}: 100,000 sent, .*Cost: at most \$1,234\.57\.$/),
-    expect.stringMatching(/^Since the report/),
+    expect.stringMatching(/^Run 1,234, started 2026-03-01, message t{40}…: 100,000 sent, .*at most \$1,234\.57\.$/),
+    expect.stringMatching(/^Since the last report/),
     expect.stringMatching(/^Needs a person: .*; 6 more\.$/),
     expect.stringMatching(/^What to do: /),
   ]);
+});
+
+test("docs/run.md shows a whole report as it is written", () => {
+  const run: ReportFigures["run"] = {
+    name: "Run 36",
+    template: "Autumn invite",
+    startedAt: "2026-11-29T10:00:00.000Z",
+    end: "daily_limit_reached",
+    usd: 2.87,
+    skips: new Map([
+      ["already_contacted", 3],
+      ["no_consent", 9],
+    ]),
+    url: `https://reach.example/console/runs/${RUN}`,
+    sent: 98,
+    skipped: 12,
+    failed: 1,
+    in_doubt: 1,
+  };
+  const figures: ReportFigures = {
+    run,
+    quota: { used: 100, limit: 100, window: "day" },
+    earlier: undefined,
+    since: {
+      at: "2026-11-28T17:05:00.000Z",
+      replies: 7,
+      opt_outs: 1,
+      clicks: 23,
+      refused: new Map([["window_closed", 2]]),
+    },
+    verdict: {
+      template: "0123456789ab",
+      template_name: "Autumn invite",
+      sent: 400,
+      outcome: "better",
+      winner: { clicked: "B", replied: null },
+      more_messages: null,
+      title: "B is better: twice as many click",
+      explanation: "48 % clicked with B, 25 % with A.",
+    },
+    overdueHours: undefined,
+    open: [{ title: "1 message may or may not have arrived" }],
+    openUrl: "https://reach.example/console/attention",
+  };
+  const documented = readFileSync(new URL("../../docs/run.md", import.meta.url), "utf8");
+  const [, example] = /```text\n(Run [^`]*)\n```/.exec(documented) ?? [];
+  expect(example).toBe(wordReport(figures));
+  const afterChange = wordReport({ ...figures, quota: { ...figures.quota, window: "last_24_hours" } });
+  expect(afterChange).toContain("Daily quota: 100 of 100 messages used in the last 24 hours.");
 });

@@ -52,7 +52,7 @@ const WEBHOOKS = [{}, { channel: "webhook-crm" }] as const;
 
 /**
  * Creates the part of a generated history that requests and settles dispatches on all channels, as a dispatcher with a
- * window over each lane would.
+ * window over each lane (queue) would.
  */
 export function createDeliveryPart(log: TestLog): {
   readonly steps: readonly Step[];
@@ -111,9 +111,9 @@ export function createDeliveryPart(log: TestLog): {
     const ended = requested.filter(({ end }) => end !== undefined);
     if (ended.length === 0) return;
     const item = dice.pick(ended);
-    // Another process, or a start after a crash, may record an outcome that the log already has.
-    const low_watermark = Math.min(item.position, 1);
-    record(log, dice, { items: [{ ...item, end: undefined }], low_watermark, letters: [] });
+    // Records an outcome that the log already has, as another process or a start after a crash may do. A low watermark
+    // of 1 is that of a writer which knows of no settled dispatch.
+    record(log, dice, { items: [{ ...item, end: undefined }], low_watermark: 1, letters: [] });
   };
 
   const claim: Step = (dice) => {
@@ -202,7 +202,7 @@ export function createDeliveryPart(log: TestLog): {
 }
 
 interface Completed {
-  /** Dispatches of one channel and lane that completed together. */
+  /** Dispatches of one channel and lane (queue) that ended together. */
   readonly items: readonly Requested[];
   readonly low_watermark: number;
   /** List to which the dispatches that are given up are added. */

@@ -89,7 +89,9 @@ test("events folded between two rewind steps do not change the result", () => {
   const log = testLog();
   const add = (recipient: { id?: string; username?: string }): unknown =>
     log.add("RecipientAdded", { recipient, basis: "opt_in", fields: { city: "Rome" }, source: "list" });
-  for (let number = 0; number < 3_000; number++) add({ username: `person${number}` });
+  for (let number = 0; number < 3_000; number++) {
+    add({ username: `person${number}`, ...(number % 10 === 5 && { id: `7${number}` }) });
+  }
   for (let number = 0; number < 3_000; number += 10) add({ id: `${number}` });
   const position = log.events.length;
   const now = foldedUpTo(log.events, Infinity);
@@ -104,13 +106,16 @@ test("events folded between two rewind steps do not change the result", () => {
     }
     taken++;
     const before = log.events.length;
-    // One entry near each end of the list merges with another one; a third loses its handle.
+    // One person near each end of the list merges with the entry of an id. A third person, whose id is known, loses the
+    // handle to a person of another id.
     add({ id: `${number}`, username: `person${number}` });
     add({ id: `${2_990 - number}`, username: `person${2_990 - number}` });
-    add({ id: `9${number}`, username: `person${number + 1}` });
+    add({ id: `9${number}`, username: `person${number + 5}` });
     fold(contacts, now, log.events.slice(before));
   }
   expect(taken).toBeGreaterThan(10);
+  const former = [...now.people.values()].filter(({ id = "", username }) => id.endsWith("5") && username === undefined);
+  expect(former).toHaveLength(taken);
 });
 
 test("suppression hashes are copied in bounded steps, even while more are added", () => {

@@ -17,7 +17,10 @@ function configOf(file: string): Config {
   return loadConfig({ DATABASE_URL: `sqlite:${file}` }, () => "");
 }
 
-/** Returns how a service opens a log that it owns; `join` makes it one of the instances of the log. */
+/**
+ * Returns the options with which a service opens a log as its only owner; `join` makes the service an instance of the
+ * log.
+ */
 function owning(join: Joining<Membership>["join"]): Joining<Membership> {
   return { owner: "the test", onCommit: () => {}, observe: (eventLog) => eventLog, join };
 }

@@ -33,7 +33,10 @@ export interface Measures {
    * network.
    */
   readonly pronouns: number;
-  /** Number of pronouns for an actor in the documents for operators and developers. */
+  /**
+   * Number of indefinite pronouns in the documents for operators and developers. A document should name the actor
+   * instead: the caller, the operator, the recipient.
+   */
   readonly pronounsInDocuments: number;
   /** Number of pronouns for an actor in tests, except where they are part of a network's names. */
   readonly pronounsInTests: number;

@@ -82,7 +82,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "console/": "console/pages",
   "console/pages/api-reference.tsx": "browser/console",
   "console/parts/channel-status.tsx": "browser/console",
-  "console/console.ts": "console/forms",
+  "console/render-console.ts": "console/forms",
   "console/parts/dead-letter-actions.tsx": "console/pages/deliveries",
   "console/pages/error-page.tsx": "console/forms",
   "console/pages/import-preview.tsx": "console/pages/import",
@@ -170,7 +170,7 @@ export const TESTED_AT: Readonly<Record<string, string>> = {
   "service/fold-thread.ts": "process/replay",
   "service/reconcile-attempts.ts": "process/outreach-commands",
   "privacy/reachlog.ts": "service/open-reachlog",
-  "service/outreach.ts": "outreach/full-day",
+  "service/outreach-context.ts": "outreach/full-day",
   "vault/": "vault/postgres-secrets",
 };
 

@@ -17,8 +17,8 @@ export const ALLOWED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the licence that each package declares. A build for one kind of machine gets that of its package, so that the
- * result is the same everywhere. Packages that only such builds need are left out.
+ * Returns the licence that each package declares. A build of a package for one kind of machine gets the package's
+ * licence, because only such machines install the build. Other packages that only builds need are left out.
  */
 export function licencesOf(root: string, { packages, direct }: Lockfile): ReadonlyMap<string, string> {
   const everywhere = closure({ packages }, direct, { builds: false });

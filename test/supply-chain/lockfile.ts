@@ -104,7 +104,10 @@ function keyOf(name: string, of: string, keys: ReadonlySet<string>): string | un
   return [`${of}/${name}`, name].find((key) => keys.has(key));
 }
 
-/** All direct and indirect dependencies; without `builds`, only those installed on every kind of machine. */
+/**
+ * Returns the packages of `from` with all direct and indirect dependencies. Without `builds`, packages that are built
+ * for one kind of machine are left out.
+ */
 export function closure(
   { packages }: Pick<Lockfile, "packages">,
   from: readonly string[],

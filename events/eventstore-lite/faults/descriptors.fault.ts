@@ -7,7 +7,10 @@ import { startProgram } from "./program.ts";
 const newLogPath = temporaryLogs();
 
 const DESCRIPTORS_MAX = 64;
-/** Maximum number of free file descriptors that the test leaves to a starting process; an open store needs fewer. */
+/**
+ * Maximum number of free file descriptors that the test leaves to a starting process. Opening a store takes fewer, so
+ * some starts fail and some succeed.
+ */
 const LEFT_MAX = 20;
 
 test("an open store appends and reads without any free file descriptor", async () => {

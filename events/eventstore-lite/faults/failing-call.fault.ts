@@ -14,7 +14,7 @@ const SYNCS = "fsync,fdatasync";
 
 interface Tally {
   runs: number;
-  /** Number of runs in which the log could not be opened. */
+  /** Number of times that the tested program could not open the log. */
   unopened: number;
   inDoubt: number;
   full: number;

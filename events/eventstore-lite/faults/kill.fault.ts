@@ -10,7 +10,7 @@ const newLogPath = temporaryLogs();
 const KILLS = isWhole ? 200 : 80;
 const LOADS = [
   { load: "many callers", program: "append-keyed", chars: "100" },
-  { load: "one caller with appends in pieces", program: "append-keyed-alone", chars: "70000" },
+  { load: "one caller with appends in pieces", program: "append-keyed-one-caller", chars: "70000" },
 ] as const;
 /** Maximum time in ms from a program's first acknowledged append until it is killed; the actual time is random. */
 const LIFE_MS_MAX = 120;

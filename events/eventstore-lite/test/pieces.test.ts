@@ -4,7 +4,7 @@ import { InvalidAppend } from "eventstore-lite/testing";
 import { DatabaseSync } from "node:sqlite";
 import { createTransform } from "../src/append/writer-transform.ts";
 import { createLoad } from "../src/append/load.ts";
-import type { Piece, Reply } from "../src/append/messages.ts";
+import type { Piece, Reply } from "../src/append/writer-messages.ts";
 import { prepareAppend } from "../src/append/prepare.ts";
 import { createStartPieces } from "../src/append/start-pieces.ts";
 import { identityCodec, type Codec } from "../src/codec.ts";

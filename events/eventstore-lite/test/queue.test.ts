@@ -3,7 +3,7 @@ import { newEvent, refusalOf } from "../src/testing/contract/events.ts";
 import { AppendInDoubt, InvalidAppend, StoreClosed, StoreOverloaded } from "../src/errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/limits.ts";
 import { identityCodec } from "../src/codec.ts";
-import { APPENDED, type BatchReply, decodeBatch, type Piece, type Request } from "../src/append/messages.ts";
+import { APPENDED, type BatchReply, decodeBatch, type Piece, type Request } from "../src/append/writer-messages.ts";
 import { prepareAppend, type PreparedAppend } from "../src/append/prepare.ts";
 import { createQueue } from "../src/append/queue.ts";
 import type { AppendOptions, Commit } from "../src/store.ts";

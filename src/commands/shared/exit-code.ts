@@ -23,7 +23,7 @@ const EXIT_CODES: Readonly<Record<ErrorKind, number | undefined>> = {
   stopped: EXIT.fault,
 };
 
-/** Returns the exit code of a failure that the operator can do something about; undefined for any other. */
+/** Returns the exit code of a failure whose cause an operator can remove; undefined for any other. */
 export function toExitCode(fault: unknown): number | undefined {
   const kind = classifyError(fault);
   if (kind !== undefined) return EXIT_CODES[kind];

@@ -15,7 +15,7 @@ import { toOutreachRules } from "../../outreach/run-rules.ts";
 import { createFindLinkKeys } from "../../privacy/person-keys.ts";
 import { createSuppressionHashes } from "../../privacy/suppression-hashes.ts";
 import type { Template } from "../../template/template.ts";
-import { openAccount } from "../../service/outreach.ts";
+import { openAccount } from "../../service/outreach-context.ts";
 import { readConfig } from "./command.ts";
 import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./log-session.ts";
 import { contactsNow, foldToMoment } from "./moment.ts";

@@ -45,7 +45,7 @@ interface ConfirmedActionProps extends ActionFormProps {
   readonly question?: ComponentChildren;
   /** Words on the effect of the action, shown above the button that performs it. */
   readonly says: ComponentChildren;
-  /** True if the action deletes something for good. */
+  /** True if the action deletes data that cannot be restored. */
   readonly isDangerous?: boolean;
 }
 

@@ -218,7 +218,7 @@ const LOOKS: Partial<Record<EventType, Look>> = {
   PersonForgotten: ["trash", "warn"],
 };
 
-/** True if events of the type report a problem, or something that may be one. */
+/** True if events of the type report a problem, or a possible one. */
 export function isProblem(type: EventType): boolean {
   const [, tone] = LOOKS[type] ?? [];
   return tone === "bad" || tone === "warn";

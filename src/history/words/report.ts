@@ -1,11 +1,12 @@
+import type { DataOf } from "../../../events/catalog.ts";
 import type { RunCounts, SkipReason } from "../../../events/outreach.ts";
 import type { SinceReport } from "../../../projections/runs.ts";
 import { DAY_CHARACTERS } from "../../../projections/time.ts";
 import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import type { TemplateVerdict } from "../results-verdict.ts";
+import { shortened } from "../../template/normalize-field.ts";
 import { ENDS, type RunEndReason } from "../run-events.ts";
 import { SKIPS } from "./outreach.ts";
-import { plain } from "./sentence.ts";
 import { sayCounts } from "./short-outreach.ts";
 
 /** Run that a report is about. */
@@ -26,6 +27,8 @@ export interface ReportedRun extends RunCounts {
 export interface ReportFigures {
   /** The newest run; undefined if there was none. */
   readonly run: ReportedRun | undefined;
+  /** Messages that count against the daily quota now, of `limit`; `window`: the time in which they count. */
+  readonly quota: { readonly used: number; readonly limit: number; readonly window: "day" | "last_24_hours" };
   /** Number of earlier runs that ended since the last report, and the sums of their counts. */
   readonly earlier: (RunCounts & { readonly runs: number }) | undefined;
   /** Counts since the last report. `clicks` are those by people. */
@@ -48,6 +51,9 @@ export interface ReportFigures {
  */
 export const REPORT_CHARACTERS_MAX = 860;
 
+/** Maximum length of a message's name in a report, in characters; a longer one is cut. */
+const MESSAGE_CHARACTERS_MAX = 40;
+
 /** Maximum number of reasons for skips, and of open items, that a report names. */
 const NAMED_MAX = 3;
 
@@ -57,8 +63,10 @@ export function wordReport(figures: ReportFigures): string {
   const lines = new Map<string, string>();
   const add = (name: string, ...parts: readonly string[]) => parts.length > 0 && lines.set(name, parts.join(" "));
   add("overdue", ...sayOverdue(figures));
-  add("run", run === undefined ? "There was no run yet." : sayRun(run));
+  if (run !== undefined) add("run", sayRun(run));
+  else if (figures.overdueHours === undefined) add("run", "There was no run yet.");
   add("skipped", ...saySkips(run));
+  add("quota", sayQuota(figures));
   add("earlier", ...sayEarlier(figures));
   add("since", saySince(figures));
   add("refused", ...sayRefused(figures));
@@ -72,7 +80,7 @@ export function wordReport(figures: ReportFigures): string {
 }
 
 /** Lines that are left out of a report that would be too long, the least important first. */
-const EXPENDABLE = ["skipped", "earlier", "refused", "url", "verdict", "openUrl"];
+const EXPENDABLE = ["skipped", "earlier", "refused", "url", "verdict", "quota", "openUrl"];
 
 function sayOverdue({ overdueHours: hours }: ReportFigures): readonly string[] {
   if (hours === undefined) return [];
@@ -80,10 +88,23 @@ function sayOverdue({ overdueHours: hours }: ReportFigures): readonly string[] {
 }
 
 function sayRun({ name, template, startedAt, end, usd, ...counts }: ReportedRun): string {
-  const named = `${name} of ${startedAt.slice(0, DAY_CHARACTERS)}${template === null ? "" : `, ${template}`}`;
-  const cost = usd === null ? "" : ` Cost: at most ${formatUsd(usd)}.`;
-  if (end === undefined) return `${named}, is in progress: ${sayCounts(counts)} so far.`;
-  return `${named}: ${sayCounts(counts)}. It ended: ${ENDS[end]}.${cost}`;
+  const message = template === null ? "" : `, message ${shortened(template, MESSAGE_CHARACTERS_MAX)}`;
+  const named = `${name}, started ${startedAt.slice(0, DAY_CHARACTERS)}${message}`;
+  const cost = usd === null ? "" : ` X charges at most ${formatUsd(usd)}.`;
+  if (end === undefined) return `${named}, is in progress: ${explainCounts(counts)} so far.`;
+  return `${named}: ${explainCounts(counts)}. It ended: ${ENDS[end]}.${cost}`;
+}
+
+/** Says the counts of a run as {@link sayCounts} does, and what "in doubt" means. */
+export function explainCounts(counts: RunCounts): string {
+  const { in_doubt } = counts;
+  if (in_doubt === 0) return sayCounts(counts);
+  return `${sayCounts(counts)} (${in_doubt === 1 ? "it" : "they"} may have arrived)`;
+}
+
+function sayQuota({ quota: { used, limit, window } }: ReportFigures): string {
+  const time = window === "day" ? "today" : "in the last 24 hours";
+  return `Daily quota: ${grouped(used)} of ${countInWords(limit, "message")} used ${time}.`;
 }
 
 function saySkips(run: ReportedRun | undefined): readonly string[] {
@@ -91,16 +112,16 @@ function saySkips(run: ReportedRun | undefined): readonly string[] {
   if (skips.length === 0) return [];
   const rest = skips.slice(NAMED_MAX).reduce((sum, [, count]) => sum + count, 0);
   const named = skips.slice(0, NAMED_MAX).map(([reason, count]) => `${SKIPS[reason]} (${grouped(count)})`);
-  return [`Skipped: ${[...named, ...(rest === 0 ? [] : [`others (${grouped(rest)})`])].join(", ")}.`];
+  return [`Skipped by this run: ${[...named, ...(rest === 0 ? [] : [`others (${grouped(rest)})`])].join(", ")}.`];
 }
 
 function sayEarlier({ earlier }: ReportFigures): readonly string[] {
   if (earlier === undefined) return [];
-  return [`Before it, ${countInWords(earlier.runs, "more run")}: ${sayCounts(earlier)}.`];
+  return [`Before it, ${countInWords(earlier.runs, "more run")}: ${explainCounts(earlier)}.`];
 }
 
 function saySince({ since: { at, replies, opt_outs, clicks } }: ReportFigures): string {
-  const from = at === null ? "So far" : `Since the report of ${at.slice(0, 16).replace("T", " ")} UTC`;
+  const from = at === null ? "So far" : `Since the last report (${at.slice(0, 16).replace("T", " ")} UTC)`;
   const counts = [
     countInWords(replies, "reply", "replies"),
     countInWords(opt_outs, "opt-out"),
@@ -109,17 +130,27 @@ function saySince({ since: { at, replies, opt_outs, clicks } }: ReportFigures): 
   return `${from}: ${counts.join(", ")}.`;
 }
 
-function sayRefused({ since: { refused } }: ReportFigures): readonly string[] {
-  const reasons = [...refused].map(([reason, count]) => `${plain(reason)} (${grouped(count)})`);
-  return reasons.length === 0 ? [] : [`Runs that could not start: ${reasons.join(", ")}.`];
+function sayRefused({ since: { at, refused } }: ReportFigures): readonly string[] {
+  const reasons = [...refused].map(([reason, count]) => `${REFUSALS[reason]} (${grouped(count)})`);
+  return reasons.length === 0
+    ? []
+    : [`Runs that could not start${at === null ? "" : " since then"}: ${reasons.join(", ")}.`];
 }
+
+const REFUSALS: Readonly<Record<DataOf<"RunRefused">["reason"], string>> = {
+  daily_limit_reached: "the day's quota was used up",
+  window_closed: "outside the sending hours",
+  clock_skewed: "two clocks differ too much",
+  unknown_campaign: "no campaign has the given name",
+  campaign_ended: "the campaign has ended",
+};
 
 function sayVerdict({ verdict }: ReportFigures): readonly string[] {
   if (verdict === undefined) return [];
-  if (verdict === "none") return ["Better variant: not known yet."];
+  if (verdict === "none") return ["Better variant of the message: not known yet."];
   const { outcome, title } = verdict;
-  if (outcome === "better" || outcome === "split") return [`Better variant: ${title}.`];
-  return [`Better variant: ${outcome === "same" ? "none" : "not known yet"}. ${title}.`];
+  if (outcome === "better" || outcome === "split") return [`Variants of the message: ${title}.`];
+  return [`Better variant of the message: ${outcome === "same" ? "none" : "not known yet"}. ${title}.`];
 }
 
 function sayOpen(open: ReportFigures["open"]): string {

@@ -2,8 +2,8 @@ import type { DataOf, EventType } from "../../../events/catalog.ts";
 import type { Recipient } from "../../../events/outreach.ts";
 
 /**
- * Part of a sentence that names something, such as a recipient, so that a page can link it. `text`: how it reads.
- * `other`: something without a page, such as a quoted text.
+ * Part of a sentence that a page may link, such as a recipient's name. `text`: the words. `other`: words without a
+ * page, such as a quoted text.
  */
 export type Mention = { readonly text: string } & (
   | { readonly kind: "recipient"; readonly recipient: Recipient }
@@ -90,7 +90,7 @@ export function because(detail: string | undefined): Sentence {
   return detail === undefined || detail === "" ? [] : say`: ${quote(detail)}`;
 }
 
-/** Names a recipient by handle and id, as far as the event holds them. */
+/** Names a recipient by handle, id or both, as the event holds them. */
 export function formatRecipient({ id, username }: Recipient): string {
   if (username === undefined) return id ?? "an unnamed person";
   return id === undefined ? `@${username}` : `@${username} (${id})`;
@@ -106,7 +106,7 @@ export function plain(word: string): string {
   return word.replaceAll("_", " ");
 }
 
-/** Says why a network refused something: `429 from Slack, rate_limited` if it answered, else the words of the fault. */
+/** Says why a network refused a request: `429 from Slack, rate_limited` if it answered, else the words of the fault. */
 export function sayReason(detail: string): Sentence {
   const [, network = "", status = "", words = ""] = /^(.+?) answered (\d{3}) ?(.*)$/s.exec(detail) ?? [];
   if (status === "") return [other(detail === "" ? "no reason given" : detail)];

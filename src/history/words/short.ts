@@ -125,7 +125,7 @@ export function channelName(channel: ChannelName): string {
   return channel.charAt(0).toUpperCase() + channel.slice(1).replace("-", " ");
 }
 
-/** Nouns for the dispatches of each lane, such as clicks. */
+/** Nouns for the dispatches of each lane (queue of a channel), such as clicks. */
 export const LANE_NOUNS: Readonly<Record<Lane, string>> = { clicks: "click", direct: "message", events: "event" };
 
 function countDispatches(lane: Lane, requests: readonly { readonly sources: Sources }[]): string {

@@ -12,7 +12,7 @@ export interface Allowance {
 export interface DailyQuota {
   readonly limit: number;
   readonly used: () => number;
-  /** Returns when the day's quota starts over, in ms since the epoch. */
+  /** Returns the time at which the day's quota starts over, in ms since the epoch. */
   readonly resetsAt: () => number;
 }
 

@@ -3,7 +3,7 @@ import { FormatRegistry, Type, type Static, type StringOptions } from "@sinclair
 import { andThen } from "eventstore-lite";
 import type { ClickChannel } from "../../../events/channel.ts";
 import { VISITOR_IDS, type VisitorId } from "../../../events/tracking.ts";
-import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/link-address.ts";
+import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/normalize-link.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { REDIRECT_PATH } from "../../config/outreach.ts";

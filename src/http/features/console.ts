@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { activityPage } from "../../console/pages/activity.tsx";
 import { campaignPage, campaignsPage } from "../../console/pages/campaigns.tsx";
 import { eventPage } from "../../console/pages/event.tsx";
-import { ASSETS, type PageText } from "../../console/console.ts";
+import { ASSETS, type PageText } from "../../console/render-console.ts";
 import { decideLettersPage, deliveriesPage } from "../../console/pages/deliveries.tsx";
 import { renderPage } from "../../console/document.tsx";
 import { dryRunPage } from "../../console/pages/dry-run.tsx";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { isStoreError } from "eventstore-lite";
 import type { DataOf } from "../../../events/catalog.ts";
-import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/link-address.ts";
+import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/normalize-link.ts";
 import { DAY_MS } from "../../../projections/time.ts";
 import { linkKey } from "../../../projections/sent-links.ts";
 import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";

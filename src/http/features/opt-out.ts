@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { normalizeCode } from "../../../projections/link-address.ts";
+import { normalizeCode } from "../../../projections/normalize-link.ts";
 import { OPT_OUT_PATH } from "../../config/outreach.ts";
 import { denyTrackingByPage, findOptOutPage, optOut } from "../../recipients/opt-out-page.ts";
 import { feature, type HttpContext } from "../context.ts";

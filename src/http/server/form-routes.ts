@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { status, type AnyElysia } from "elysia";
-import type { Console } from "../../console/console.ts";
+import type { Console } from "../../console/render-console.ts";
 import type { ConsolePage, Notice } from "../../console/page-context.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
@@ -70,8 +70,8 @@ const fieldsBody = formBody(Type.Intersect([commonFields, Type.Record(Type.Strin
 type Handler = (context: Readonly<Record<string, unknown>>) => unknown;
 
 /**
- * Registers the console forms that the app's routes declare, each with its route's handler, under separate paths: on
- * the API's path, a missing session would hide the 415 for a form's content type behind a 401.
+ * Registers the console's forms that the routes declare, each with its route's handler, but under its own path. If an
+ * API path took forms too, a form sent there without a session would get 401 instead of 415.
  */
 export function addForms(app: AnyElysia, context: FormContext): void {
   // Routes are added to this list during the loop. They are forms, and declare none themselves.

@@ -8,7 +8,8 @@ import { readErrorCode, toStoreFault, OBJECT_BYTES_MAX, type S3Client, type S3Re
 const HASH_HEADER = "x-amz-meta-sha256";
 
 /**
- * Maximum number of pages of a list of files, of mostly 1,000 names each. A store that never ends a list is at fault.
+ * Maximum number of pages of a store's listing, of mostly 1,000 names each. A store whose listing never ends is at
+ * fault.
  */
 const PAGES_MAX = 10_000;
 

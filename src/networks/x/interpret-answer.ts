@@ -227,9 +227,9 @@ export function parseRate(headers: Headers, now: number): RateWindow | undefined
 }
 
 /**
- * Returns when a request that X refused with 429 may be repeated: once the exhausted window and `Retry-After` have
- * passed. If X says that something is left, `Retry-After` decides, else the reset or the usual window, whichever is
- * sooner.
+ * Returns the time at which a request refused with 429 may be repeated: once the exhausted window and `Retry-After`
+ * have passed. If X says that requests are left, `Retry-After` decides, else the reset or the usual window, whichever
+ * is sooner.
  */
 export function calculateRetryAt(headers: Headers, now: number): number {
   const rate = parseRate(headers, now);

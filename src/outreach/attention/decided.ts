@@ -30,7 +30,7 @@ const SHOWN_MS = 15 * 60_000;
  */
 const EVENTS_READ = 500;
 
-/** Something that an operator decided a short time ago. */
+/** A recent decision of an operator, as the console lists it: such as to retry dispatches or to resume a channel. */
 export interface DecidedItem {
   readonly title: Sentence;
   readonly caller: string;

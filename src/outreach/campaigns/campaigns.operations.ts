@@ -154,7 +154,7 @@ export const countCampaign = operation({
     matching: Type.Integer({ minimum: 0, description: "Recipients in the audience." }),
     due: Type.Integer({
       minimum: 0,
-      description: "Of these, those who may get a message now, as far as the log knows.",
+      description: "Recipients in the audience who, by the log, may get a message now.",
     }),
     left_out: Type.Array(Type.Object({ reason: oneOf(...LEFT_OUT_REASONS), recipients: count }), {
       description: "Recipients outside the audience, by the first condition that leaves them out.",

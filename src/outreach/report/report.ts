@@ -1,17 +1,18 @@
 import type { DataOf } from "../../../events/catalog.ts";
 import type { RunCounts } from "../../../events/outreach.ts";
 import { countReachable } from "../../../projections/contact-campaigns.ts";
+import { isAfterChange, usedAt } from "../../../projections/quota.ts";
 import type { RunSummary, Runs } from "../../../projections/runs.ts";
 import { HOUR_MS, msOf } from "../../../projections/time.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { createResults } from "../../history/results.ts";
 import { nameRun, readRunCounts, type RunEndReason } from "../../history/run-events.ts";
-import { wordReport, type ReportedRun, type ReportFigures } from "../../history/words/report.ts";
-import { sayCounts } from "../../history/words/short-outreach.ts";
+import { explainCounts, wordReport, type ReportedRun, type ReportFigures } from "../../history/words/report.ts";
 import { findLast, type NewEvent } from "../../log/event-log.ts";
 import { errorFields } from "../../platform/logger.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { Reachlog } from "../../privacy/reachlog.ts";
+import { momentIn, newestMoment } from "../quota-day.ts";
 import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { readOpenItems } from "../attention/read-attention.ts";
 
@@ -37,7 +38,7 @@ export function createRunReports(context: Reachlog): ReportEnd {
       return [(await makeReport(context, run)).event];
     } catch (fault) {
       context.logger.error("the report of a run lacks most figures", { run_id: run.run_id, ...errorFields(fault) });
-      const message = `A run has ended: ${sayCounts(run)}. More: ${toUrl(context, `/runs/${run.run_id}`)}`;
+      const message = `A run has ended: ${explainCounts(run)}. More: ${toUrl(context, `/runs/${run.run_id}`)}`;
       return [toEvent(message, "info", { run_id: run.run_id })];
     }
   };
@@ -55,6 +56,7 @@ export async function makeReport(context: Reachlog, ending?: EndingRun) {
   const verdict = await judgeVariants(context, run?.campaign);
   const figures: ReportFigures = {
     run: runId === undefined || run === undefined ? undefined : toReported(context, runId, run, ending),
+    quota: readQuota(context),
     earlier: sumEarlier(runs, runId),
     since: { ...runs.since, clicks: Math.max(0, all - suspected - runs.since.clicks) },
     verdict,
@@ -94,6 +96,13 @@ function toReported(context: Reachlog, runId: string, run: RunSummary, ending: E
     skips: run.skips,
     url: toUrl(context, `/runs/${runId}`),
   };
+}
+
+function readQuota(context: Reachlog): ReportFigures["quota"] {
+  const { timezone, dailyLimit: limit } = context.config.outreach;
+  const quota = context.projector.state("quota");
+  const now = momentIn(timezone, newestMoment(context));
+  return { used: usedAt(quota, now), limit, window: isAfterChange(quota, now) ? "last_24_hours" : "day" };
 }
 
 /** Sums up the runs that ended since the last report, except the newest one. Undefined if there were none. */

@@ -25,8 +25,8 @@ interface Completed {
 }
 
 /**
- * Plays one history: two writers and a reader on a store with delays, faults and late lists. Throws unless each backup
- * reported to a writer can be read, both during the history and at its end.
+ * Plays one history: two writers and a reader on a store with delays, faults and late listings. Throws unless each
+ * backup reported to a writer can be read, both during the history and at its end.
  */
 export async function playHistory(seed: number, tally: Tally): Promise<void> {
   const random = createRandom(seed);

@@ -4,7 +4,7 @@ import { ServiceError } from "../../../src/platform/service-error.ts";
 /** Error of a simulated request whose process was killed in the middle of it. */
 export class Killed extends Error {}
 
-/** Maximum number of requests until a list of the simulated store shows a change. */
+/** Maximum number of further requests to the simulated object store after which its listings show a change. */
 const LAG_MAX = 12;
 
 /**
@@ -17,7 +17,7 @@ export type ModelStore = ReturnType<typeof createModelStore>;
 
 /**
  * Simulated object store in memory, which handles requests in an order chosen by `random`. Like real stores, it is
- * consistent for each key, but its lists are late.
+ * consistent for each key, but its listings show changes late.
  */
 export function createModelStore(random: () => number) {
   const objects = new Map<string, Uint8Array>();
@@ -100,7 +100,10 @@ export function createModelStore(random: () => number) {
         waiting.splice(Math.floor(random() * waiting.length), 1)[0]?.();
       }
     },
-    /** Ends all faults and all delays of lists. First, a `share` of the requests whose clients gave up takes effect. */
+    /**
+     * Ends all faults and lets listings show all changes at once. First, a `share` of the requests whose clients gave
+     * up takes effect.
+     */
     settle(share: number): void {
       isFaulty = false;
       for (const effect of late.splice(0))

@@ -245,7 +245,8 @@ describe("the preview of an import", () => {
       consent: { at: "2025-02-02", source: "Winter fair" },
       fields: { product: "the design kit" },
     });
-    // The same file again changes only what the later rows of doubles said.
+    // A second preview of the same file finds no change, because the last row of each repeated person counted in the
+    // import too.
     const again = await (await submit(world, fields, PREVIEW)).text();
     expect(await sums(again)).toEqual(["New0", "Updated0", `Unchanged${PEOPLE_IN_LIST}`, "No consent10", "Refused40"]);
   });

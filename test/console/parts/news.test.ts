@@ -35,7 +35,9 @@ const abandoned = outcomeOf("DispatchAbandoned", {
   refused: false,
 });
 
-/** Opens a console whose log has a run with clicks in between, a dead letter and a decision. */
+/**
+ * Opens a console whose log has a run with two clicks after each of its outcomes, then a dead letter and an opt-out.
+ */
 async function openNews() {
   const harness = await openConsole();
   const between = (events: readonly NewEvent[]) => events.flatMap((event) => [event, click("a"), click("b", true)]);

@@ -22,8 +22,8 @@ export interface Lived {
   readonly requests: number;
   readonly kills: number;
   /**
-   * Number of times that the dispatcher read its lanes from the log again while the disk was full and an answer of a
-   * network was not recorded yet.
+   * Number of times that the dispatcher read its lanes (queues) from the log again while the disk was full and an
+   * answer of a network was not recorded yet.
    */
   readonly reopenedUntold: number;
   readonly outcomes: ReadonlyMap<string, number>;
@@ -199,8 +199,8 @@ export function textOf(text: string, channels: readonly ChannelName[]): NewEvent
 }
 
 /**
- * Creates an event after which the dispatcher reads its lanes from the log again: an erasure, an expiry of personal
- * data, or a rebuild without differences.
+ * Creates an event after which the dispatcher reads its lanes (queues) from the log again: an erasure, an expiry of
+ * personal data, or a rebuild of the projection `deliveries`. The rebuild here changes no state.
  */
 async function reopeningOf(
   { eventLog, projector }: DeliveryHarness,

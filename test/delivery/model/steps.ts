@@ -12,7 +12,7 @@ export type Step =
   | { readonly do: "subscribe"; readonly types: readonly EventType[] }
   /** Step of a history: the disk becomes full, so that outcomes cannot be recorded, or has room again. */
   | { readonly do: "fill" | "free" }
-  /** Step of a history: an event is appended after which the dispatcher reads its lanes from the log again. */
+  /** Step of a history: an event is appended after which the dispatcher reads its lanes (queues) from the log again. */
   | { readonly do: "reopen"; readonly by: "PersonForgotten" | "PersonalDataExpired" | "ProjectionRebuilt" };
 
 export interface History {

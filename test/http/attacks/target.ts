@@ -38,8 +38,8 @@ export interface Target extends AsyncDisposable {
   send(bytes: string | Uint8Array, from?: string): Promise<Heard>;
   ask(sent: Sent, from?: string): Promise<Heard>;
   /**
-   * Returns the requests that the log recorded since the last call of this function, without the events of their
-   * deliveries.
+   * Returns the events by which the service recorded HTTP requests that it accepted (clicks, direct sends, channel
+   * tests, runs) since the last call of this function. Events about their deliveries are left out.
    */
   recorded(): Promise<readonly RecordedRequest[]>;
 }

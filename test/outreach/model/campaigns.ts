@@ -33,7 +33,10 @@ export function createCampaigns(): NewEvent[] {
   });
 }
 
-/** Returns the campaign of a message by its text. */
+/**
+ * Returns the campaign of a message: its text begins with the campaign's name and a colon. Any other text is of
+ * `default`.
+ */
 export function campaignOfText(text: string): string {
   return Object.keys(CAMPAIGNS).find((name) => text.startsWith(`${name}:`)) ?? "default";
 }

@@ -22,6 +22,7 @@ const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
 const CONTEXT = "src/outreach/context.ts";
+const QUOTA_DAY = "src/outreach/quota-day.ts";
 const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
 const SUPPRESS = "src/recipients/suppress.ts";
@@ -243,13 +244,13 @@ export const MUTATIONS: readonly Mutation[] = [
   one("the day is that of UTC", CONTEXT, "...momentIn(context.timezone,", '...momentIn("UTC",'),
   one(
     "the day is that of the clock alone",
-    CONTEXT,
+    QUOTA_DAY,
     'return Math.max(clock(), newestMs(projector.state("quota"), projector.time));',
     "return clock();",
   ),
   one(
     "the day is that of the machine's clock",
-    CONTEXT,
+    QUOTA_DAY,
     "function newestMoment({ projector, clock }: StateContext): number {\n  return Math.max(clock(), newestMs(",
     "function newestMoment({ projector, wallClock: clock = Date.now }: StateContext): number {\n  return Math.max(clock(), newestMs(",
   ),
@@ -411,7 +412,7 @@ export const MUTATIONS: readonly Mutation[] = [
   one(
     "an intent is recorded although the window is closed",
     DECIDE,
-    "if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isClosed: true } };",
+    "if (isClosedFor(rules.window, contact, now)) return { refusal: { end: undefined, isWindowClosed: true } };",
     "",
   ),
   one("the window is not looked at before each request", SEND, 'return isClosed ? "window_closed" : undefined;', ""),

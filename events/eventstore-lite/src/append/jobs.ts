@@ -1,6 +1,6 @@
 import type { Limits } from "../limits.ts";
 import type { Appended, Lease } from "../store.ts";
-import { encodeBatch, type Operation, type Request } from "./messages.ts";
+import { encodeBatch, type Operation, type Request } from "./writer-messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 
 /** One caller's append, from its acceptance to its verdict. */

@@ -4,7 +4,7 @@ import type { Limits } from "../limits.ts";
 import { checkName } from "../names.ts";
 import type { Codec, Encoded } from "../codec.ts";
 import type { AppendOptions, Appended, ExpectedVersion, NewEvent } from "../store.ts";
-import type { SentAppend } from "./messages.ts";
+import type { SentAppend } from "./writer-messages.ts";
 
 /**
  * Size in UTF-16 units of the piece of a large append that is sent while the rest is still encoded. The writer thread

@@ -15,7 +15,7 @@ import {
 } from "./jobs.ts";
 import { type CompareKey, createCompareKey } from "./compare-key.ts";
 import { createLoad } from "./load.ts";
-import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./messages.ts";
+import type { AwayNotice, FaultReply, Operation, Reply, Request } from "./writer-messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 import { createStartPieces, type PieceOptions, type StartPieces } from "./start-pieces.ts";
 import { countEvents, type DurableBatch, errorOf, settleBatch } from "./settle.ts";

@@ -24,7 +24,7 @@ import {
   REPEATED,
   UNFINISHED,
   VERDICT_FIELDS,
-} from "./messages.ts";
+} from "./writer-messages.ts";
 import type { PreparedAppend } from "./prepare.ts";
 
 /** Appends that became durable in one transaction, in order of position. */

@@ -1,6 +1,6 @@
 import { type AppendJob, charsOf, eventsOf, type Job } from "./jobs.ts";
 import type { Load } from "./load.ts";
-import { encodeBatch, encodePiece, type Piece, type SentAppend } from "./messages.ts";
+import { encodeBatch, encodePiece, type Piece, type SentAppend } from "./writer-messages.ts";
 import type { PieceSender } from "./prepare.ts";
 
 export interface PieceOptions {

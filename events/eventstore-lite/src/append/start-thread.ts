@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { StoreBusy, StoreUnusable } from "../errors.ts";
-import type { AwayNotice, Notice, Piece, Reply, Request } from "./messages.ts";
+import type { AwayNotice, Notice, Piece, Reply, Request } from "./writer-messages.ts";
 
 /** The thread's first message: it can write to the log, or cannot. */
 export type Started = { readonly storeId: string } | { readonly refused: string; readonly isBusy: boolean };

@@ -1,4 +1,4 @@
-import { type AppendRequest, EVENT_FIELDS } from "./messages.ts";
+import { type AppendRequest, EVENT_FIELDS } from "./writer-messages.ts";
 import { tooLarge } from "./prepare.ts";
 import type { WriterTransform } from "../codec.ts";
 

@@ -1,4 +1,4 @@
-import { type AppendRequest, EVENT_FIELDS } from "../append/messages.ts";
+import { type AppendRequest, EVENT_FIELDS } from "../append/writer-messages.ts";
 import type { ExpectedVersion } from "../store.ts";
 
 /** Batch in the form that the SQL function `append` takes (log-1.sql). Each list is a text with one entry per line. */

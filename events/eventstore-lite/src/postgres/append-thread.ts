@@ -2,7 +2,7 @@
 // without blocking the event loop of the thread that serves requests.
 import { parentPort, workerData } from "node:worker_threads";
 import { createTransform, loadWriterTransform } from "../append/writer-transform.ts";
-import type { AwayNotice, Reply, Request } from "../append/messages.ts";
+import type { AwayNotice, Reply, Request } from "../append/writer-messages.ts";
 import type { Started } from "../append/start-thread.ts";
 import { openDatabase } from "./database.ts";
 import { createNotifier } from "./notifications.ts";

@@ -6,7 +6,7 @@ import {
   EVENT_FIELDS,
   UNFINISHED,
   VERDICT_FIELDS,
-} from "../append/messages.ts";
+} from "../append/writer-messages.ts";
 import type { TransformAppend } from "../append/writer-transform.ts";
 import type { BoundedCache } from "../bounded-cache.ts";
 import { canonicalHead, createLink } from "../chain.ts";

@@ -1,5 +1,5 @@
 import type { PostgresError } from "postgres";
-import type { Fault } from "../append/messages.ts";
+import type { Fault } from "../append/writer-messages.ts";
 import { StoreError, StoreOverloaded, StoreUnavailable } from "../errors.ts";
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html

@@ -55,8 +55,8 @@ export async function loadSnapshot(reader: Reader, name: string): Promise<Snapsh
   const row = await reader.get<Snapshot>("SELECT version, position, state FROM log.snapshots WHERE name = $1", name);
   if (!row) return undefined;
   const { version, position, state } = row;
-  // The head is read after the snapshot, because a snapshot that was saved in between would seem to be ahead of the
-  // log.
+  // The log's head is read after the snapshot, because a snapshot that was saved in between would seem to be ahead of
+  // the log.
   const head = await lastPosition(reader);
   if (position > head) throw new SnapshotAhead(name, position, head);
   return { version, position, state };

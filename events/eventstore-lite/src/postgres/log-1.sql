@@ -205,8 +205,8 @@ END $$;
 --
 -- `compared` says of keys in how many segments they were looked for and not found.
 --
--- Verdicts are four numbers each, as append/messages.ts has them. The rest is for the writer to compute the same hashes
--- again: `base` and `base_hash` are the head before the batch, `head_hash` is that after it.
+-- Verdicts are four numbers each, as append/writer-messages.ts has them. The rest is for the writer to compute the same
+-- hashes again: `base` and `base_hash` are the log's head before the batch, `head_hash` is that after it.
 --
 -- Each statement of the loops takes about 0.1 µs, and others wait for the turn meanwhile: there are as few as can be.
 CREATE FUNCTION append(

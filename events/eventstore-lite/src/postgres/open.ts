@@ -1,13 +1,18 @@
 import { resolve } from "node:path";
 import { createLogArchive } from "../segments/log-archive.ts";
 import { NO_SEGMENTS, type SegmentStorage } from "../segments/storage.ts";
-import { createAppend, createLeaseWriter, createSegmentRecorder, createSnapshotWriter } from "../append/operations.ts";
+import {
+  createAppend,
+  createLeaseWriter,
+  createSegmentRecorder,
+  createSnapshotWriter,
+} from "../append/queued-writes.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
 import { createCursors } from "../epoch-cursors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
-import { oneByOne } from "../read.ts";
+import { oneByOne } from "../decode-batches.ts";
 import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";

@@ -14,7 +14,7 @@ import type { KeyRange } from "../segments/catalogue.ts";
 import type { Awaitable } from "../awaitable.ts";
 import type { Decode, FoldedRow } from "../codec.ts";
 import { StoreUnavailable } from "../errors.ts";
-import { decodeAll, type OpenQuery } from "../read.ts";
+import { decodeAll, type OpenQuery } from "../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../store.ts";
 import { readArchiveEnd, readWholeKeys } from "./archive.ts";
 import { lastPosition } from "./heads.ts";

@@ -1,4 +1,4 @@
-import type { Operation, Reply } from "../append/messages.ts";
+import type { Operation, Reply } from "../append/writer-messages.ts";
 import type { Database, DatabaseSql } from "./database.ts";
 import { isUnanswered, NotConnected } from "./errors.ts";
 

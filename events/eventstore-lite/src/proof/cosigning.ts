@@ -7,12 +7,12 @@ import { formatSubmission } from "./witness.ts";
 
 /** A witness of https://c2sp.org/tlog-witness. */
 export interface WitnessConfig {
-  /** Address of the witness: the prefix of its submission URLs. */
+  /** Address of the witness, to which `/add-checkpoint` is added. */
   readonly url: string;
   readonly cosigner: Cosigner;
 }
 
-/** A witness's answer about a head. */
+/** A witness's answer to a request to cosign a signed head of the log. */
 export type Witnessed =
   /** Answer of a witness that has cosigned; `note` carries its cosignature. */
   | { readonly result: "cosigned"; readonly note: string }
@@ -104,15 +104,15 @@ export interface CosigningOptions {
   /** Stores a note that carries the witness's cosignature. */
   write(note: string): Promise<void>;
   /**
-   * Receives each answer of the witness that differs from the previous one. A cosignature is reported only if the
-   * previous answer was something else.
+   * Receives each answer of the witness that differs from the previous one. A cosignature is reported only after a
+   * different answer.
    */
   report(witnessed: Witnessed): void;
   /** Receives the error if `ask` or `write` rejects. */
   failed(fault: unknown): void;
 }
 
-/** Offers new heads of a log to a witness in the background. */
+/** Offers the log's new signed heads to a witness in the background. */
 export interface Cosigning extends AsyncDisposable {
   /**
    * Offers a signed head to the witness. The newest head is offered again with each call, until the witness has

@@ -14,10 +14,13 @@ export interface Submission {
   readonly note: string;
 }
 
-/** Maximum number of hashes of a consistency proof in a submission: the limit of https://c2sp.org/tlog-witness. */
+/**
+ * Maximum number of hashes in the consistency proof that a log submits with a head: the limit of
+ * https://c2sp.org/tlog-witness.
+ */
 const PROOF_LINES_MAX = 63;
 
-/** Formats the body of a POST to `add-checkpoint`. */
+/** Formats the body of the POST to `add-checkpoint` with which a log submits a signed head to a witness. */
 export function formatSubmission({ old, proof, note }: Submission): string {
   return [`old ${old}`, ...proof.map((hash) => Buffer.from(hash).toString("base64")), "", note].join("\n");
 }
@@ -31,7 +34,7 @@ function parseSubmission(text: string): Submission | undefined {
   return proof.every((hash) => hash !== undefined) ? { old, proof, note: text.slice(end + 2) } : undefined;
 }
 
-/** HTTP response of the witness to a submission. */
+/** HTTP response of the witness to a log that submits a head. */
 export interface WitnessAnswer {
   readonly status: 200 | 400 | 403 | 409 | 422;
   readonly type: "text/plain" | "text/x.tlog.size";
@@ -52,7 +55,7 @@ export interface WitnessOptions {
 }
 
 export interface Witness extends Disposable {
-  /** Answers a POST to `add-checkpoint`. A head is durable before its cosignature is returned. */
+  /** Answers a POST to `add-checkpoint`. The witness records a log's head durably before it returns its cosignature. */
   addCheckpoint(submission: string): WitnessAnswer;
 }
 
@@ -62,7 +65,7 @@ const TABLE = `
   CREATE TABLE IF NOT EXISTS heads (origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root BLOB NOT NULL) STRICT`;
 
 /**
- * Opens a witness of https://c2sp.org/tlog-witness: it cosigns a head only if it extends the last one. Throws
+ * Opens a witness of https://c2sp.org/tlog-witness: it cosigns a log's head only if it extends the last one. Throws
  * {@link StoreUnusable} if its database is gone and may not be created, because it would cosign a log that was rolled
  * back.
  */
@@ -76,8 +79,9 @@ export function openWitness({ file, mayBegin, cosigner, privateKey, logKeys, clo
   const write = db.prepare("INSERT OR REPLACE INTO heads (origin, size, root) VALUES (?, ?, ?)");
 
   /**
-   * Compares a submission with the last head, and records it. Runs in a transaction, so that the second of two
-   * concurrent submissions is compared with the first.
+   * Compares the head that a log submits with the last one that was cosigned: stores it if it extends that one, else
+   * returns the refusal. Runs in a transaction, so that of two concurrent submissions the second is compared with the
+   * first.
    */
   function exchange(
     { old, proof }: Submission,

@@ -1,4 +1,4 @@
-import type { Fault } from "../append/messages.ts";
+import type { Fault } from "../append/writer-messages.ts";
 
 // Primary result codes, https://sqlite.org/rescode.html; the extended code holds them in its low byte.
 const SQLITE_BUSY = 5;

@@ -7,14 +7,14 @@ import {
   createLeaseWriter,
   createSegmentRecorder,
   createSnapshotWriter,
-} from "../append/operations.ts";
+} from "../append/queued-writes.ts";
 import { createQueue } from "../append/queue.ts";
 import { startThread } from "../append/start-thread.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
 import { createCursors } from "../epoch-cursors.ts";
 import { StoreUnavailable } from "../errors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
-import { oneByOne } from "../read.ts";
+import { oneByOne } from "../decode-batches.ts";
 import { rememberFiles } from "../detect-replaced-files.ts";
 import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";

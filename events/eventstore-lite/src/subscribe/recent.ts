@@ -1,4 +1,4 @@
-import { EVENT_FIELDS } from "../append/messages.ts";
+import { EVENT_FIELDS } from "../append/writer-messages.ts";
 import type { DurableBatch } from "../append/settle.ts";
 import { HASH_BYTES } from "../chain.ts";
 import { andThen, type Awaitable } from "../awaitable.ts";

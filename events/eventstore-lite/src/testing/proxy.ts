@@ -14,7 +14,7 @@ export interface Message {
 /** The proxy's action on a message. */
 export type Verdict =
   | "pass"
-  /** Verdict on a message: client and server lose the connection instead of the message's arrival. */
+  /** Verdict on a message: it does not arrive, and client and server lose the connection. */
   | "cut"
   /** Verdict on a message: client and server lose the connection right after the message. */
   | "cut-behind"

@@ -41,8 +41,8 @@ export function readHashAt(reader: DatabaseReader, position: number): string | u
 }
 
 /**
- * Throws {@link SnapshotAhead} if the snapshot holds more than the log. Reads the head after the snapshot, because a
- * snapshot that was saved in between would seem to be ahead of the log.
+ * Throws {@link SnapshotAhead} if the snapshot holds more than the log. Reads the log's head after the snapshot,
+ * because a snapshot that was saved in between would seem to be ahead of the log.
  */
 export function loadSnapshot(reader: DatabaseReader, name: string): Snapshot | undefined {
   const row = reader.get("SELECT version, position, state FROM snapshots WHERE name = ?", name);

@@ -13,7 +13,7 @@ import type { KeyRange } from "../../segments/catalogue.ts";
 import type { Awaitable } from "../../awaitable.ts";
 import type { Decode, FoldedRow } from "../../codec.ts";
 import { endLongTurn } from "../../next-turn.ts";
-import { decodeAll, type OpenQuery } from "../../read.ts";
+import { decodeAll, type OpenQuery } from "../../decode-batches.ts";
 import type { Folded, NewEvent, Recorded, StoredKey } from "../../store.ts";
 import { archiveEnd } from "../archive.ts";
 import { readWholeKeys } from "../archived-keys.ts";

@@ -24,7 +24,7 @@ export interface VerifyOptions {
 export interface Verifier {
   /**
    * Recomputes the chain over [from, to] and checks positions, versions and times; for the whole log also that the
-   * indexes find every event. If the last events were cut off, only a head kept elsewhere shows it.
+   * indexes find every event. Only a head of the log that is kept elsewhere shows that its last events were cut off.
    */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** Ends running verifications with {@link StoreClosed}. */

@@ -12,7 +12,7 @@ import {
   LEASE_LOST,
   REPEATED,
   UNFINISHED,
-} from "../../append/messages.ts";
+} from "../../append/writer-messages.ts";
 import { canonicalHead, createLink } from "../../chain.ts";
 import { asksElse } from "../../append/compare-key.ts";
 import type { ExpectedVersion } from "../../store.ts";

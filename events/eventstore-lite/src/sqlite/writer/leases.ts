@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Operation } from "../../append/messages.ts";
+import type { Operation } from "../../append/writer-messages.ts";
 import type { Lease } from "../../store.ts";
 
 type Acquire = Extract<Operation, { kind: "acquireLease" }>;

@@ -1,4 +1,4 @@
-import { APPENDED, type Piece, type Reply } from "../../append/messages.ts";
+import { APPENDED, type Piece, type Reply } from "../../append/writer-messages.ts";
 import type { Boundaries } from "../transaction.ts";
 import type { BatchWriter, WrittenBatch } from "./batch.ts";
 

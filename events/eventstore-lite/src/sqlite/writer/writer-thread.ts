@@ -2,7 +2,7 @@
 // of the thread that serves requests. Started by open.ts.
 import { parentPort, workerData } from "node:worker_threads";
 import { StoreBusy } from "../../errors.ts";
-import { isPiece, type Notice, type Piece, type Request } from "../../append/messages.ts";
+import { isPiece, type Notice, type Piece, type Request } from "../../append/writer-messages.ts";
 import type { Started } from "../../append/start-thread.ts";
 import { filesOf, openWriter } from "../connections.ts";
 import { rememberDatabase } from "../../detect-replaced-files.ts";

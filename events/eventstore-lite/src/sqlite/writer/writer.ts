@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { FaultReply, Operation, Piece, Reply, Request } from "../../append/messages.ts";
+import type { FaultReply, Operation, Piece, Reply, Request } from "../../append/writer-messages.ts";
 import { createRecordSegment } from "../archive.ts";
 import { type ArchivedKeys, createArchivedKeys } from "../archived-keys.ts";
 import { faultOf } from "../faults.ts";

@@ -170,8 +170,8 @@ function decideSignal(state: OutreachState, rules: ReplyRules, signal: AcceptedS
 }
 
 /**
- * Returns when the recipient read our newest message, ISO 8601. Undefined if the receipt is for an older message, or
- * the log already records a read.
+ * Returns the time at which the recipient read our newest message, ISO 8601. Undefined if the receipt is for an older
+ * message, or the log already records a read.
  */
 function seenAt(contact: Contact, { at, lastReadId }: Extract<Signal, { kind: "read" }>): string | undefined {
   const { attempted_at, message_id, seen_at } = contact;

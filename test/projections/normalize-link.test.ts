@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { normalizeLink, toLinkHost } from "../../projections/link-address.ts";
+import { normalizeLink, toLinkHost } from "../../projections/normalize-link.ts";
 import { linkKey, toLinkKey } from "../../projections/sent-links.ts";
 
 test.each([

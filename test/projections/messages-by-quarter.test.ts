@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { stats } from "../../projections/stats.ts";
-import { timeline } from "../../projections/timeline.ts";
+import { timeline } from "../../projections/messages-by-quarter.ts";
 import { histories } from "./history.ts";
 
 test("the counts of all quarters add up to the all-time counts", () => {
