@@ -15,7 +15,11 @@ type MomentReader = PageMoment["reader"];
 export interface PageReader extends MomentReader, TokenReader {
   readonly at: MomentReader["at"];
   readonly config: {
-    readonly outreach: Pick<RunSettings, "dailyLimit" | "requireConsent"> & { readonly timezone: string };
+    readonly outreach: {
+      readonly dailyLimit: number;
+      readonly timezone: string;
+      readonly requireConsent: RunSettings["requireConsent"];
+    };
   };
   readonly configured: readonly ChannelName[];
   /**

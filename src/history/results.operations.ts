@@ -55,7 +55,9 @@ const output = {
 
 /** Reader of the results, with the daily limit: a verdict says how many days further messages would take. */
 export interface ResultsReader extends LogReader {
-  readonly config: { readonly outreach: Pick<ReachRules, "requireConsent"> & { readonly dailyLimit: number } };
+  readonly config: {
+    readonly outreach: { readonly dailyLimit: number; readonly requireConsent: ReachRules["requireConsent"] };
+  };
 }
 
 const day = (description: string) =>

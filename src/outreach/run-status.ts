@@ -255,13 +255,10 @@ export function checkRun(
 }
 
 /**
- * Counts the people whom a dry run of any open campaign may look up, and what that costs at most in US dollars.
+ * Counts the people that a dry run of any open campaign may look up, and what that costs at most in US dollars.
  * `isOpenEnded`: sources at X may name more people.
  */
-export function readDryRunCost(
-  { stateNow }: PageMoment,
-  { requireConsent, sources }: Pick<RunSettings, "requireConsent" | "sources">,
-) {
+export function readDryRunCost({ stateNow }: PageMoment, { requireConsent, sources }: RunSettings) {
   const { named } = stateNow("campaigns");
   const people = listOpenCampaigns(stateNow("campaigns")).reduce((most, campaign) => {
     const rules = { campaign, topic: named.get(campaign)?.topic, requireConsent };
