@@ -59,6 +59,9 @@ const MINUTE_MS = 60_000;
 /** Maximum number of lines of a day; beyond it, similar lines are merged. */
 const LINES_MAX = 12;
 
+/** Minimum number of runs of a day that become one line, because such a line does not say how each ended. */
+const MERGED_RUNS_MIN = 4;
+
 /**
  * A line before similar lines are merged. `merges`: kind of the lines with which it may be merged; undefined if it may
  * not.
@@ -103,6 +106,7 @@ function mergeAlike(lines: readonly Draft[]): readonly NewsLine[] {
   let merged = lines;
   for (const [kind, alike] of [...kinds].toSorted(([, one], [, two]) => two.length - one.length)) {
     if (merged.length <= LINES_MAX || alike.length < 2) break;
+    if (kind === "run" && alike.length < MERGED_RUNS_MIN) continue;
     merged = [...merged.filter(({ merges }) => merges !== kind), mergeLines(alike)];
   }
   return merged;

@@ -61,15 +61,18 @@ export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">
 function readCurrentRun({ state, now }: PageMoment<"quota" | "run">, settings: RunSettings) {
   const { current } = state("run");
   if (current === null) return undefined;
-  const { run_id, dry_run, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = current;
+  const { run_id, dry_run, sent, skipped, failed, in_doubt, places, waiting, stop_requested_at } = current;
   const left = placesLeft({ quota: state("quota"), run: state("run") }, settings, momentIn(settings.timezone, now));
   const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > now;
   return {
     runId: run_id,
     isDry: dry_run,
     sent,
-    /** Maximum number of messages of the current run. It sends fewer if no further recipients are left. */
-    sentMax: sent + left,
+    /**
+     * Maximum number of messages of the current run, with those on their way. It sends fewer if no further recipients
+     * are left.
+     */
+    sentMax: places + left,
     skipped,
     failed,
     inDoubt: in_doubt,

@@ -234,17 +234,21 @@ function Counts({ run: { counts, variants } }: { readonly view: RunView; readonl
   );
 }
 
+/** Maximum length of a run, in ms, whose times are shown with seconds, because its minutes would repeat. */
+const SECONDS_SHOWN_MS = 10 * 60_000;
+
 /** Shows the run's time as a strip, with a mark for each recipient and the waits between them. */
 function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPage }): VNode | null {
   const from = Date.parse(startedAt);
   const to = Math.max(from + 1_000, ...marks.map(({ at }) => at), ...(end === undefined ? [] : [Date.parse(end.at)]));
   if (marks.length === 0) return null;
   const x = (at: number) => `${(((at - from) / (to - from)) * 99).toFixed(2)}%`;
+  const style = to - from < SECONDS_SHOWN_MS ? "seconds" : "clock";
   const shown = new Map(marks.map((mark) => [`${x(mark.at)}${mark.outcome}`, mark]));
   return (
     <div class="strip">
       <h2>
-        <Time at={startedAt} as="clock" /> to <Time at={toIso(to)} as="clock" />
+        <Time at={startedAt} as={style} /> to <Time at={toIso(to)} as={style} />
       </h2>
       <small class="quiet">{sayWaits(waits)}</small>
       <svg role="img" aria-label={`${countInWords(marks.length, "recipient")} over time`}>
@@ -265,9 +269,9 @@ function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPag
         ))}
       </svg>
       <p class="quiet">
-        <Time at={startedAt} as="clock" />
-        <Time at={toIso((from + to) / 2)} as="clock" />
-        <Time at={toIso(to)} as="clock" />
+        <Time at={startedAt} as={style} />
+        <Time at={toIso((from + to) / 2)} as={style} />
+        <Time at={toIso(to)} as={style} />
       </p>
     </div>
   );
