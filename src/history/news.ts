@@ -1,6 +1,5 @@
 import type { EventType } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import type { RunCounts } from "../../events/outreach.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
@@ -129,6 +128,7 @@ function mergeLines(alike: readonly Draft[]): Draft {
   const counts = runs.map(toCounts).reduce((sum, more) => ({
     sent: sum.sent + more.sent,
     skipped: sum.skipped + more.skipped,
+    contacted: sum.contacted + more.contacted,
     failed: sum.failed + more.failed,
     in_doubt: sum.in_doubt + more.in_doubt,
   }));
@@ -166,7 +166,7 @@ function toRunLine([runId, run]: readonly [string, NewsRun]): Draft {
     type: end === "abandoned" ? "RunAbandoned" : "DirectMessageSent",
     words: { lead: [runMention(runId)], rest, aside: "" },
     positions: [...wrong, ...skips, ...sends],
-    count: counts.sent + counts.skipped + counts.failed + counts.in_doubt,
+    count: counts.sent + counts.skipped + counts.contacted + counts.failed + counts.in_doubt,
   };
 }
 
@@ -174,8 +174,8 @@ function toWrong({ failed, doubts }: NewsRun): number {
   return failed + doubts.length;
 }
 
-function toCounts({ sent, skipped, failed, doubts }: NewsRun): RunCounts {
-  return { sent, skipped, failed, in_doubt: doubts.length };
+function toCounts({ sent, skipped, contacted = 0, failed, doubts }: NewsRun) {
+  return { sent, skipped, contacted, failed, in_doubt: doubts.length };
 }
 
 function toBurstLine({ link, first, last, bots }: Burst): Draft {

@@ -246,7 +246,7 @@ describe("a dry run", () => {
     });
     const page = (await pageAt(harness, "/")).replaceAll(/<\/?bdi>/g, "");
     expect(page).toContain(
-      'mara made a <a href="/runs/dry/run-1">dry run</a>: 62 would get a message, 7 would be skipped.',
+      'mara made a <a href="/runs/dry/run-1">dry run</a>: 62 would get a message, 7 would be skipped, 571 were contacted earlier.',
     );
     expect(page).toContain("Start run…</a>");
     expect(page).toMatch(/name="limit"[^>]*value="62"/);

@@ -133,7 +133,7 @@ interface RunProps {
 
 async function renderRun(view: RunView): Promise<Made> {
   const runId = findRunId(view, view.parameters["run_id"] ?? "");
-  const only = readChoice(view, "outcome", OUTCOMES);
+  const only = readChoice(view, "outcome", TABS);
   const run = await readRunPage(view, { runId, from: readNumber(view, "from"), only });
   if (run?.isDry === true && run.end !== undefined) return { location: dryRunHref(runId), disclosed: {} };
   if (run === undefined) {
@@ -211,12 +211,14 @@ const OUTCOME_LOOKS: Readonly<Record<Outcome, readonly [icon: IconName, words: s
 
 const ROW_LOOKS: Readonly<Record<RowOutcome, readonly [icon: IconName, words: string]>> = {
   ...OUTCOME_LOOKS,
+  contacted: ["skip-forward", "Contacted earlier"],
   not_reached: ["clock", "Not reached"],
 };
 
 function Counts({ run: { counts, variants } }: { readonly view: RunView; readonly run: RunPage }): VNode {
   const notes: Partial<Record<Outcome, ComponentChildren>> = {
     sent: [...(variants ?? [])].map(([variant, count]) => `${grouped(count)} of ${variant}`).join(", "),
+    skipped: counts?.contacted ? `${grouped(counts.contacted)} contacted earlier` : "",
     in_doubt: counts?.in_doubt ? <A href="/people?status=in_doubt">Needs your decision</A> : "",
   };
   return (
@@ -232,6 +234,14 @@ function Counts({ run: { counts, variants } }: { readonly view: RunView; readonl
       ))}
     </dl>
   );
+}
+
+/** Outcomes of a run's rows, in the order of the tabs. */
+const TABS = [...OUTCOMES, "contacted"] as const;
+
+/** True if the strip of a run shows the outcome by a small mark. */
+function isSmall(outcome: string): boolean {
+  return outcome === "skipped" || outcome === "contacted";
 }
 
 /** Maximum length of a run, in ms, whose times are shown with seconds, because its minutes would repeat. */
@@ -261,9 +271,9 @@ function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPag
           <rect
             class={outcome}
             x={x(at)}
-            y={outcome === "skipped" ? 22 : 8}
+            y={isSmall(outcome) ? 22 : 8}
             width="5"
-            height={outcome === "skipped" ? 12 : 26}
+            height={isSmall(outcome) ? 12 : 26}
             rx="2"
           />
         ))}
@@ -278,18 +288,18 @@ function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPag
 }
 
 function Rows({ view, runId, run: { rows, next, counts } }: RunProps): VNode {
-  const only = readChoice(view, "outcome", OUTCOMES);
-  const href = (outcome: Outcome | undefined) => addressWith(runHref(runId), view.query, { outcome, from: undefined });
-  const all = counts === undefined ? 0 : OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
+  const only = readChoice(view, "outcome", TABS);
+  const tabs = TABS.filter((outcome) => outcome !== "contacted" || counts?.contacted);
+  const href = (outcome: RowOutcome | undefined) =>
+    addressWith(runHref(runId), view.query, { outcome, from: undefined });
+  const all = counts === undefined ? 0 : TABS.reduce((sum, outcome) => sum + counts[outcome], 0);
   return (
     <section aria-label="Messages">
       <Tabs
         label="Outcome"
-        tabs={[undefined, ...OUTCOMES].map((outcome) => [
+        tabs={[undefined, ...tabs].map((outcome) => [
           href(outcome),
-          outcome === undefined
-            ? `All ${grouped(all)}`
-            : `${OUTCOME_LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
+          outcome === undefined ? `All ${grouped(all)}` : `${ROW_LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
           only === outcome,
         ])}
       />
