@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { quarterAt, recentQuarterAt, type Quarters } from "./quarters.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkKey, linksOf } from "./sent-links.ts";
+import { linkKey, linksOf } from "./link-keys.ts";
 import { msOf } from "./time.ts";
 
 /**

@@ -5,7 +5,7 @@ import type { Folded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
-import { linkKey, linksIn } from "../../projections/sent-links.ts";
+import { linkKey, linksIn } from "../../projections/link-keys.ts";
 import {
   BURST_GAP_MS,
   FETCH_MS,

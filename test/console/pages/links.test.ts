@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { NEWEST_MAX } from "../../../projections/referrers.ts";
+import { NEWEST_MAX } from "../../../projections/messages-by-link.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { oddIn } from "../../harness/page.ts";
 import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
