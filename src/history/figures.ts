@@ -110,18 +110,11 @@ function countPeriods<Counts extends Record<keyof Counts, number>, Kind extends 
   }));
 }
 
-/** The hour with the most clicks by people. */
-export interface BestHour {
-  /** Start and end of the hour, in ms since 1970. */
-  readonly from: number;
-  readonly to: number;
-  readonly people: number;
-  /** Number of other hours with as many. */
-  readonly others: number;
-}
-
-/** Finds the hour of the clock with the most clicks by people in a chart, the latest of several. Undefined without any. */
-export function findBestHour(quarters: ClickQuarters, choice: PeriodsChoice): BestHour | undefined {
+/**
+ * Finds the hour of the clock with the most clicks by people in a chart, the latest of several; `others` counts the
+ * other ones with as many. Times are in ms since 1970. Undefined without clicks by people.
+ */
+export function findBestHour(quarters: ClickQuarters, choice: PeriodsChoice) {
   const [{ start } = { start: 0 }] = periodsOf(new Map(), choice, noClicks);
   const shown = [...quarters].filter(([quarter]) => quarter >= start && quarter <= choice.until);
   const hours = Map.groupBy(shown, ([quarter]) => toHour(quarter, choice.timezone));
