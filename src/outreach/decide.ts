@@ -11,7 +11,7 @@ import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
 import { isRequested, isSameRecipient, type Run } from "../../projections/run.ts";
-import { linksIn } from "../../projections/sent-links.ts";
+import { linksIn } from "../../projections/link-keys.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, writeOwnCodes } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";

@@ -19,7 +19,9 @@ import { formatContactName } from "./people.tsx";
 /** Maximum number of characters of a message in the table, because a message may have 10,000. */
 const CHARACTERS_SHOWN = 500;
 
-/** Page of a dry run in the log: the recipients that a run would write to or skip, and what the run would cost. */
+/**
+ * Page that shows one recorded dry run: the recipients that a real run would write to or skip, and what it would cost.
+ */
 export const dryRunPage = consolePage({
   reads: ["account", "contacts", "quota", "runs"],
   render: renderDryRun,
