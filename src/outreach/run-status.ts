@@ -204,13 +204,7 @@ export async function readDryRun(
     handled,
     skipped: would_skip - handled,
     passed: Object.entries(passed).map(([reason, count]) => ({ reason, count })),
-    skips: Object.entries(skips)
-      .filter(([name]) => name !== "already_contacted")
-      .toSorted(([, one], [, other]) => other - one)
-      .map(([name, count]) => {
-        const named = listed.skips.filter(({ data }) => data.reason === name).map(({ data }) => data);
-        return { reason: name as SkipReason, count, recipients: named };
-      }),
+    skips: groupSkips(skips, listed.skips),
     /** Maximum cost of the dry run itself in US dollars. Undefined in older dry runs. */
     paid: usage?.usd,
     /**
@@ -236,6 +230,17 @@ export async function readDryRun(
       ({ number, started_at }) => number !== null && started_at > at,
     )?.number,
   };
+}
+
+/** Groups the recipients that a dry run would skip by the reason, the most frequent first. */
+function groupSkips(skips: Readonly<Record<string, number>>, listed: readonly Recorded<"DryRunRecipientListed">[]) {
+  return Object.entries(skips)
+    .filter(([name]) => name !== "already_contacted")
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([name, count]) => {
+      const named = listed.filter(({ data }) => data.reason === name).map(({ data }) => data);
+      return { reason: name as SkipReason, count, recipients: named };
+    });
 }
 
 /** Reads the recipients that a dry run lists. */
