@@ -92,8 +92,8 @@ const outcomeOf = <const Properties extends TProperties>(properties: Properties)
        */
       low_watermark: Type.Integer(),
       /**
-       * Requests that had this outcome. `sources`: positions of the events that requested the dispatches of the
-       * request. `attempt`: the number of their attempt.
+       * Requests to the network that had this outcome. `sources`: positions of the events that asked for the dispatches
+       * in the request. `attempt`: 1 for the first attempt at these dispatches.
        */
       requests: Type.Array(Type.Object({ sources, attempt: Type.Integer(), ...properties }, closed), { minItems: 1 }),
     },

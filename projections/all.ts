@@ -10,7 +10,7 @@ import { links } from "./links.ts";
 import { news } from "./news.ts";
 import type { Projection } from "./projection.ts";
 import { quota } from "./quota.ts";
-import { referrers } from "./referrers.ts";
+import { referrers } from "./messages-by-link.ts";
 import { restores } from "./restores.ts";
 import { canRewindContacts, rewindContacts } from "./rewind-contacts.ts";
 import { results } from "./results.ts";

@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkKey, linkSpelling } from "./sent-links.ts";
+import { linkKey, linkSpelling } from "./link-keys.ts";
 
 export interface LinkClicks extends Recent {
   clicks: number;

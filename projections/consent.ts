@@ -104,8 +104,8 @@ export function consentAfterAll(before: Consent, records: readonly ConsentRecord
 }
 
 /**
- * Returns the consents and withdrawals that name a campaign or topic, after a record. A withdrawal that names none ends
- * all consents, and leaves the withdrawals.
+ * Returns the consents and withdrawals that name a campaign or topic, after one more record. A withdrawal that names
+ * none removes all these consents and keeps the withdrawals.
  */
 function namedAfter(before: Named | undefined, record: ConsentRecord): Named | undefined {
   const { basis, consent_for: name } = record;

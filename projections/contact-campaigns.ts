@@ -1,4 +1,6 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
+import type { SkipReason } from "../events/outreach.ts";
+import { consentFor, findMissingEvidence } from "./consent.ts";
 import type { CampaignOutreach, Contact, Contacts, ContactStatus } from "./contact.ts";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
@@ -20,14 +22,38 @@ export function outreachByCampaign(contact: Contact): readonly (readonly [campai
   return campaigns === undefined ? [[campaign, contact]] : [[campaign, contact], ...Object.entries(campaigns)];
 }
 
-/** Counts the contacts that can still get a campaign's message: none was tried, and none is ruled out for good. */
-export function countReachable({ people }: Contacts, campaign: string | undefined): number {
+/** A campaign, and the consent that its messages need. */
+export interface ReachRules {
+  /** Undefined if the campaign is `default`. */
+  readonly campaign?: string | undefined;
+  readonly topic?: string | undefined;
+  readonly requireConsent: boolean | "evidence";
+}
+
+/** Counts the contacts that a run of the campaign would look up, because only the network can rule them out. */
+export function countReachable({ people }: Contacts, rules: ReachRules): number {
   let count = 0;
   for (const contact of people.values()) {
-    const { status = "open" } = outreachIn(contact, campaign) ?? {};
-    if (status === "open" && !contact.suppressed && !contact.held) count++;
+    const { status = "open" } = outreachIn(contact, rules.campaign) ?? {};
+    if (status !== "open" || contact.suppressed || contact.held || findUnreachable(contact) !== undefined) continue;
+    if (hasConsent(contact, rules)) count++;
   }
   return count;
+}
+
+function hasConsent(contact: Contact, { campaign = DEFAULT_CAMPAIGN, topic, requireConsent }: ReachRules): boolean {
+  const consent = consentFor(contact, [campaign, topic]);
+  if (campaign !== DEFAULT_CAMPAIGN || requireConsent === "evidence") return findMissingEvidence(consent).length === 0;
+  return !requireConsent || consent.basis !== "none";
+}
+
+/** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */
+const UNREACHABLE: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
+
+/** Returns why an earlier look-up showed that we cannot write to the contact; undefined if none did. */
+export function findUnreachable(contact: Contact | undefined): SkipReason | undefined {
+  if (contact?.campaigns === undefined) return contact?.skipped.find((reason) => UNREACHABLE.includes(reason));
+  return UNREACHABLE.find((reason) => outreachByCampaign(contact).some(([, { skipped }]) => skipped.includes(reason)));
 }
 
 /** Returns the time of the newest message that may have reached the contact, ISO 8601, of all campaigns but `except`. */

@@ -1,6 +1,6 @@
 import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
-import { linkKey } from "./sent-links.ts";
+import { linkKey } from "./link-keys.ts";
 import { DAY_CHARACTERS } from "./time.ts";
 
 /** Conversions that have a day, a link, a recipient, a name and a currency in common. */

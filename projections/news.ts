@@ -66,7 +66,10 @@ export interface NewsSums {
   in_doubt: number;
 }
 
-/** Numbers and positions of the last days' events, from which the news are made. Holds nothing personal. */
+/**
+ * Numbers and positions of the last days' events, from which the console's list of news is made. Holds nothing
+ * personal.
+ */
 export interface News {
   /** Counts of single events by quarter of an hour and {@link newsKind}. */
   quarters: Quarters<Map<string, NewsCount>>;
@@ -79,10 +82,10 @@ export interface News {
   sums: Quarters<NewsSums>;
 }
 
-/** Maximum number of positions kept for one line of the news, which shows no more events. */
+/** Maximum number of positions kept for one line in the list of news, which shows no more events. */
 export const POSITIONS_MAX = 10;
 
-/** Maximum time between two events of one trouble in the news, in ms; a later event begins a new trouble. */
+/** Maximum time between two events of one trouble of a channel, in ms; a later event begins a new trouble. */
 export const TROUBLE_GAP_MS = 3_600_000;
 
 /** Maximum number of runs, and of troubles, that are kept. */
@@ -229,7 +232,10 @@ function evolveNews(state: News, event: Folded): void {
   if (kind !== undefined) count(recentQuarterAt(state.quarters, at, noKinds), kind, event.position, at);
 }
 
-/** Returns the name by which an event is counted with others alike. Undefined if the news do not show it by itself. */
+/**
+ * Returns the name under which an event is counted with similar ones. Undefined if the list of news has no line for
+ * such events alone.
+ */
 function newsKind({ type, data }: Folded): string | undefined {
   switch (type) {
     case "RecipientSuppressed":

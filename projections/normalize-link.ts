@@ -12,7 +12,7 @@ export interface LinkAddress {
 const PLAIN_DOMAIN = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::(?!0*(?:80|443)?(?:\/|$))\d+)?(?:\/[a-z0-9_-]+)*$/;
 const PLAIN_CODE = /^[A-Za-z0-9_-]+$/;
 
-/** Code of a domain's first page, for a link without a path. */
+/** Short code of a link without a path, which leads to the domain's first page. */
 const ROOT = "/";
 
 /**

@@ -34,7 +34,7 @@ export function quarterAt<Counts>(
   return counts;
 }
 
-/** For how long details of the news are kept, in ms: three days, one of which may have 25 hours. */
+/** Time for which counts for the console's list of news are kept, in ms: three days, one of which may have 25 hours. */
 const RECENT_MS = 3 * DAY_MS + HOUR_MS;
 
 /**

@@ -20,7 +20,10 @@ export interface Quota {
   recent: Map<string, number>;
   /** Time zone of the day of the newest intent to send a message; null if no intent has named one yet. */
   timezone: string | null;
-  /** Time of the first intent to send a message in the present time zone; null if there was no other zone before. */
+  /**
+   * Time of the first intent to send a message since QUOTA_TIMEZONE last changed, in ms since 1970; null if it never
+   * changed.
+   */
   changed_at: number | null;
   /**
    * Correction of event times that were ahead of the clock: those up to `recorded`, when the clock showed `real`. Null

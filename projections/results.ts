@@ -2,7 +2,7 @@ import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
-import { linksOf } from "./sent-links.ts";
+import { linksOf } from "./link-keys.ts";
 import { FETCH_MS } from "./suspected.ts";
 import { msOf } from "./time.ts";
 

@@ -44,11 +44,14 @@ export interface RunOutcome {
   readonly usd: number | null;
 }
 
-/** Counts since the last report of outreach, for the next one. */
+/**
+ * Figures from which the next report about outreach is made: events since the last report, and the total of clicks at
+ * that time.
+ */
 export interface SinceReport {
   /** Time of the last report, ISO 8601; null if there was none. */
   readonly at: string | null;
-  /** All clicks by people until the last report. */
+  /** Number of all clicks by people up to the last report. */
   readonly clicks: number;
   replies: number;
   opt_outs: number;

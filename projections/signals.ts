@@ -13,8 +13,8 @@ export interface FoundNews {
  */
 export interface Signals {
   /**
-   * Time at which the stream first opened, ISO 8601; null before that. Messages that the log had not known are counted
-   * from then on.
+   * Time at which the stream of signals first opened, ISO 8601; null before that. Messages that the log had not known
+   * are counted from then on.
    */
   since: string | null;
   open: boolean;

@@ -5,9 +5,12 @@ import type { Projection } from "./projection.ts";
 export interface SourceCursor {
   /** Cursor of the page to read next; null to start from the top. */
   next: string | null;
-  /** Newest entry of each page that the current pass has read, in the order of the pages. */
+  /** Newest entry (a user or a post) of each page that the current pass has read, in the order of the pages. */
   newest: string[];
-  /** Newest entries of the completed passes, the newest first: everything older than any of them was processed. */
+  /**
+   * Newest entries (users or posts) on the pages of completed passes, newest first. Everything below any of them in the
+   * list was processed; several are kept, because entries may disappear.
+   */
   since: string[];
 }
 

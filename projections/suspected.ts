@@ -2,7 +2,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { quarterAt, recentQuarterAt, type Quarters } from "./quarters.ts";
 import { dropOldest, type Recent } from "./recent-links.ts";
-import { linkKey, linksOf } from "./sent-links.ts";
+import { linkKey, linksOf } from "./link-keys.ts";
 import { msOf } from "./time.ts";
 
 /**
@@ -81,11 +81,16 @@ export interface Suspected extends Fetches {
   /** Counts of clicks by the quarter of an hour of the click. */
   quarters: Quarters<SuspectedCounts>;
   /** Counts of each link's clicks, by the link as `linkKey` writes it. */
-  links: Map<string, SuspectedCounts & Recent>;
+  links: Map<string, SuspectedLink>;
   /** Counts of the links that were dropped from `links`, together. */
   others: SuspectedCounts;
   /** Counts of each link's clicks in the last days, by the quarter of an hour of the click. */
   recent: Quarters<RecentClicks>;
+}
+
+interface SuspectedLink extends SuspectedCounts, Recent {
+  /** Numbers of suspected clicks by the quarter of an hour of the click. Absent if there are none. */
+  suspected_at?: Quarters<{ suspected: number }>;
 }
 
 /** Clicks within a quarter of an hour, by link. */
@@ -136,7 +141,7 @@ export const SENDS_MAX = 100;
  */
 export const suspected: Projection<Suspected> = {
   name: "suspected",
-  version: 9,
+  version: 10,
   types: ["LinkClicked", "DirectMessageAttempted", "DirectMessageSent", "DirectMessageFailed", "DirectMessageInDoubt"],
   initial: () => ({
     all: noClicks(),
@@ -162,6 +167,8 @@ const VERDICTS: Verdicts<Suspected> = {
     const counts = links.get(name);
     if (counts === undefined) return;
     counts.suspected++;
+    counts.suspected_at ??= new Map();
+    quarterAt(counts.suspected_at, at, () => ({ suspected: 0 })).suspected++;
     all.suspected++;
     quarterAt(quarters, at, noClicks).suspected++;
     const quarter = recentQuarterAt(recent, at, () => noRecentClicks(at));
@@ -173,7 +180,7 @@ function click(state: Suspected, { position, time, data }: Folded<"LinkClicked">
   const { bot, domain, short_code } = data;
   const link = linkKey(domain, short_code);
   const known = state.links.get(link);
-  const counts = known ?? { ...noClicks(), last_position: 0 };
+  const counts: SuspectedLink = known ?? { ...noClicks(), last_position: 0 };
   const kind = bot ? "bots" : "clicks";
   const at = msOf(time);
   counts[kind]++;

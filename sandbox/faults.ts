@@ -38,7 +38,7 @@ export function isTransportFault(kind: FaultKind): kind is TransportFault {
   return TRANSPORT_FAULTS.some((known) => known === kind);
 }
 
-/** True if the fault changes a signal of the stream, and no answer. */
+/** True if the fault changes a signal in X's activity stream, and no answer to a request. */
 export function isStreamFault(kind: FaultKind): kind is StreamFault {
   return STREAM_FAULTS.some((known) => known === kind);
 }

@@ -99,13 +99,14 @@ function refuseSubscriber(state: XState, token: string, type: string, filter: Re
   return undefined;
 }
 
-/** True if the path is that of the stream, whose answer never ends. */
+/** True if the path is that of X's activity stream, whose answer never ends. */
 export function isStream(path: string): boolean {
   return path.split("?")[0] === "/x/2/activity/stream";
 }
 
 /**
- * Answers a request for the stream. The head comes with the first signal or keep-alive, so an idle stream answers late.
+ * Answers a request for X's activity stream. The head comes with the first signal or keep-alive, so an idle stream
+ * answers late.
  */
 export async function openStream(state: XState, request: Request, response: ServerResponse): Promise<void> {
   const now = state.clock.now();

@@ -32,8 +32,8 @@ interface FoundManifest {
 }
 
 /**
- * Adds the backup that `make` returns after the newest one, and removes objects that are no longer needed. Throws a
- * ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
+ * Stores the backup that `make` returns, which then is the newest one, and removes objects that are no longer needed.
+ * Throws a ServiceError (busy, conflict, damaged), or what `make` and the storage throw.
  */
 export async function addBackup<Made extends NewBackup>(
   remote: RemoteBackups,

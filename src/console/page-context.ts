@@ -14,7 +14,13 @@ type MomentReader = PageMoment["reader"];
 /** Context in which a page runs an operation whose answer it shows. */
 export interface PageReader extends MomentReader, TokenReader {
   readonly at: MomentReader["at"];
-  readonly config: { readonly outreach: { readonly dailyLimit: number; readonly timezone: string } };
+  readonly config: {
+    readonly outreach: {
+      readonly dailyLimit: number;
+      readonly timezone: string;
+      readonly requireConsent: RunSettings["requireConsent"];
+    };
+  };
   readonly configured: readonly ChannelName[];
   /**
    * Maximum number of events read for one figure of a page, which takes some milliseconds: a browser may fetch the page

@@ -4,7 +4,7 @@ import { channelName, CHANNEL_NAMES, type ChannelName } from "../../events/chann
 import { listChannels, type Deliveries } from "../../projections/deliveries.ts";
 import type { Failure, LetterPlace, LetterStatus } from "../../projections/dead-letters.ts";
 import { normalizeDomain } from "../../projections/normalize-link.ts";
-import { linkKey, toLinkKey } from "../../projections/sent-links.ts";
+import { linkKey, toLinkKey } from "../../projections/link-keys.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { ServiceError, usageError } from "../platform/service-error.ts";

@@ -22,7 +22,7 @@ import {
 import { nameNumber } from "./delivery.operations.ts";
 import { channelInput, decisionFilterInput, filterRefusals, readFilter, type FilterContext } from "./filter-input.ts";
 import type { StateContext } from "../log/event-log.ts";
-import type { Delivery } from "./settlement.ts";
+import type { Delivery } from "./wait-for-outcome.ts";
 
 /**
  * Maximum number of events that one decision may name by id. A request's body hardly holds more, and a caller who wants

@@ -40,7 +40,10 @@ type Dispatcher = ReturnType<typeof startDispatcher>;
 
 /** Options for all dispatchers of a log. */
 export interface DispatchOptions extends ChannelOptions {
-  /** Lag after which clicks are dispatched in digests, in ms. Undefined: each click is always dispatched alone. */
+  /**
+   * Age of the oldest waiting click from which on clicks are dispatched in digests, in ms. Undefined: each click is
+   * always dispatched alone.
+   */
   readonly digestAfterMs?: number | undefined;
   /** Returns how many HTTP requests have arrived so far. Delivery yields to them. Default: it yields to none. */
   readonly requests?: () => number;

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { CHANNEL_NAMES, webhookChannel, type ChannelName } from "../../events/channel.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { oneOf } from "../platform/common-schemas.ts";
 import { refusal, refuse } from "../platform/operation.ts";
 import { ServiceError } from "../platform/service-error.ts";

@@ -1,6 +1,6 @@
 import type { LogStore, Recorded } from "../../events/catalog.ts";
 import { narrowedTo } from "../../events/dispatch-rules.ts";
-import { linkKey } from "../../projections/sent-links.ts";
+import { linkKey } from "../../projections/link-keys.ts";
 import { eventsAt, inOrder } from "../log/event-log.ts";
 import type { DeadLetter } from "./dead-letters.ts";
 

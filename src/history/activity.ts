@@ -22,7 +22,7 @@ import { toSelection, type LogFilter } from "./log-filter.ts";
 import { readPage } from "./select-events.ts";
 import { join, mention, say, type Sentence } from "./words/sentence.ts";
 
-/** Event types that are routine, so the news leave them out. */
+/** Event types that are routine, so the list of news leaves them out. */
 const ROUTINE: readonly EventType[] = [
   "RequestAnswered",
   "PersonalDataRead",

@@ -62,10 +62,10 @@ interface CountedPeriod<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Sum of all counts in the corresponding period of the time before, which is as long as the chart. Undefined if the
-   * chart does not compare.
+   * Counts in the corresponding period of the time before, which is as long as the chart. Undefined if the chart does
+   * not compare.
    */
-  readonly before?: number;
+  readonly before?: Readonly<Record<Kind, number>>;
 }
 
 export function countMessagePeriods({ state }: PageMoment<"timeline">, choice: PeriodsChoice) {
@@ -106,12 +106,32 @@ function countPeriods<Counts extends Record<keyof Counts, number>, Kind extends 
   return shown.map(({ start, counts }, at) => ({
     label: labelOf(start, query),
     counts,
-    ...(isKept ? { before: total(toCounts(before[at]?.counts ?? none())) } : {}),
+    ...(isKept ? { before: toCounts(before[at]?.counts ?? none()) } : {}),
   }));
 }
 
-function total(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
+/**
+ * Finds the hour of the clock with the most clicks by people in a chart, the latest of several; `others` counts the
+ * other ones with as many. Times are in ms since 1970. Undefined without clicks by people.
+ */
+export function findBestHour(quarters: ClickQuarters, choice: PeriodsChoice) {
+  const [{ start } = { start: 0 }] = periodsOf(new Map(), choice, noClicks);
+  const shown = [...quarters].filter(([quarter]) => quarter >= start && quarter <= choice.until);
+  const hours = Map.groupBy(shown, ([quarter]) => toHour(quarter, choice.timezone));
+  const counted = [...hours].map(([from, all]) => {
+    return { from, people: all.reduce((sum, [, { clicks, suspected }]) => sum + clicks - suspected, 0) };
+  });
+  const people = Math.max(0, ...counted.map((hour) => hour.people));
+  if (people === 0) return undefined;
+  const best = counted.filter((hour) => hour.people === people);
+  const from = Math.max(...best.map((hour) => hour.from));
+  return { from, to: from + HOUR_MS, people, others: best.length - 1 };
+}
+
+/** Returns the start of the clock's hour that contains `ms`; both in ms since 1970. */
+function toHour(ms: number, timezone: string): number {
+  const zoned = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone);
+  return zoned.round({ smallestUnit: "hour", roundingMode: "floor" }).epochMilliseconds;
 }
 
 /** Minimum number of periods that a chart shows, even if nothing is counted in the first ones. */

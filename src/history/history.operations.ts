@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Stats } from "../../projections/stats.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
 import { noMessages } from "../../projections/messages-by-quarter.ts";
 import { isoTime } from "../platform/clock.ts";

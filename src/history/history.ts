@@ -9,7 +9,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { findEvent, positionBefore, type Reading } from "./find-event.ts";
 import { isOfOneRecipient, positionsOfRuns } from "./find-run.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { toLinkKey } from "../../projections/sent-links.ts";
+import { toLinkKey } from "../../projections/link-keys.ts";
 import { usageError } from "../platform/service-error.ts";
 import type { ChannelName } from "../../events/channel.ts";
 import { STREAMS, inOrder } from "../log/event-log.ts";

@@ -1,11 +1,11 @@
 import type { Recorded } from "../../events/catalog.ts";
 import { ERASED } from "../../events/encryption.ts";
 import { findContact } from "../../projections/contact-identity.ts";
-import { quarterAt } from "../../projections/quarters.ts";
+import { quarterAt, type Quarters } from "../../projections/quarters.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
-import type { Referrers } from "../../projections/referrers.ts";
+import type { Referrers } from "../../projections/messages-by-link.ts";
 import { formatTemplate } from "../../projections/results.ts";
-import { linkKey } from "../../projections/sent-links.ts";
+import { linkKey } from "../../projections/link-keys.ts";
 import { noClicks } from "../../projections/suspected.ts";
 import { msOf } from "../../projections/time.ts";
 import { eventsAt } from "../log/event-log.ts";
@@ -94,11 +94,11 @@ export async function readLinkPage(moment: PageMoment<"clicks" | "suspected">, d
     counts: countClicks(moment, link),
     newest: clicks.slice(0, CLICKS_SHOWN),
     /**
-     * Number of clicks among which `visitors` are counted, if the link has more than are read; undefined if all are
-     * read.
+     * Number of clicks among which `visitors` and `quarters` are counted, if the link has more than are read; undefined
+     * if all are read.
      */
     readMax: clicks.length > CLICKS_READ_MAX ? CLICKS_READ_MAX : undefined,
-    ...sumUp(clicks.slice(0, CLICKS_READ_MAX)),
+    ...sumUp(clicks.slice(0, CLICKS_READ_MAX), moment.state("suspected").links.get(link)?.suspected_at),
   };
 }
 
@@ -111,8 +111,11 @@ async function readNewest(moment: PageMoment, streams: readonly string[], limit:
     .slice(0, limit);
 }
 
-/** Counts the clicks of one link by quarter of an hour, and its visitors. `clicks`: the events, newest first. */
-function sumUp(clicks: readonly Recorded[]) {
+/**
+ * Counts the clicks of one link by quarter of an hour, and its visitors. `clicks`: the events, newest first.
+ * `suspectedAt`: numbers of suspected clicks among all clicks of the link.
+ */
+function sumUp(clicks: readonly Recorded[], suspectedAt: Quarters<{ readonly suspected: number }> = new Map()) {
   const quarters: ClickQuarters = new Map();
   const visitors = new Set<string>();
   // Begins with the oldest click: if there are too many quarters of an hour, those counted first are dropped.
@@ -121,6 +124,9 @@ function sumUp(clicks: readonly Recorded[]) {
     quarterAt(quarters, msOf(time), noClicks)[data.bot ? "bots" : "clicks"]++;
     if (!data.bot) visitors.add(JSON.stringify([data.ip && canonicalAddress(data.ip), data.user_agent]));
   }
+  // The oldest quarter may have been read in part, with fewer clicks than are suspected in the whole of it.
+  for (const [start, counts] of quarters)
+    counts.suspected = Math.min(counts.clicks, suspectedAt.get(start)?.suspected ?? 0);
   return { quarters, visitors: visitors.size };
 }
 

@@ -2,7 +2,7 @@ import { EVENT_TYPES, type EventType, type LogStore } from "../../events/catalog
 import { findPerson } from "../../projections/contact-identity.ts";
 import { positionsAbout, toRecipient, type Contacts } from "../../projections/contact.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { toLinkKey } from "../../projections/sent-links.ts";
+import { toLinkKey } from "../../projections/link-keys.ts";
 import { STREAMS } from "../log/event-log.ts";
 import { escapeControls } from "../platform/escape-controls.ts";
 import { parseMoment, findPlace, startOfDay } from "../projector/parse-moment.ts";

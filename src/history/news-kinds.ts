@@ -1,4 +1,4 @@
-// Severity, grouping and words of each kind of event in the news.
+// Severity, grouping and words of each kind of event in the console's list of news.
 import type { NewsRun } from "../../projections/news.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import type { Sentence } from "./words/sentence.ts";

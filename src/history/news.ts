@@ -15,7 +15,10 @@ import { link, other, run as runMention, say, sayReason, type Mention, type Sent
 import { channelName, LANE_NOUNS } from "./words/short.ts";
 import { sayCounts, sayRunEnd } from "./words/short-outreach.ts";
 
-/** A line of the news: a single event, or the events of one run, of one hour, or of one channel's trouble. */
+/**
+ * A line in the console's list of news: a single event, or the events of one run, of one hour, or of one channel's
+ * trouble.
+ */
 export interface NewsLine {
   /** Name of the line, which stays the same while its counts change. */
   readonly key: string;
@@ -32,13 +35,13 @@ export interface NewsLine {
   readonly words: LineWords | undefined;
   /** Positions of the first events of the line, in the order in which they are to be shown. */
   readonly positions: readonly number[];
-  /** Number of all events that the line stands for. */
+  /** Number of all events that the line of news sums up. */
   readonly count: number;
   /** Clicks of the line by link, the most clicked first. */
   readonly links: readonly LinkTally[];
-  /** Id of the run that the line is about. */
+  /** Id of the run that the line of news is about. */
   readonly runId?: string | undefined;
-  /** Channel that the line is about. */
+  /** Channel that the line of news is about. */
   readonly channel?: ChannelName;
 }
 
@@ -56,7 +59,7 @@ export interface DaySpan {
 
 const MINUTE_MS = 60_000;
 
-/** Maximum number of lines of a day; beyond it, similar lines are merged. */
+/** Maximum number of lines of news for a day; beyond it, similar lines are merged. */
 const LINES_MAX = 12;
 
 /**

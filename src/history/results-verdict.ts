@@ -49,7 +49,7 @@ export type TemplateVerdict = Static<typeof templateVerdict>;
 export interface WaitLimits {
   /** Number of messages in a day that uses up its quota. */
   readonly dailyLimit: number;
-  /** Recipients who can still get a message. Undefined if not counted. */
+  /** Recipients who can still get a message, by what the log knows of them. Undefined if not counted. */
   readonly peopleLeft: number | undefined;
 }
 

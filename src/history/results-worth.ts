@@ -88,10 +88,10 @@ export function shareCosts({ started, signals }: Runs, { groups, messages }: Res
     if (message.outcome === "sent" || message.outcome === "in_doubt")
       charged.getOrInsertComputed(groups[message.group]!.run_id, () => []).push(message);
   const shares = new Map<Message, bigint>();
-  /** Costs of signals, with their day, and of runs that sent no message, with the time at which the run started. */
+  /** Costs of signals, with their day, and of dry runs and runs that sent no message, with the time of their start. */
   const others = [...signals].map(([at, usd]) => ({ at, cost: toMillionths(usd) }));
-  for (const [runId, { dry_run, started_at, end }] of started) {
-    if (dry_run || end?.usd == null) continue;
+  for (const [runId, { started_at, end }] of started) {
+    if (end?.usd == null) continue;
     const cost = toMillionths(end.usd);
     const own = charged.get(runId) ?? [];
     if (own.length === 0) others.push({ at: started_at, cost });

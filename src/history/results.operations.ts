@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import { countReachable } from "../../projections/contact-campaigns.ts";
+import { countReachable, type ReachRules } from "../../projections/contact-campaigns.ts";
 import type { Results } from "../../projections/results.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration, formatPercent, formatUsd } from "../platform/counts-and-lists.ts";
@@ -55,7 +55,9 @@ const output = {
 
 /** Reader of the results, with the daily limit: a verdict says how many days further messages would take. */
 export interface ResultsReader extends LogReader {
-  readonly config: { readonly outreach: { readonly dailyLimit: number } };
+  readonly config: {
+    readonly outreach: { readonly dailyLimit: number; readonly requireConsent: ReachRules["requireConsent"] };
+  };
 }
 
 const day = (description: string) =>
@@ -85,11 +87,15 @@ export async function answerResults(
   // Recipients are not counted for a past moment: restoring them takes long, and the number would be out of date.
   const isPast = Object.keys(found.moment).length > 0;
   const judge = async () => {
-    const contacts = isPast ? undefined : (await at(as_of, "contacts")).states.contacts;
+    const { contacts, campaigns } = isPast ? {} : (await at(as_of, "campaigns", "contacts")).states;
+    const { dailyLimit, requireConsent } = config.outreach;
+    const countLeft = (campaign: string | undefined) =>
+      contacts &&
+      countReachable(contacts, { campaign, topic: campaigns?.named.get(campaign ?? "")?.topic, requireConsent });
     const { rows } = by === "variant" ? results : await createResults(found.states, "variant", asked);
     return judgeTemplates(rows, (template) => ({
-      dailyLimit: config.outreach.dailyLimit,
-      peopleLeft: contacts && countReachable(contacts, campaignWith(found.states.results, template)),
+      dailyLimit,
+      peopleLeft: countLeft(campaignWith(found.states.results, template)),
     }));
   };
   const verdicts = by === "variant" || by === "campaign" ? await judge() : [];
@@ -108,7 +114,7 @@ export const showResults = operation({
   tag: "outreach",
   access: ["session", "read"],
   summary: "Show the outcomes of messages, by variant, run, link and more.",
-  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant and campaign: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs and signals of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
+  description: `Outcomes until now of the messages attempted in the interval, and the clicks on their links in it. ${CLICKS_NOTE} They count for a template or variant if only its messages hold the link. \`tracked\`: clicks of recipients who granted tracking, on their own links; by run, source and basis no other clicks are known. Clicks up to \`clicks_merged_to\` are no longer told apart by day: they count only in an answer without \`from\` that ends later. A template without a name (MESSAGE_TEMPLATE_NAME) is shown by its id. \`verdicts\`, only by variant and campaign: for each template, whether a variant is better, and how many more messages would decide. \`cost_usd\`: the most that the network charged for the runs, dry runs and signals of the interval, look-ups and replies included; in a row, the part of its messages. \`conversions\` occurred in the interval; those of no row, and such costs, are in \`other\`, so that all rows and \`other\` sum to \`total\`. \`seen\`, with X_APP_BEARER_TOKEN: sent messages that X signalled as read; no receipt means unknown, never unread.`,
   personalRead: "results",
   input,
   output,
@@ -167,7 +173,7 @@ export const showResults = operation({
   examples: ["--by variant --from 2026-11-01 --to 2026-11-30"],
 });
 
-/** Says on a line what runs and signals cost; empty if none of them records a cost. */
+/** Says on a line what runs, dry runs and signals cost; empty if none of them records a cost. */
 function describeCost({
   cost_usd: cost,
   total: { sent },

@@ -279,7 +279,7 @@ function countVariants(rows: readonly RunRow[]): ReadonlyMap<string, number> {
  * Splits the cost of a run into parts. The parts have no amounts if today's prices of X do not add up to the recorded
  * cost.
  */
-function toCost(usage: Usage) {
+export function toCost(usage: Usage) {
   const { sends, users, followers, posts, messages, usd } = usage;
   const parts = [
     [countInWords(sends, "message"), sends * X_PRICES.send],
@@ -288,7 +288,7 @@ function toCost(usage: Usage) {
       users * X_PRICES.user + followers * X_PRICES.follower,
     ],
     [`${countInWords(posts, "post")} read`, posts * X_PRICES.post],
-    [`${countInWords(messages, "reply", "replies")} read`, messages * X_PRICES.message],
+    [`${countInWords(messages, "inbox message")} read`, messages * X_PRICES.message],
   ] as const;
   const sum = parts.reduce((total, [, millionths]) => total + millionths, 0) / MILLION;
   const isSum = Math.abs(sum - usd) < 0.000_001;
@@ -301,6 +301,12 @@ function toCost(usage: Usage) {
 }
 
 const MILLION = 1_000_000;
+
+/** Maximum cost, in US dollars, to look up a person, and to read a message with the profile of its sender. */
+export const READ_USD = {
+  person: X_PRICES.user / MILLION,
+  message: (X_PRICES.message + X_PRICES.user) / MILLION,
+};
 
 /** Names a run: "Run 36", "Dry run", or "Run" and the end of its id if the projection no longer knows it. */
 export function nameRun({ started }: Runs, runId: string): string {

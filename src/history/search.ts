@@ -2,7 +2,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
 import { findNumberedRun } from "../../projections/runs.ts";
-import { toLinkKey } from "../../projections/sent-links.ts";
+import { toLinkKey } from "../../projections/link-keys.ts";
 import type { PageMoment } from "../projector/page-moments.ts";
 import { EVENT_ID, findEventNear, toReading } from "./find-event.ts";
 import { findRunStart } from "./find-run.ts";

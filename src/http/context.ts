@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import type { Account, UsedStates } from "../account/link.ts";
 import type { Authorization } from "../account/oauth.ts";
 import type { Console } from "../console/render-console.ts";
-import type { Delivery } from "../delivery/settlement.ts";
+import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import type { LogVerifier } from "../log/verifier.ts";
 import type { Metrics } from "../metrics/metrics.ts";

@@ -4,7 +4,7 @@ import { CHANNELS, lanesOf, sortChannels, type ChannelName } from "../../events/
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { channelsOf, type ChannelState } from "../../projections/deliveries.ts";
 import type { Circuit } from "../delivery/rate-limiter.ts";
-import type { Delivery } from "../delivery/settlement.ts";
+import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { DispatchMetrics } from "../delivery/ask-network.ts";
 import { readOldestPending } from "../delivery/lag.ts";
 import type { Clock } from "../platform/clock.ts";

@@ -1,7 +1,7 @@
 import type { Registry } from "prom-client";
 import type { LogStore } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import type { Delivery } from "../delivery/settlement.ts";
+import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { Instance } from "../log/instance-heartbeats.ts";
 import { CLOCK_SKEW_MS_MAX } from "../log/log-clock.ts";
 import { ROLES } from "../log/lease.ts";

@@ -6,7 +6,7 @@ import type { ChannelName } from "../../events/channel.ts";
 import { runEnd } from "../../events/outreach.ts";
 import { toTokenId, type ApiToken } from "../config/tokens.ts";
 import { countCampaigns } from "../history/history.operations.ts";
-import type { Delivery } from "../delivery/settlement.ts";
+import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import { nextTurn } from "../platform/time-slices.ts";
 import type { Projector } from "../projector/projector.ts";
 import { createAppendMetrics } from "./appends.ts";

@@ -286,8 +286,8 @@ export interface SignalStream {
    */
   subscribe(token: string, userId: string): Promise<readonly string[]>;
   /**
-   * Opens the stream for this user, until `signal` aborts. Throws SocialError, or NetworkFault without an answer, which
-   * also ends an open stream.
+   * Opens the stream of signals for this user, until `signal` aborts. Throws SocialError; NetworkFault if the network
+   * does not answer, or if an open stream breaks.
    */
   open(userId: string, signal: AbortSignal): Promise<AsyncIterable<Signal>>;
 }

@@ -6,12 +6,12 @@ import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { newestAttempt, outreachByCampaign, outreachIn } from "../../projections/contact-campaigns.ts";
+import { findUnreachable, newestAttempt, outreachIn } from "../../projections/contact-campaigns.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
 import { isRequested, isSameRecipient, type Run } from "../../projections/run.ts";
-import { linksIn } from "../../projections/sent-links.ts";
+import { linksIn } from "../../projections/link-keys.ts";
 import type { SendWindow } from "../config/send-window.ts";
 import { addNewLinks, writeOwnCodes } from "../links/message-links.ts";
 import type { NewEvent } from "../log/event-log.ts";
@@ -102,14 +102,6 @@ export function judgeUser(state: OutreachState, rules: OutreachRules, user: Soci
   if (!rendered.ok) return refuseUnrendered(rendered, rendered.missing);
   const { text, variant, links } = rendered;
   return { verdict: "write", text, variant, links, contact };
-}
-
-/** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */
-const UNREACHABLE: readonly SkipReason[] = ["cannot_receive_dm", "protected"];
-
-function findUnreachable(contact: Contact | undefined): SkipReason | undefined {
-  if (contact?.campaigns === undefined) return contact?.skipped.find((reason) => UNREACHABLE.includes(reason));
-  return UNREACHABLE.find((reason) => outreachByCampaign(contact).some(([, { skipped }]) => skipped.includes(reason)));
 }
 
 /** True if the log already holds a skip of this recipient for this reason in the campaign; one of each is enough. */

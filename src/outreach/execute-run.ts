@@ -113,8 +113,8 @@ async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
 }
 
 /**
- * Appends the event that ends the run, with the request for its report. Returns the time at which the log recorded it;
- * undefined if the run must continue, because recipients requested meanwhile had no turn yet.
+ * Appends the event that ends the run, and the request for its report. Returns the event's time in the log. Undefined
+ * if the run must continue, because it has not reached all recipients that callers requested meanwhile.
  */
 async function appendEnd(
   run: RunContext,

@@ -30,8 +30,8 @@ export function createRecovery(context: OutreachContext, backgroundTasks: Backgr
   let lookup: Lookup | undefined;
 
   /**
-   * Settles the open run's messages and closes it. `lease`: the run lease, which was free, so the run's process is
-   * dead.
+   * Finds out and records the outcome of each unfinished message of the open run, then records the run's end. `lease`:
+   * the run lease, which was free, so the run's process is dead.
    */
   const recoverWithLease = async (lease: HeldLease, callerOfLookup?: EventMetadata): Promise<void> => {
     await backgroundTasks.start("the recovery of a run", { lease, logger: context.logger }, async () => {

@@ -2,9 +2,11 @@ import type { Static, TObject } from "@sinclair/typebox";
 import type { Recorded } from "../../events/catalog.ts";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { findMissingEvidence } from "../../projections/consent.ts";
+import { countReachable } from "../../projections/contact-campaigns.ts";
 import { findPerson } from "../../projections/contact-identity.ts";
 import { usedAt } from "../../projections/quota.ts";
 import type { OutreachConfig } from "../config/outreach.ts";
+import { READ_USD, toCost } from "../history/run-events.ts";
 import { isErased } from "../history/words.ts";
 import { describeSelection, PAUSES } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/sentence.ts";
@@ -15,6 +17,7 @@ import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
 import { checkOptOut } from "../template/opt-out.ts";
 import { missingPlaceholders, renderAll } from "../template/template.ts";
 import { showUnseen } from "../template/show-invisible-characters.ts";
+import { listOpenCampaigns } from "./campaigns/read-campaigns.ts";
 import { messageRecipient } from "./decide.ts";
 import { DEFAULT_SPACING_MS } from "./pacing-and-retries.ts";
 import { showQuota } from "./outreach.operations.ts";
@@ -22,6 +25,7 @@ import { momentIn, resetsAt } from "./quota-day.ts";
 import { placesLeft } from "./run-limits.ts";
 import { createStopWords } from "./stop-words.ts";
 import { changesAt, isOpen } from "./send-window.ts";
+import { SOURCE_KINDS } from "./sources/sources.ts";
 
 /** The settings that pages about runs show. */
 export type RunSettings = Pick<
@@ -48,7 +52,7 @@ export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">
   const [end] = await newestEvents(moment, { types: ["RunFinished", "RunAbandoned"], limit: 1 });
   return {
     current: readCurrentRun(moment, settings),
-    last: end === undefined ? undefined : toEnded(end as EndOfRun),
+    last: end === undefined ? undefined : toEnded(moment, end as EndOfRun),
     dry: await readNewestDryRun(moment),
     window: readWindow(moment, settings),
   };
@@ -78,8 +82,10 @@ function readCurrentRun({ state, now }: PageMoment<"quota" | "run">, settings: R
 
 type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
 
-function toEnded({ type, time, data }: EndOfRun) {
-  const { run_id, sent, skipped, failed, in_doubt } = data;
+/** Returns the end of a run, with the outcomes of its messages that were found out after it. */
+function toEnded({ state }: PageMoment<"runs">, { type, time, data }: EndOfRun) {
+  const { run_id } = data;
+  const { sent, skipped, failed, in_doubt } = state("runs").started.get(run_id)?.end ?? data;
   const [reason, until] = type === "RunFinished" ? [data.reason, data.until] : (["abandoned", undefined] as const);
   return { runId: run_id, time, reason, until, sent, skipped, failed, inDoubt: in_doubt };
 }
@@ -155,7 +161,6 @@ export async function readDryRun(
   const { timezone, dailyLimit } = settings;
   const used = usedAt(moment.state("quota"), momentIn(timezone, moment.now));
   const handled = skips["already_contacted"] ?? 0;
-  const isPaidToday = at.slice(0, 10) === isoTime(moment.now).slice(0, 10);
   return {
     startedAt: run.started_at,
     at,
@@ -181,14 +186,13 @@ export async function readDryRun(
         const named = listed.skips.filter(({ data }) => data.reason === name).map(({ data }) => data);
         return { reason: name as SkipReason, count, recipients: named };
       }),
+    /** Maximum cost of the dry run itself in US dollars. Undefined in older dry runs. */
     paid: usage?.usd,
     /**
-     * Cost of the messages alone, and of a run now with its look-ups. X does not charge a second time for the same
-     * look-up on the same UTC day.
+     * Maximum cost of the run, which reads what the dry run has read. X says that it charges a repeated read once a UTC
+     * day, but does not guarantee it, so every read counts.
      */
-    costs: usage && estimate && { sends: estimate.usd - usage.usd, now: estimate.usd - (isPaidToday ? usage.usd : 0) },
-    isPaidToday,
-    users: usage === undefined ? 0 : usage.users + usage.followers,
+    costs: estimate && toCost(estimate),
     /**
      * Seconds that the run would take, at the configured time between two messages or, without one, the time that X
      * documents.
@@ -246,8 +250,21 @@ export function checkRun(
             ? { isGood: true, text: `The sending window is open (${window.text})` }
             : { isGood: false, text: `The sending window is closed (${window.text}). A run waits, or ends` },
         ]),
-    ...(optOut === undefined ? [] : [{ isGood: optOut.isOffered, text: optOut.detail }]),
+    ...(optOut === undefined ? [] : [{ isGood: optOut.isSure, text: optOut.detail }]),
   ];
+}
+
+/**
+ * Counts the people that a dry run of any open campaign may look up, and what that costs at most in US dollars.
+ * `isOpenEnded`: sources at X may name more people.
+ */
+export function readDryRunCost({ stateNow }: PageMoment, { requireConsent, sources }: RunSettings) {
+  const { named } = stateNow("campaigns");
+  const people = listOpenCampaigns(stateNow("campaigns")).reduce((most, campaign) => {
+    const rules = { campaign, topic: named.get(campaign)?.topic, requireConsent };
+    return Math.max(most, countReachable(stateNow("contacts"), rules));
+  }, 0);
+  return { people, usd: people * READ_USD.person, isOpenEnded: sources.some((name) => SOURCE_KINDS[name].isPaid) };
 }
 
 /**

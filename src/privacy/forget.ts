@@ -197,7 +197,8 @@ export async function forgetPerson(
   const answers = await findAnswers(log, person.names, signal);
   const codes = find(projector.state("contacts"))?.personal_links ?? [];
   const links = codes.flatMap((code) => log.keyring.refsOf({ id: personalLinkOwner(code).id }));
-  // Keys of the texts that an imported list gave together with hashes of the recipient's names.
+  // Names of the keys for texts of imported suppressions without a recipient. Such a key belongs to the hash in the
+  // suppression, so the hashes of the recipient's names find it.
   const listed = person.held.flatMap(hashesOf).flatMap((hash) => log.keyring.refsOf({ id: hash }));
   const texts = (await log.keyring.keys.getAll(listed)).keys();
   const keys = new Set([...person.keys, ...answers, ...links, ...texts]);

@@ -27,8 +27,8 @@ const APPEND_BYTES = 4;
 const ALONE = "-";
 
 /**
- * Returns the ref (name) of an unlinkable key, given the entry by which the erasure of its owner finds it; undefined if
- * `ref` is not such an entry.
+ * Returns the ref (name) of a key whose name hides its owner. `ref` is the entry that leads from the owner to the key,
+ * so that an erasure finds it. Undefined if `ref` is not such an entry.
  */
 export function toUnlinkableRef(ref: string): string | undefined {
   const name = ref.slice(1 + REF_DIGITS);

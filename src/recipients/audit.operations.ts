@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { positionsAbout, toRecipient } from "../../projections/contact.ts";
-import { LINK_CHARACTERS_MAX } from "../../projections/sent-links.ts";
+import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { EVENT_ID, EVENT_NAME, findEvent, isEventName } from "../history/find-event.ts";
 import { historyOfEvent, historyOfLink, parseLink, streamsOfLink, type History } from "../history/history.ts";

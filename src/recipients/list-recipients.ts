@@ -6,7 +6,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
 import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
-import { linksOf } from "../../projections/sent-links.ts";
+import { linksOf } from "../../projections/link-keys.ts";
 import { effectiveBasis, findGrounds } from "../history/causes.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";

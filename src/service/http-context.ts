@@ -34,7 +34,7 @@ import { consoleSettings } from "./shown-configuration.ts";
 import type { Authentication } from "../http/access/bearer-tokens.ts";
 import type { FailureLimit } from "../http/access/failure-limit.ts";
 import type { LoadShedding } from "../http/access/load-shedding.ts";
-import type { Delivery } from "../delivery/settlement.ts";
+import type { Delivery } from "../delivery/wait-for-outcome.ts";
 import type { Runner } from "../outreach/start-run.ts";
 import type { ServingContext } from "./join-log.ts";
 

@@ -4,7 +4,7 @@ import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";
 import type { Account } from "../account/link.ts";
 import type { Config } from "../config/config.ts";
-import { createDelivery } from "../delivery/settlement.ts";
+import { createDelivery } from "../delivery/wait-for-outcome.ts";
 import { updateSubscriptions } from "../delivery/webhook-subscriptions.ts";
 import { startDispatchers } from "../delivery/dispatcher.ts";
 import { createCredentialHash } from "../delivery/suspension.ts";
@@ -85,7 +85,7 @@ export async function serve(context: ServingContext) {
   );
   const delivery = createDelivery(context, channels);
 
-  // The account, and the outreach agent that writes in its name.
+  // The linked account of the network, and the runner, which starts runs that write to people in its name.
   const account = social && stack.use(openAccount(context, social));
   const runner = account && createRunner(outreachContext(context, account));
 

@@ -9,18 +9,20 @@ const UNREAD =
 
 /**
  * Checks if each variant of a template offers a way to opt out: `{{optout}}`, or a sentence with a stop word. `detail`
- * tells the operator what is missing, or what a stop word alone does not cover.
+ * tells the operator what is missing, or what a stop word alone does not cover. `isSure`: each variant has `{{optout}}`.
  */
 export function checkOptOut({ variants }: Template, hasStopWord: (text: string) => boolean) {
   const unlinked = variants.filter((variant) => !linksOptOut(variant));
   const without = unlinked.filter(({ parts }) => !parts.some((part) => typeof part === "string" && hasStopWord(part)));
   if (without.length > 0) {
     const detail = `Variants without a way to opt out: ${listLabels(without)}. Add {{optout}}, or a sentence with one of STOP_WORDS`;
-    return { isOffered: false, detail };
+    return { isOffered: false, isSure: false, detail };
   }
-  if (unlinked.length === 0) return { isOffered: true, detail: "Each variant links the recipient's page to opt out" };
+  if (unlinked.length === 0)
+    return { isOffered: true, isSure: true, detail: "Each variant links the recipient's page to opt out" };
   return {
     isOffered: true,
+    isSure: false,
     detail: `${UNREAD}. Variants with a stop word and without {{optout}}: ${listLabels(unlinked)}`,
   };
 }

@@ -130,7 +130,8 @@ async function storeIn(database: SecretDatabase, unwrapped: () => Promise<DataKe
     async bind(epoch: string, decide: (found: Binding | undefined) => Binding): Promise<void> {
       const { binding: found } = await database.label();
       let binding = decide(found);
-      // The same binding is only read: a change would make all other processes read their secrets again.
+      // An unchanged binding to the log is not written, because a write would make all other processes read their
+      // secrets again.
       if (!isDeepStrictEqual(binding, found)) {
         await database.transact(async (rows) => {
           const label = await rows.label();

@@ -23,7 +23,10 @@ export function ratesOf(costs: readonly Cost[]): readonly number[] {
   return costs.map(({ perSecond }) => perSecond);
 }
 
-/** Formats the medians of several rounds; they are steadier than rates on a shared machine. */
+/**
+ * Formats each contender's median processor time for one event, over several rounds. On a shared machine, processor
+ * time varies less than the number of events a second.
+ */
 export function describeCosts(contenders: Readonly<Record<string, readonly Cost[]>>): string {
   const texts = Object.entries(contenders).map(([name, costs]) => {
     const middle = (part: keyof Cost): string => median(costs.map((cost) => cost[part])).toFixed(2);

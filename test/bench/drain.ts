@@ -16,8 +16,8 @@ const CLICKS = 100_000;
 const CLICKS_QUICK = 3_000;
 
 /**
- * Maximum number of log positions for a click: its own, and those of its outcomes on three channels, which share an
- * event if requests complete together.
+ * Maximum number of log positions for one click, on average: one for the click, and half of one for its outcomes on
+ * three channels. Requests that complete together record their outcomes in one event.
  */
 const POSITIONS_MAX = 1.5;
 

@@ -148,7 +148,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       page: "/",
       does: "choose the range of the charts",
       address: "/",
-      act: ({ operator }) => operator.follow("7 d"),
+      act: ({ operator }) => operator.followInPlace("7 d"),
       sees: "Messages per day, last 7 days",
     },
     {
@@ -302,8 +302,8 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "sort by a column",
       address: "/links",
       act: async ({ operator }) => {
-        await operator.follow("people");
-        expect(await operator.page.locator("th[aria-sort=descending]").innerText()).toMatch(/people/i);
+        await operator.followInPlace("people");
+        await operator.sees(operator.page.locator("th[aria-sort=descending]", { hasText: "people" }));
       },
       sees: "go.example/b",
     },
@@ -319,6 +319,13 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       },
       sees: "go.example/a",
       logs: ["PersonForgotten", {}],
+    },
+    {
+      page: "/links/{domain}/{short_code}",
+      does: "choose the hours of a day",
+      address: "/links/go.example/b",
+      act: ({ operator }) => operator.followInPlace("24 h"),
+      sees: "Clicks per hour, last 24 hours",
     },
     {
       page: "/links/{domain}/{short_code}",

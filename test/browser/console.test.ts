@@ -2,7 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { formatTime } from "../../src/console/parts/time.tsx";
-import { overhangOf, violationsInSchemes, violationsInState, violationsOf } from "../harness/accessibility.ts";
+import {
+  faultsAtEnd,
+  overhangOf,
+  violationsInSchemes,
+  violationsInState,
+  violationsOf,
+} from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
 import { signInByRequest } from "../harness/operator.ts";
 import { authorize, BEARER, exported, openInstallation, type Installation, type Running } from "../harness/process.ts";
@@ -103,7 +109,7 @@ describe.skipIf(!hasBrowser)("the console in a browser", () => {
       await page.goto(service.url + path);
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 800 });
-        expect([path, width, await overhangOf(page)]).toEqual([path, width, 0]);
+        expect([path, width, await overhangOf(page), await faultsAtEnd(page)]).toEqual([path, width, 0, []]);
         if (width === 360) expect([path, width, ...(await violationsInSchemes(page))]).toEqual([path, width]);
         // The same elements have the same colors at any width.
         if (width === 1_280) expect([path, width, ...(await violationsInState(page))]).toEqual([path, width]);

@@ -120,7 +120,7 @@ for (const way of TRIED) {
       await operator.press("Dry run");
       await operator.sees("4 people would get a message");
       await operator.sees("1 would be skipped.");
-      await operator.sees(/^A run now costs at most \$\d+\.\d\d$/);
+      await operator.sees(/^A run now costs at most \$\d+\.\d\d, plus new replies$/);
       const words = (name: string, product: string) =>
         `Hi ${name}, a word about ${product}: https://go.example/welcome`;
       expect(await rowsOf("Table of messages")).toEqual([

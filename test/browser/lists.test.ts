@@ -73,11 +73,14 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     const { page } = operator;
     await page.goto(`${service.url}/people`);
     expect((await namesOn(page))[0]).toBe("@ada_builds (Ada)");
-    await operator.follow("last message");
-    expect(await page.locator("th[aria-sort=descending] a").innerText()).toMatch(/last message/i);
+    const sort = async (head: string, order: string) => {
+      await operator.followInPlace(head);
+      await page.locator(`th[aria-sort=${order}] a`, { hasText: head }).waitFor();
+    };
+    await sort("last message", "descending");
     expect((await namesOn(page))[0]).toBe("@ada_builds (Ada)");
-    await operator.follow("person");
-    await operator.follow("person");
+    await sort("person", "ascending");
+    await sort("person", "descending");
     const [first] = await namesOn(page);
     expect(first).toBe(`@p_0${PEOPLE - 1} (P ${PEOPLE - 1})`);
     await operator.follow("More people");
@@ -85,6 +88,33 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     expect(await page.locator("tbody tr").count()).toBe(PEOPLE + 1 - PEOPLE_SHOWN);
     await leave(operator);
   });
+
+  test.each(WIDTHS)(
+    "a list is sorted, and a range chosen, where the window is scrolled to, %d px wide",
+    async (width) => {
+      const operator = await signedIn(width);
+      const { page } = operator;
+      await page.goto(`${service.url}/links`);
+      const head = page.getByRole("columnheader", { name: "people" }).getByRole("link");
+      const place = async () => Math.round((await head.boundingBox())!.y);
+      await page.evaluate(() => scrollTo({ top: 300, behavior: "instant" }));
+      const [scrolled, before] = [await page.evaluate(() => scrollY), await place()];
+      expect(scrolled).toBeGreaterThan(100);
+      const loadedAt = await page.evaluate(() => performance.timeOrigin);
+      await head.click();
+      await page.locator("th[aria-sort=descending]", { hasText: "people" }).waitFor();
+      expect(await page.locator(".tall tbody th").allInnerTexts()).toEqual(["go.example/b", "go.example/a"]);
+      expect([await page.evaluate(() => scrollY), await place()]).toEqual([scrolled, before]);
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toMatch(/people/i);
+      await page.getByRole("link", { name: "24 h" }).click();
+      await page.getByText("Clicks per hour, last 24 hours").waitFor();
+      expect(new URL(page.url()).search).toBe("?sort=people&order=descending&range=24h");
+      await page.goBack();
+      await page.getByText("Clicks per day").waitFor();
+      expect(await page.evaluate(() => performance.timeOrigin)).toBe(loadedAt);
+      await leave(operator);
+    },
+  );
 
   test.each(WIDTHS)(
     "a changed filter applies at once, keeps the focus, and Back undoes it, %d px wide",

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { makeEvent } from "../../events/catalog.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { ask, openApp, post, REPORT, type AppHarness, type Given } from "../harness/memory/app.ts";
-import { openConsole, pageAt } from "./pages.ts";
+import { openConsole, pageAt, person, textsAt } from "./pages.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
@@ -116,6 +116,28 @@ describe("the overview without a run", () => {
     expect(await pageAt(harness, "/")).toContain(": its process died.");
   });
 
+  test("counts a message in doubt as sent once an operator has decided that it arrived", async () => {
+    const harness = await openAuthorized();
+    const attempt = { attempt_id: makeId(), run_id: "run-1", recipient: { id: "7", username: "ada" } };
+    const attempted = { ...attempt, text: "Hi", template: "t1", variant: "A", day: "2026-11-20" };
+    const counts = { sent: 14, skipped: 4, failed: 1, in_doubt: 1 };
+    await harness.append(
+      "outreach",
+      STARTED,
+      { type: "DirectMessageAttempted", data: attempted },
+      { type: "DirectMessageInDoubt", data: { ...attempt, detail: "no answer" } },
+      { type: "RunFinished", data: { run_id: "run-1", reason: "limit_reached", ...counts } },
+    );
+    expect(await pageAt(harness, "/")).toContain("4 skipped, 1 failed, 1 in doubt.");
+    await harness.append("outreach", {
+      type: "DirectMessageSent",
+      data: { ...attempt, settled_by: "operator", why: "she answered" },
+    });
+    const page = await pageAt(harness, "/");
+    expect(page).toContain("15 <small>sent by the last one</small>");
+    expect(page).toContain("4 skipped, 1 failed, 0 in doubt.");
+  });
+
   test("starts a run without waiting for its end", async () => {
     const harness = await openAuthorized();
     harness.triggered = { kind: "started", run_id: "run-1", done: new Promise(() => {}) };
@@ -151,6 +173,22 @@ describe("a dry run", () => {
     const answer = await send(harness, "dry", { limit: "20", variant: "B", basis: "opt_in", source: "" });
     expect([answer.status, answer.headers.get("location")]).toEqual([303, "/runs/dry/run-1"]);
     expect(harness.triggers).toMatchObject([{ dryRun: true, selection: { limit: 20, variant: "B", basis: "opt_in" } }]);
+  });
+
+  test("says beside its button what it costs at most, for the people that the log does not rule out", async () => {
+    const harness = await openAuthorized();
+    const text = async () => (await textsAt(await pageAt(harness, "/"), "form.action small"))[0]?.text;
+    expect(await text()).toBe(
+      "It sends nothing. X charges at most $0.00 for 0 look-ups, and at most $0.02 for each message that it reads.",
+    );
+    await harness.append("outreach", person("ada"), person("bob"), person("gus", "none"), person("eve"), {
+      type: "DirectMessageSkipped",
+      data: { run_id: "run-1", recipient: { username: "eve" }, reason: "protected" },
+    });
+    expect(await text()).toContain("at most $0.02 for 2 look-ups");
+    const open = await openAuthorized({ env: { RECIPIENT_SOURCES: "list,followers" } });
+    const [shown] = await textsAt(await pageAt(open, "/runs"), "form.action small");
+    expect(shown?.text).toEndWith("for each message that it reads and each person that it finds at X.");
   });
 
   test("is followed by a run for the same selection", async () => {

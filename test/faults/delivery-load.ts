@@ -5,7 +5,7 @@ import { click } from "./load.ts";
 
 /** A load of clicks and direct sends. Each has its own name, by which the test finds it at the network. */
 export interface NamedLoad {
-  /** The ids that the service returned. */
+  /** Ids of the events (clicks, notifications and messages) that the service has acknowledged. */
   readonly acknowledged: ReadonlySet<string>;
   /** Posts clicks; resolves when all are answered. */
   clicks(count: number, change?: (number: number) => Record<string, string>): Promise<void>;

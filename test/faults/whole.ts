@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { exported, type Installation } from "../harness/process.ts";
 
-/** Returns the acknowledged ids that the log lacks, and those that it contains more than once. */
+/** Returns the ids of acknowledged events that the log lacks, and the ids of events that it contains more than once. */
 export async function lossesOf(
   world: Installation,
   acknowledged: ReadonlySet<string>,

@@ -64,3 +64,29 @@ export async function overhangOf(page: Page): Promise<number> {
   await page.waitForLoadState();
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
+
+/** Maximum number of pixels between the end of what a page shows and the end of its scrolling. */
+const PAST_END_PX_MAX = 8;
+
+/**
+ * Scrolls a page to its end, and lists what is wrong there: the page scrolls past its content, or the menu has left its
+ * place. Leaves the page at its beginning.
+ */
+export async function faultsAtEnd(page: Page): Promise<readonly string[]> {
+  await page.waitForLoadState();
+  return page.evaluate((most) => {
+    const wrong: string[] = [];
+    const { scrollHeight, clientHeight } = document.documentElement;
+    scrollTo({ top: scrollHeight, behavior: "instant" });
+    const content = document.querySelector("main")!.getBoundingClientRect().bottom + scrollY;
+    const frame = document.querySelector(".frame");
+    const reserved = frame === null ? 0 : parseFloat(getComputedStyle(frame).paddingBottom);
+    const past = scrollHeight - Math.max(clientHeight, content + reserved);
+    if (past > most) wrong.push(`scrolls ${Math.round(past)} px past its content`);
+    const menu = document.querySelector(".side")?.getBoundingClientRect();
+    if (menu !== undefined && (menu.top < -1 || Math.abs(menu.bottom - clientHeight) > 1))
+      wrong.push(`has its menu from ${Math.round(menu.top)} to ${Math.round(menu.bottom)} of ${clientHeight} px`);
+    scrollTo({ top: 0, behavior: "instant" });
+    return wrong;
+  }, PAST_END_PX_MAX);
+}

@@ -20,6 +20,8 @@ export interface Operator {
   openTab(): Promise<Operator>;
   /** Follows the link with this name, and waits for its page. */
   follow(name: string | RegExp): Promise<void>;
+  /** Follows a link that changes the page in place or, without script, opens it again. */
+  followInPlace(name: string): Promise<void>;
   /** Presses the button that opens a menu or another part over the page. */
   openOver(name: RegExp): Promise<void>;
   /** Presses a button or switch, mostly by its name, and waits for the resulting page. */
@@ -74,6 +76,10 @@ async function tabOf(context: BrowserContext, way: Way, wrong: string[]): Promis
     wrong,
     openTab: () => tabOf(context, way, wrong),
     follow: (name) => leading(() => use(find(name, "link").first(), "Enter")),
+    async followInPlace(name) {
+      const link = find(name, "link").first();
+      await (javaScriptEnabled ? use(link, "Enter") : leading(() => use(link, "Enter")));
+    },
     openOver: (name) => use(page.getByRole("button", { name }).first(), "Enter"),
     press: (target, role = "button") => leading(() => use(find(target, role).first(), "Space")),
     async unfold(summary) {

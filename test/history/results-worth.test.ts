@@ -190,6 +190,18 @@ test("values and costs are shown by currency, for each message and for each conv
   expect(parseAmount("34.90", "EUR")).toBe(3490);
 });
 
+test("dry runs cost the day on which they started, and no message", async () => {
+  const counts = { reason: "completed", would_send: 2, would_skip: 0, usage: { usd: 1.19 } };
+  const states = fold([
+    { type: "RunStarted", data: { run_id: "dry-0", dry_run: true } },
+    { type: "DryRunFinished", data: { run_id: "dry-0", ...counts } },
+  ] as unknown as NewEvent[]);
+  const byDay = await createResults(states, "day", { from: undefined, to: undefined });
+  expect(byDay.rows.map(({ figures }) => figures.cost_usd)).toEqual(["1.190000"]);
+  const { rows, other, total } = await createResults(states, "run", { from: undefined, to: undefined });
+  expect([rows, other.cost_usd, total.figures.cost_usd]).toEqual([[], "1.190000", "1.190000"]);
+});
+
 test("signals cost the day on which they came, and no run", async () => {
   const read: NewEvent = { type: "InboxRead", data: { run_id: "run-0", messages: 5 } };
   // The events are an hour apart, so the last two are of the next day.

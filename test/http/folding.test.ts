@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
-import { createDelivery } from "../../src/delivery/settlement.ts";
+import { createDelivery } from "../../src/delivery/wait-for-outcome.ts";
 import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ask, GOOD, openApp, post, problemIn, TOKEN } from "../harness/memory/app.ts";
 import { clickOf } from "../harness/memory/new-events.ts";

@@ -133,7 +133,8 @@ describe("a reply that asks to stop tracking", () => {
       replied: true,
       tracking: { status: "denied" },
     });
-    // The log does not contain the recipient's words, and no later run reads the message again.
+    // The log contains the decision but not the recipient's words. A second run does not read the message again, so the
+    // decision is recorded once.
     expect(JSON.stringify(await Array.fromAsync(world.store.read()))).not.toContain("tracking me");
     world.time.jump(MINUTE_MS);
     await instance.run();

@@ -103,7 +103,7 @@ function named({ recipient, reason }: { recipient: Recipient; reason: SkipReason
   return `${recipient.id} ${recipient.username?.toLowerCase()} ${reason}`;
 }
 
-test("a dry run predicts the messages, skips and end of the next run", async () => {
+test("a dry run predicts the messages, skips, end and highest cost of the next run", async () => {
   await fc.assert(
     fc.asyncProperty(
       given,
@@ -125,12 +125,13 @@ test("a dry run predicts the messages, skips and end of the next run", async () 
 
         const preview = await rehearse(world, run);
         const known = structuredClone(outreachState(context));
-        const { reason, run_id } = await run();
+        const { reason, run_id, usage } = await run();
         const told = await world.events("DirectMessageAttempted", "DirectMessageSkipped");
         const ofRun = told.filter(({ data }) => data.run_id === run_id);
         const sent = ofRun.flatMap(({ type, data }) => (type === "DirectMessageAttempted" ? [data] : []));
         const skipped = ofRun.flatMap(({ type, data }) => (type === "DirectMessageSkipped" ? [data] : []));
         expect(preview?.reason).toBe(reason);
+        expect(usage.usd).toBeLessThanOrEqual(preview?.estimate.usd ?? 0);
         expect(preview?.would_send).toEqual(sent.map(({ recipient, text, variant }) => ({ recipient, text, variant })));
         // A skip is recorded once per person and reason, whichever run finds it.
         const news = preview?.would_skip.filter(

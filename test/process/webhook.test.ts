@@ -122,7 +122,8 @@ test("a receiver gets each event in order per stream, despite failures and a kil
   );
   receiver.state.mode = "failing";
   receiver.comeBack();
-  // While one stream waits, the others are delivered completely.
+  // While the failing event of link `a` holds back its own stream, the receiver gets all events of the links `b` and
+  // `c`.
   await clicks(service, 2);
   const taken = (code: string) =>
     receiver.arrivals.filter(({ stream, isAccepted }) => isAccepted && stream.endsWith(`/${code}`)).length;

@@ -5,7 +5,7 @@ import type { Folded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
-import { linkKey, linksIn } from "../../projections/sent-links.ts";
+import { linkKey, linksIn } from "../../projections/link-keys.ts";
 import {
   BURST_GAP_MS,
   FETCH_MS,
@@ -134,6 +134,10 @@ test("a suspected click counts in the quarter of an hour in which it arrived", (
     [START, { clicks: 1, bots: 0, suspected: 1 }],
     [START + quarter * 1_000, { clicks: 1, bots: 1, suspected: 1 }],
   ]);
+  expect([...(state.links.get("go.example/a")?.suspected_at ?? [])]).toEqual([
+    [START, { suspected: 1 }],
+    [START + quarter * 1_000, { suspected: 1 }],
+  ]);
 });
 
 describe("the number of suspected clicks for", () => {
@@ -217,7 +221,10 @@ test("in any history, the suspected clicks match a reference implementation", ()
     fc.property(closeHistories, (events) => {
       const { links, all } = fold(suspected, suspected.initial(), events);
       const expected = byTheRule(events);
-      for (const [link, { suspected }] of links) expect([link, suspected]).toEqual([link, expected.get(link) ?? 0]);
+      for (const [link, { suspected, suspected_at = new Map() }] of links) {
+        expect([link, suspected]).toEqual([link, expected.get(link) ?? 0]);
+        expect(suspected_at.values().reduce((sum, at) => sum + at.suspected, 0)).toBe(suspected);
+      }
       seen += all.suspected;
     }),
     { numRuns: countCases(2_000) },

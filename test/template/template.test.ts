@@ -374,14 +374,22 @@ describe("for any template and recipient", () => {
 });
 
 test.each([
-  ["Hi {{optout}}", true, "Each variant links"],
-  ["Hi, reply STOP and we stop.\n---\nHi {{ OptOut }}", true, "without {{optout}}: A"],
-  ["Hi https://acme.example/out\n---\nstop here\n---\nnonstop {{stop}} {{a|stop}}", false, "way to opt out: A, C."],
-])("a variant offers an opt-out by {{optout}} or by a stop word in its own text: %j", (text, isOffered, detail) => {
-  const template = parseTemplate(text, undefined, undefined, "https://reach.example/o");
-  const found = checkOptOut(template, createStopWords(["stop"]));
-  expect(found).toEqual({ isOffered, detail: expect.stringContaining(detail) });
-});
+  ["Hi {{optout}}", true, true, "Each variant links"],
+  ["Hi, reply STOP and we stop.\n---\nHi {{ OptOut }}", true, false, "without {{optout}}: A"],
+  [
+    "Hi https://acme.example/out\n---\nstop here\n---\nnonstop {{stop}} {{a|stop}}",
+    false,
+    false,
+    "way to opt out: A, C.",
+  ],
+])(
+  "a variant offers an opt-out by {{optout}} or by a stop word in its own text: %j",
+  (text, isOffered, isSure, detail) => {
+    const template = parseTemplate(text, undefined, undefined, "https://reach.example/o");
+    const found = checkOptOut(template, createStopWords(["stop"]));
+    expect(found).toEqual({ isOffered, isSure, detail: expect.stringContaining(detail) });
+  },
+);
 
 describe("{{optout}}", () => {
   const base = "https://reach.example/o";

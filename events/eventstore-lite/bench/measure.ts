@@ -34,7 +34,10 @@ export interface Bar {
 export interface BenchOptions {
   /** True for a small and short run, which shows that every benchmark works and not how fast. */
   readonly quick: boolean;
-  /** Length of the long log, for a benchmark whose log may have any length; default: the benchmark's length. */
+  /**
+   * Number of events in the long log, from the command line. A benchmark that works at any length uses it; default: a
+   * number that the benchmark chooses.
+   */
   readonly events?: number;
   /** Folder of this run of the benchmarks, which removes it at the end. */
   readonly directory: string;

@@ -4,7 +4,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { createVisitorSketch } from "../../privacy/visitor-sketch.ts";
 import { createPersonalCode } from "../../template/short-link.ts";
 import { parseTemplate, render, toTemplateNames } from "../../template/template.ts";
-import { linksIn } from "../../../projections/sent-links.ts";
+import { linksIn } from "../../../projections/link-keys.ts";
 import { toPersonalLinks } from "../../links/message-links.ts";
 import { readServedConfig } from "../shared/command.ts";
 import type { Terminal } from "../shared/terminal.ts";

@@ -1,6 +1,6 @@
 import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
-import { createDelivery } from "../../delivery/settlement.ts";
+import { createDelivery } from "../../delivery/wait-for-outcome.ts";
 import { readAllTokens } from "../../config/tokens-file.ts";
 import { withSource, type SourcedToken } from "../../config/tokens.ts";
 import { closedObject, createCheck } from "../../platform/common-schemas.ts";

@@ -14,7 +14,9 @@ import { consolePage, type DisclosingPage, readChoice, readNumber, readText, typ
 import { Proof } from "../parts/proof.tsx";
 import { A, PageForm, Tabs } from "../parts/link.tsx";
 
-/** Event types that each view of the page Activity shows. Undefined for the views of all events and of the news. */
+/**
+ * Event types that each view of the page Activity shows. Undefined for the view of all events and for the list of news.
+ */
 const VIEWS = {
   news: undefined,
   everything: undefined,
@@ -85,8 +87,8 @@ type LogPage = Awaited<ReturnType<typeof readLogPage>>;
 type Filter = Parameters<typeof readLogPage>[1]["filter"];
 
 /**
- * Reads from the page's address which events are shown. `type` takes precedence over `show`, and `not` excludes types.
- * Without a filter the page shows the news, which leave out routine events; with one, all events that match.
+ * Reads from the page's address which events are shown. `type` overrides `show`, and `not` excludes types. Without a
+ * filter the page shows the list of news, which leaves out routine events; with one, all events that match.
  */
 function readFilter(view: View) {
   const [types = [], excluded = []] = ["type", "not"].map((name) =>

@@ -1,16 +1,16 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { ENDS } from "../../history/run-events.ts";
+import { ENDS, READ_USD } from "../../history/run-events.ts";
 import { formatCaller, shorten } from "../../history/words.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
-import { countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon } from "../parts/icon.tsx";
 import { A } from "../parts/link.tsx";
-import { dollars, DryRunFields, StartRun } from "../parts/run-card.tsx";
+import { DryRunFields, StartRun } from "../parts/run-card.tsx";
 import { breakable, Table } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 import { formatContactName } from "./people.tsx";
@@ -18,7 +18,9 @@ import { formatContactName } from "./people.tsx";
 /** Maximum number of characters of a message in the table, because a message may have 10,000. */
 const CHARACTERS_SHOWN = 500;
 
-/** Page of a dry run in the log: the recipients that a run would write to or skip, and what the run would cost. */
+/**
+ * Page that shows one recorded dry run: the recipients that a real run would write to or skip, and what it would cost.
+ */
 export const dryRunPage = consolePage({
   reads: ["account", "contacts", "quota", "runs"],
   render: renderDryRun,
@@ -117,18 +119,17 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
 }
 
 function Costs({ run }: RunProps): VNode {
-  const { costs, paid = 0, users, isPaidToday, sends, seconds, quota, resetsAt } = run;
+  const { costs, paid, sends, seconds, quota, resetsAt } = run;
   return (
     <ul class="costs">
       {costs === undefined ? null : (
         <li>
           <Icon name="circle-dollar-sign" />
-          <b>A run now costs at most {dollars(costs.now)}</b>
+          <b>A run now costs at most {formatUsd(costs.usd)}, plus new replies</b>
           <span>
-            {countInWords(sends, "message")} for {dollars(costs.sends)}.{" "}
-            {isPaidToday
-              ? `The ${countInWords(users, "look-up")} are paid until 00:00 UTC; this dry run paid ${dollars(paid)} for them.`
-              : `X charges the ${countInWords(users, "look-up")} again, because this dry run was on another day.`}
+            {costs.parts.join(", ")}. Each further message or profile that it reads adds at most{" "}
+            {formatUsd(READ_USD.message)}. X charges most repeated reads once a UTC day, so it may cost less.
+            {paid === undefined ? "" : ` This dry run cost at most ${formatUsd(paid)}.`}
           </span>
         </li>
       )}

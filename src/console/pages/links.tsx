@@ -8,11 +8,12 @@ import {
   readSentTo,
 } from "../../history/link-clicks.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
-import { ClicksChart, RangePicker } from "../parts/time-charts.tsx";
+import { BestHour, ClicksChart, RangePicker } from "../parts/time-charts.tsx";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { EventList, LinkName, RecipientLink, Words } from "../parts/events.tsx";
 import { ConfirmedAction, Field } from "../parts/action-form.tsx";
 import { Time } from "../parts/time.tsx";
+import { hrefForLink } from "../hrefs.ts";
 import { readListPage, readSort } from "../sorted-page.ts";
 import { consolePage, type View } from "../page-context.ts";
 import { breakable, createSortedHeads, ListPages, numbers, Table } from "../parts/table.tsx";
@@ -54,19 +55,22 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
           No clicks yet. Have your link shortener post each click to <code>/api/tracking/event</code>.
         </p>
       ) : (
-        <Table
-          label="Links"
-          columns={columns}
-          rows={links.map(({ link, people, suspected, bots, last }) => [
-            <LinkName link={link} />,
-            people,
-            suspected,
-            bots,
-            ...(conversions.size === 0 ? [] : [conversions.get(link)?.total ?? 0, conversions.get(link)?.value]),
-            <Time at={last} />,
-          ])}
-          isTall
-        />
+        <>
+          <p class="quiet">The table counts all clicks since the beginning; the range is that of the chart.</p>
+          <Table
+            label="Links"
+            columns={columns}
+            rows={links.map(({ link, people, suspected, bots, last }) => [
+              <LinkName link={link} />,
+              people,
+              suspected,
+              bots,
+              ...(conversions.size === 0 ? [] : [conversions.get(link)?.total ?? 0, conversions.get(link)?.value]),
+              <Time at={last} />,
+            ])}
+            isTall
+          />
+        </>
       )}
       {others.people + others.bots === 0 ? null : (
         <p>
@@ -117,7 +121,12 @@ async function renderLink(
             {countInWords(visitors, "different visitor")} (address and user agent)
             {readMax === undefined ? "" : ` among the newest ${grouped(readMax)} clicks`}.
           </p>
+          <RangePicker view={view} path={hrefForLink(link)} />
           <ClicksChart view={view} unit="day" quarters={quarters} isOfLink />
+          <BestHour view={view} unit="day" quarters={quarters} />
+          {readMax === undefined ? null : (
+            <p class="quiet">The chart counts the newest {grouped(readMax)} clicks, those by bots included.</p>
+          )}
         </>
       )}
       {await renderSentTo(view, link)}

@@ -100,6 +100,7 @@ function Lines({ where, lines }: { readonly where: string; readonly lines: reado
 
 const STATUS_BADGES: Readonly<Record<SetupStep["status"], BadgeState>> = {
   done: ["good", "check", "done"],
+  warning: ["warn", "triangle-alert", "warning"],
   to_do: ["warn", "triangle-alert", "to do"],
   left_out: ["neutral", "x", "left out"],
 };

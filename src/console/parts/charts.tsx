@@ -20,10 +20,10 @@ export interface Bar<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Sum of all kinds in the corresponding bar of the period before, which is as long as the chart. Undefined if not
-   * compared.
+   * Counts of the corresponding bar in the period before, which is as long as the chart. The chart compares only the
+   * first kind. Undefined if not compared.
    */
-  readonly before?: number;
+  readonly before?: Readonly<Record<Kind, number>>;
 }
 
 interface BarChartProps<Kind extends string> {
@@ -44,31 +44,34 @@ const TICKS_MAX = 3;
 const LABELS_MAX = 5;
 
 /**
- * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline behind a bar shows
- * the previous period, if it has counts. Arrow keys move from bar to bar.
+ * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline around the lowest
+ * part of a bar shows the first kind in the previous period, if it has counts. Arrow keys move from bar to bar.
  */
 export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode {
   const { title, series, bars, empty } = props;
   const totals = bars.map(({ counts }) => series.reduce((sum, { kind }) => sum + counts[kind], 0));
-  const before = bars.reduce((sum, bar) => sum + (bar.before ?? 0), 0);
-  const most = totals.every((total) => total === 0) ? 0 : Math.max(...totals, ...bars.map((bar) => bar.before ?? 0));
+  const earlier = bars.map((bar) => countBefore(series, bar));
+  const before = earlier.reduce((sum, count) => sum + count, 0);
+  const most = totals.every((total) => total === 0) ? 0 : Math.max(...totals, ...earlier);
   return (
     <figure class="chart">
       <figcaption>
         {title}
         <ul class="legend">
-          {series.map(({ kind, name, color }) => (
-            <li>
-              <span class={`key bar-${color}`} aria-hidden="true" />
-              {name} <b>{grouped(bars.reduce((sum, { counts }) => sum + counts[kind], 0))}</b>
-            </li>
+          {series.map(({ kind, name, color }, nth) => (
+            <>
+              <li>
+                <span class={`key bar-${color}`} aria-hidden="true" />
+                {name} <b>{grouped(bars.reduce((sum, { counts }) => sum + counts[kind], 0))}</b>
+              </li>
+              {nth > 0 || before === 0 ? null : (
+                <li>
+                  <span class="key before" aria-hidden="true" />
+                  {nameBefore(series)} <b>{grouped(before)}</b>
+                </li>
+              )}
+            </>
           ))}
-          {before === 0 ? null : (
-            <li>
-              <span class="key before" aria-hidden="true" />
-              {BEFORE} <b>{grouped(before)}</b>
-            </li>
-          )}
         </ul>
       </figcaption>
       {most === 0 ? (
@@ -84,8 +87,15 @@ export function BarChart<Kind extends string>(props: BarChartProps<Kind>): VNode
   );
 }
 
-/** Name of the dashed outlines in the legend. */
-const BEFORE = "in the previous period";
+/** Returns the count of the first kind in the corresponding bar of the previous period. */
+function countBefore<Kind extends string>([first]: readonly Series<Kind>[], { before }: Bar<Kind>): number {
+  return first === undefined ? 0 : (before?.[first.kind] ?? 0);
+}
+
+/** Names the dashed outlines, such as `sent in the previous period`. */
+function nameBefore<Kind extends string>([first]: readonly Series<Kind>[]): string {
+  return `${first?.name} in the previous period`;
+}
 
 interface BarsProps<Kind extends string> extends BarChartProps<Kind> {
   /** Highest sum of any bar or outline. */
@@ -102,7 +112,7 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
     const below = series.slice(0, nth).reduce((sum, one) => sum + counts[one.kind], 0);
     return counts[kind] === 0 ? "" : `M${rounded(at + 0.15)} ${toY(below)}h.7V${toY(below + counts[kind])}h-.7z`;
   };
-  const drawBefore = (at: number, before = 0): string =>
+  const drawBefore = (at: number, before: number): string =>
     before === 0 ? "" : `M${rounded(at + 0.05)} ${HEIGHT}V${toY(before)}h.9V${HEIGHT}`;
   return (
     <svg
@@ -138,7 +148,7 @@ function Bars<Kind extends string>({ series, bars, most, title }: BarsProps<Kind
         preserveAspectRatio="none"
         pointer-events="none"
       >
-        <path class="before" d={bars.map(({ before }, at) => drawBefore(at, before)).join("")} />
+        <path class="before" d={bars.map((bar, at) => drawBefore(at, countBefore(series, bar))).join("")} />
         {series.map(({ kind, color }, nth) => (
           <path class={`bar-${color}`} d={bars.map(({ counts }, at) => drawBar(at, nth, kind, counts)).join("")} />
         ))}
@@ -169,9 +179,10 @@ function BarLabels<Kind extends string>({ bars }: { readonly bars: readonly Bar<
   );
 }
 
-function sayBar<Kind extends string>(series: readonly Series<Kind>[], { counts, before }: Bar<Kind>): string {
-  const now = series.map(({ kind, name }) => `${grouped(counts[kind])} ${name}`).join(", ");
-  return `: ${now}${before ? `; ${grouped(before)} ${BEFORE}` : ""}`;
+function sayBar<Kind extends string>(series: readonly Series<Kind>[], bar: Bar<Kind>): string {
+  const now = series.map(({ kind, name }) => `${grouped(bar.counts[kind])} ${name}`).join(", ");
+  const before = countBefore(series, bar);
+  return `: ${now}${before === 0 ? "" : `; ${grouped(before)} ${nameBefore(series)}`}`;
 }
 
 /** Returns the distance of ticks on the axis: the smallest of 1, 2, 5, 10, 20 … for which all ticks fit. */
@@ -203,7 +214,7 @@ function percent(number: number): string {
 
 function Numbers<Kind extends string>(props: BarChartProps<Kind> & { readonly isCompared: boolean }): VNode {
   const { series, bars, title, isCompared } = props;
-  const names = [...series.map(({ name }) => name), ...(isCompared ? [BEFORE] : [])];
+  const names = [...series.map(({ name }) => name), ...(isCompared ? [nameBefore(series)] : [])];
   return (
     <details>
       <summary>The numbers as a table</summary>
@@ -212,10 +223,10 @@ function Numbers<Kind extends string>(props: BarChartProps<Kind> & { readonly is
         columns={["when", ...numbers(...names)]}
         rows={bars
           .toReversed()
-          .map(({ label, counts, before = 0 }) => [
-            <BarTime label={label} as={hasHours(label) ? "short" : "date"} />,
-            ...series.map(({ kind }) => counts[kind]),
-            ...(isCompared ? [before] : []),
+          .map((bar) => [
+            <BarTime label={bar.label} as={hasHours(bar.label) ? "short" : "date"} />,
+            ...series.map(({ kind }) => bar.counts[kind]),
+            ...(isCompared ? [countBefore(series, bar)] : []),
           ])}
       />
     </details>

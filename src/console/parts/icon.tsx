@@ -95,16 +95,21 @@ export function Icon({ name }: { readonly name: IconName }): VNode {
   );
 }
 
-/** The drawings of the icons, which all icons of a page refer to. */
+/**
+ * The drawings of the icons, which all icons of a page refer to. An element around them hides them, because browsers
+ * ignore `hidden` on an `svg`, which then adds 150 px to the page.
+ */
 export function IconSymbols(): VNode {
   return (
-    <svg hidden>
-      {Object.entries(ICONS).map(([name, elements]) => (
-        <symbol id={`icon-${name}`} viewBox="0 0 24 24">
-          {elements.map(([tag, attributes]) => h(tag, attributes))}
-        </symbol>
-      ))}
-    </svg>
+    <div hidden>
+      <svg>
+        {Object.entries(ICONS).map(([name, elements]) => (
+          <symbol id={`icon-${name}`} viewBox="0 0 24 24">
+            {elements.map(([tag, attributes]) => h(tag, attributes))}
+          </symbol>
+        ))}
+      </svg>
+    </div>
   );
 }
 

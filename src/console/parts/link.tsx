@@ -63,15 +63,17 @@ export function OtherFields({ query, names = [] }: OtherFieldsProps): VNode {
 interface TabsProps {
   readonly label: string;
   readonly tabs: readonly (readonly [href: string, words: string, isCurrent: boolean])[];
+  /** True if a tab changes the page in place, so that the window stays where it is scrolled to. */
+  readonly isInPlace?: boolean;
 }
 
 /** Links to the parts of a page, of which one is shown. */
-export function Tabs({ label, tabs }: TabsProps): VNode {
+export function Tabs({ label, tabs, isInPlace = false }: TabsProps): VNode {
   return (
     <ul class="tabs" aria-label={label}>
       {tabs.map(([href, words, isCurrent]) => (
         <li>
-          <A href={href} aria-current={isCurrent ? "true" : undefined}>
+          <A href={href} aria-current={isCurrent ? "true" : undefined} data-apply={isInPlace ? "" : undefined}>
             {words}
           </A>
         </li>

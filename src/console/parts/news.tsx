@@ -23,7 +23,7 @@ interface NewsProps {
   readonly news: News;
 }
 
-/** Shows the news: the newest days with their lines, earlier days with their sums. */
+/** Shows the list of news: the newest days with their lines, earlier days with their sums. */
 export function NewsDays({ view, news: { open, summed } }: NewsProps): VNode {
   return (
     <>
@@ -151,7 +151,7 @@ function Span({ line: { from, to } }: { readonly line: Line }): VNode {
   );
 }
 
-/** Lists the clicks of a line of the news by link. */
+/** Lists by link the clicks that one line of news sums up. */
 function Links({ links }: { readonly links: Line["links"] }): VNode {
   const isFetched = links.some(({ suspected }) => suspected > 0);
   return (

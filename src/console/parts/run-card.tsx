@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { ENDS } from "../../history/run-events.ts";
+import { ENDS, READ_USD } from "../../history/run-events.ts";
 import { formatCaller } from "../../history/words.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
-import { ALL_OF, countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
+import { readDryRunCost, readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
+import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
 import type { View } from "../page-context.ts";
 import { ActionForm, ConfirmedAction, Field, Select } from "./action-form.tsx";
@@ -190,8 +190,8 @@ export function StartRun({ view, dry }: StartRunProps): VNode | null {
           </li>
           {costs === undefined || seconds === undefined ? null : (
             <li>
-              It costs at most {dollars(costs.now)} and takes about {formatDuration(seconds)}. You can stop it between
-              two messages.
+              It costs at most {formatUsd(costs.usd)}, plus at most {formatUsd(READ_USD.message)} for each new reply. It
+              takes about {formatDuration(seconds)}, and you can stop it between two messages.
             </li>
           )}
           {quota === undefined ? null : (
@@ -226,18 +226,28 @@ interface DryRunFieldsProps {
   readonly isFirst?: boolean;
 }
 
-/** Form that makes a dry run. Its fields select recipients; left empty, the dry run is for all of them. */
-export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryRunFieldsProps): VNode {
+/**
+ * Form that makes a dry run, with what that costs at most. Its fields select recipients; left empty, the dry run is for
+ * all of them.
+ */
+export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryRunFieldsProps): VNode | null {
+  if (view.formToken === undefined) return null;
   const { template, sources, dailyLimit } = view.settings;
   const labels = template?.variants.map(({ label }) => label) ?? [];
   const { limit, variant, basis, source } = limits;
   const open = listOpenCampaigns(view.stateNow("campaigns"));
+  const { people, usd, isOpenEnded } = readDryRunCost(view, view.settings);
   return (
     <ActionForm view={view} back={back} action="/console/run/dry">
       <button class={isFirst ? "primary" : undefined}>
         <Icon name="eye" />
         Dry run
       </button>
+      <small class="quiet">
+        It sends nothing. X charges at most {formatUsd(usd)} for {countInWords(people, "look-up")}, and at most{" "}
+        {formatUsd(READ_USD.message)} for each message that it reads
+        {isOpenEnded ? " and each person that it finds at X" : ""}.
+      </small>
       <details class="some">
         <summary>Only for some…</summary>
         <div class="filter">

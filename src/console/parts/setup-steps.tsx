@@ -9,7 +9,8 @@ import { A } from "./link.tsx";
 
 export interface SetupStep {
   readonly title: string;
-  readonly status: "done" | "to_do" | "left_out";
+  /** `warning`: done, but the operator should know a limit of it. */
+  readonly status: "done" | "warning" | "to_do" | "left_out";
   /** Words on the state of the setup step, or on what the operator has to do. */
   readonly says: ComponentChildren;
   /** Lines for `.env` that complete the setup step. */
@@ -168,8 +169,9 @@ function templateStep(view: View, { missingFields: missing }: Readiness): SetupS
 function optOutSteps({ settings }: View): readonly SetupStep[] {
   const found = describeOptOut(settings);
   if (!settings.parts.x.isConfigured || found === undefined) return [];
-  const { isOffered, detail } = found;
-  return [{ title: "Opt-outs", status: isOffered ? "done" : "left_out", says: `${detail}.` }];
+  const { isOffered, isSure, detail } = found;
+  const status = isSure ? "done" : isOffered ? "warning" : "left_out";
+  return [{ title: "Opt-outs", status, says: `${detail}.` }];
 }
 
 function peopleStep({ settings }: View, { known, unagreed, unproved }: Readiness): SetupStep {

@@ -148,7 +148,13 @@ export function Table({ label, columns, rows, rowHead = 0, isTall = false }: Tab
           <tr role="row">
             {heads.map(({ head, kind, sort }) => (
               <th scope="col" role="columnheader" class={kind} aria-sort={sort?.order}>
-                {sort === undefined ? head : <A href={sort.href}>{head}</A>}
+                {sort === undefined ? (
+                  head
+                ) : (
+                  <A href={sort.href} data-apply>
+                    {head}
+                  </A>
+                )}
               </th>
             ))}
           </tr>

@@ -1,10 +1,10 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { PagePath } from "../document.tsx";
 import {
   chooseOwnRange,
   choosePeriods,
   countClickPeriods,
+  findBestHour,
   periodsInWords,
   RANGE_NAMES,
   RANGES,
@@ -13,11 +13,13 @@ import {
   type PeriodsChoice,
   type PeriodUnit,
 } from "../../history/figures.ts";
+import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import { readChoice, readText, type View } from "../page-context.ts";
 import { Field } from "./action-form.tsx";
 import { BarChart } from "./charts.tsx";
 import { OtherFields, PageForm, Tabs } from "./link.tsx";
+import { Time, toIso } from "./time.tsx";
 
 /** Earliest day that a reader can choose, because no log is older. */
 const FIRST_DAY = "2000-01-01";
@@ -44,7 +46,7 @@ export function describePeriods(
 }
 
 /** Links to the ranges, and a form for any other one. The first link is for the range that fits the data. */
-export function RangePicker({ view, path }: { view: View; path: PagePath }): VNode {
+export function RangePicker({ view, path }: { view: View; path: `/${string}` }): VNode {
   const { query } = view;
   const range = readRange(view);
   const own = chooseOwnRange(range);
@@ -52,6 +54,7 @@ export function RangePicker({ view, path }: { view: View; path: PagePath }): VNo
     <div class="range">
       <Tabs
         label="Range of the charts"
+        isInPlace
         tabs={[undefined, ...RANGE_NAMES].map((name) => [
           addressWith(path, query, { range: name, from: undefined, to: undefined }),
           name === undefined ? "Fitted" : RANGES[name].words,
@@ -75,18 +78,9 @@ export function RangePicker({ view, path }: { view: View; path: PagePath }): VNo
   );
 }
 
-const ALL_SERIES = [
+const CLICK_SERIES = [
   { kind: "people", name: "people", color: 1 },
   { kind: "suspected", name: "suspected", color: 2 },
-  { kind: "bots", name: "bots", color: 3 },
-] as const;
-
-/**
- * Series of the chart of one link, which counts clicks read from the log. Only messages sent before a click show if it
- * may be X's own; they are not read here, so such clicks count as people's.
- */
-const LINK_SERIES = [
-  { kind: "people", name: "people and suspected", color: 1 },
   { kind: "bots", name: "bots", color: 3 },
 ] as const;
 
@@ -94,6 +88,10 @@ interface ClicksChartProps {
   readonly view: View;
   readonly unit: PeriodUnit;
   readonly quarters: ClickQuarters;
+  /**
+   * True if the clicks are those of one link. The chart then does not compare, because only the newest clicks of a link
+   * are read.
+   */
   readonly isOfLink?: boolean;
 }
 
@@ -104,9 +102,23 @@ export function ClicksChart({ view, unit, quarters, isOfLink = false }: ClicksCh
   return (
     <BarChart
       title={`Clicks per ${describePeriods(view, periods, bars)}`}
-      series={isOfLink ? LINK_SERIES : ALL_SERIES}
+      series={CLICK_SERIES}
       bars={isOfLink ? bars.map(({ label, counts }) => ({ label, counts })) : bars}
       empty={`No link was clicked in these ${periods.unit}s.`}
     />
+  );
+}
+
+/** Says in which hour of a chart most people clicked. Renders nothing if none did. */
+export function BestHour({ view, unit, quarters }: Omit<ClicksChartProps, "isOfLink">): VNode | null {
+  const best = findBestHour(quarters, readPeriods(view, unit));
+  if (best === undefined) return null;
+  const { from, to, people, others } = best;
+  return (
+    <p>
+      Most clicks by people: <Time at={toIso(from)} as="weekday" />–<Time at={toIso(to)} as="clock" />,{" "}
+      <b>{grouped(people)}</b>
+      {others === 0 ? "" : `; as many in ${countInWords(others, "other hour")}`}.
+    </p>
   );
 }

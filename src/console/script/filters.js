@@ -1,5 +1,6 @@
-// Applies a filter as soon as one of its fields changes. The page is changed in place, so that the field keeps the
-// focus.
+// Applies a filter as soon as one of its fields changes, and a link that sorts or that chooses a range. The page is
+// changed in place, so that the field or link keeps the focus, and the window its scroll position.
+import { isPlain } from "./page.js";
 import { showAddress } from "./panel.js";
 
 function applyFilter(event) {
@@ -12,10 +13,21 @@ function applyFilter(event) {
   // The page shows each chosen value as a chip, so the list for the choice is reset.
   if (form.dataset.apply === "chips") for (const select of form.querySelectorAll("select")) select.value = "";
   const href = filled.size === 0 ? form.action : `${form.action}?${filled}`;
+  openInPlace(href);
+}
+
+function openInPlace(href) {
   if (href === location.href) return;
   history.pushState(null, "", href);
   showAddress();
 }
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-apply]");
+  if (link === null || event.shiftKey || !isPlain(event)) return;
+  event.preventDefault();
+  openInPlace(link.href);
+});
 
 document.addEventListener("change", applyFilter);
 document.addEventListener("submit", applyFilter);

@@ -20,7 +20,7 @@ import {
   type Sentence,
 } from "./sentence.ts";
 
-/** Short sentences, one for each event type: at most 14 words, besides texts of other people, and no ids. */
+/** Short sentences, one for each event type: at most 14 words, not counting quoted texts, and no ids. */
 export const SHORT: ShortWords = {
   ...SHORT_OUTREACH,
   ...SHORT_CAMPAIGN,

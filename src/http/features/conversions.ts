@@ -4,7 +4,7 @@ import { isStoreError } from "eventstore-lite";
 import type { DataOf } from "../../../events/catalog.ts";
 import { normalizeDomain, normalizeLink, splitLink } from "../../../projections/normalize-link.ts";
 import { DAY_MS } from "../../../projections/time.ts";
-import { linkKey } from "../../../projections/sent-links.ts";
+import { linkKey } from "../../../projections/link-keys.ts";
 import { EVENT_ID, findEventNear, toReading } from "../../history/find-event.ts";
 import {
   attribute,
@@ -12,7 +12,7 @@ import {
   readClicksAt,
   readRecipientClicks,
   readLinkClicks,
-} from "../../links/attribution.ts";
+} from "../../links/conversion-attribution.ts";
 import { eventAt, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { SNAP_NAMES } from "../../networks/ads/snap.ts";
 import { isoTime } from "../../platform/clock.ts";

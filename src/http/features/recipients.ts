@@ -24,7 +24,7 @@ import {
   takeList,
   toNoted,
 } from "./list-upload.ts";
-import { PREVIEW_FORM, previewList, previewReport } from "./recipients-preview.ts";
+import { PREVIEW_FORM, previewList, previewReport } from "./import-preview.ts";
 import { consentMembers } from "../../recipients/parse-consent.ts";
 
 /** Maximum number of column names in an import report: in a JSON file, each object may have other ones. */

@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { channelName, CHANNELS, sortChannels, type ChannelName } from "../../../events/channel.ts";
 import { level, type Level } from "../../../events/delivery.ts";
-import type { Settlement } from "../../delivery/settlement.ts";
+import type { Settlement } from "../../delivery/wait-for-outcome.ts";
 import { ATTEMPT_TIMEOUT_MS } from "../../delivery/ask-network.ts";
 import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";

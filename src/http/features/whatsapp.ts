@@ -4,7 +4,7 @@ import type { Recorded } from "../../../events/catalog.ts";
 import { requestedChannels } from "../../../events/dispatch-rules.ts";
 import { positionsOf } from "../../../events/sources.ts";
 import { EVENT_ID, findEventNear, parseIdTime, positionBefore, toReading } from "../../history/find-event.ts";
-import { CLOCKS_DIFFER_MS } from "../../links/attribution.ts";
+import { CLOCKS_DIFFER_MS } from "../../links/conversion-attribution.ts";
 import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.ts";
 import {
   isSameSecret,

@@ -90,7 +90,8 @@ export const LINE_ANSWERS: AnswerRules = {
   describe: (answer) => `LINE answered ${answer.status} ${excerpt(refusalIn(answer).message)}`.trimEnd(),
   isRateLimit: ({ status, text }) => status === 429 && !QUOTA_USED_UP.test(text),
   refusesChannel(answer) {
-    // A refusal of the recipient is one of the channel, because all of its messages go to the same recipient.
+    // The channel sends all messages to one recipient. If LINE refuses that recipient, no message can arrive, so the
+    // whole channel counts as refused.
     const { message, details = [] } = refusalIn(answer);
     const isAboutRecipient = RECIPIENT_AT_FAULT.test(message) || details.some(({ property }) => property === "to");
     return CHANNEL_STATUSES.has(answer.status) || isAboutRecipient;

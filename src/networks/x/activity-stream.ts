@@ -18,7 +18,7 @@ const REVOKE = "oauth.revoke";
 /** Maximum time in ms until the stream's head arrives: an idle stream answers with its first keep-alive, after 20 s. */
 const ANSWER_MS = 45_000;
 
-/** Maximum time in ms in which the stream sends nothing. X sends a keep-alive every 20 s. */
+/** Maximum time in ms in which the activity stream may send nothing. X sends a keep-alive every 20 s. */
 const SILENCE_MS = 40_000;
 
 /**
@@ -182,7 +182,7 @@ const REVOKED = Type.Object({ user_id: ID });
 
 const PROFILE = Type.Object({ data: Type.Object({ username: USERNAME }) });
 
-/** Turns lines of the stream into signals for this user. Skips keep-alives, other users, and unknown types. */
+/** Turns lines of X's activity stream into signals for this user. Skips keep-alives, other users, and unknown types. */
 async function* toSignals(lines: AsyncIterable<string>, userId: string, clock: () => number): AsyncGenerator<Signal> {
   for await (const line of lines) {
     const { data } = parseAnswer(LINE, line) ?? {};

@@ -127,9 +127,10 @@ async function judgeVariants(
   { projector, config }: Reachlog,
   campaign: string | undefined,
 ): Promise<ReportFigures["verdict"]> {
-  const { template: own, dailyLimit } = config.outreach;
+  const { template: own, dailyLimit, requireConsent } = config.outreach;
   const { state } = projector;
-  const { template } = rulesForCampaign({ template: own ?? emptyTemplate(config) }, state("campaigns"), campaign);
+  const known = { template: own ?? emptyTemplate(config), requireConsent };
+  const { template, ...rules } = rulesForCampaign(known, state("campaigns"), campaign);
   if (template.variants.length < 2) return undefined;
   const states = {
     conversions: state("conversions"),
@@ -137,7 +138,7 @@ async function judgeVariants(
     runs: state("runs"),
     visits: state("visits"),
   };
-  const peopleLeft = countReachable(state("contacts"), campaign);
+  const peopleLeft = countReachable(state("contacts"), rules);
   const { rows } = await createResults(states, "variant", { from: undefined, to: undefined });
   return (
     judgeTemplates(rows, () => ({ dailyLimit, peopleLeft })).find((verdict) => verdict.template === template.id) ??

@@ -31,12 +31,12 @@ type AcceptedSignal = Extract<Signal, { kind: "message" | "chat" | "read" }>;
 const GAP_MS_MIN = 60_000;
 
 /**
- * Time in ms after which an open stream counts as steady: when it ends, the waits between attempts begin at the
- * shortest again.
+ * Time in ms after which an open stream of signals counts as steady: when it ends, the waits between attempts to open
+ * it begin at the shortest again.
  */
 const STEADY_MS = 60_000;
 
-/** Number of failed attempts in a row to open the stream before the log records it. */
+/** Number of failed attempts in a row to open the stream of signals before the log records the failure. */
 const ATTEMPTS_NOTED = 5;
 
 /** Waits before the next attempt, as X prescribes: https://docs.x.com/x-api/fundamentals/handling-disconnections */
@@ -89,7 +89,7 @@ interface Following {
   readonly userId: string;
 }
 
-/** Follows the stream until it ends. Returns the fault that ended it; undefined if the network ended it. */
+/** Follows the stream of signals until it ends. Returns the fault that ended it; undefined if the network ended it. */
 async function followOnce(context: SignalContext, following: Following): Promise<unknown> {
   const { stream, credentials } = context;
   const { lease, signal, gap, userId } = following;
@@ -211,8 +211,8 @@ function createGapReading(context: SignalContext, lease: HeldLease, stopping: Ab
 }
 
 /**
- * Records that the stream does not open: at once if the network refuses it, else after several failed attempts. Other
- * faults are only logged.
+ * Records that the stream of signals does not open: at once if the network refuses it, else after several failed
+ * attempts. Other faults are only logged.
  */
 async function noteFault(context: SignalContext, lease: HeldLease, fault: unknown, attempt: number): Promise<void> {
   if (fault === undefined || fault instanceof LeaseLost) return;
@@ -224,8 +224,8 @@ async function noteFault(context: SignalContext, lease: HeldLease, fault: unknow
 }
 
 /**
- * Records whether the stream is open, if that has changed. If the append fails, that is only logged: the next attempt
- * records it.
+ * Records a change between an open and a closed stream of signals. If the append fails, this is only logged: the next
+ * attempt records the change.
  */
 async function noteStream(context: SignalContext, lease: HeldLease, data: { open: boolean; details: string[] }) {
   const decide = (): AppendDecision<never> => {

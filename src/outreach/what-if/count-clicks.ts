@@ -1,6 +1,6 @@
 import type { DataOf, Folded } from "../../../events/catalog.ts";
 import { ERASED } from "../../../events/encryption.ts";
-import { linkKey } from "../../../projections/sent-links.ts";
+import { linkKey } from "../../../projections/link-keys.ts";
 import { msOf } from "../../../projections/time.ts";
 import { countsOn, dayAt, type Comparison } from "./two-worlds.ts";
 

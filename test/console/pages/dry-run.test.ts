@@ -10,7 +10,7 @@ import { openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
 
 const TEXT = "Hi {{name}}, from {{company|us}}\n\n---\nHello <{{username}}>";
 const { id: template } = parseTemplate(TEXT);
-const USAGE = { sends: 0, users: 69, followers: 0, posts: 0, messages: 0, usd: 0.69 };
+const USAGE = { sends: 0, users: 69, followers: 0, posts: 0, messages: 10, usd: 0.79 };
 const RULES = { daily_limit: 100, timezone: "UTC", require_consent: true, template, template_name: "Winter guide" };
 
 const ada = { id: "1001", username: "ada" };
@@ -47,7 +47,7 @@ const FOUND = {
   would_send: 2,
   would_skip: 9,
   usage: USAGE,
-  estimate: { ...USAGE, sends: 2, usd: 0.72 },
+  estimate: { ...USAGE, sends: 2, usd: 0.82 },
   variants: { A: 1, B: 1 },
   skips: { no_consent: 4, already_contacted: 5 },
 };
@@ -62,8 +62,9 @@ test("a dry run has a page with totals, cost, time, quota and skips by reason, a
   const text = await mainAt(harness, path);
   expect(text).toMatch(/2 people would get a message/);
   expect(text).toContain("4 would be skipped. The other 5 people got a message earlier.");
-  expect(text).toContain("A run now costs at most $0.03");
-  expect(text).toContain("this dry run paid $0.69 for them");
+  expect(text).toContain("A run now costs at most $0.82, plus new replies");
+  expect(text).toContain("2 messages $0.03, 69 people looked up $0.69, 10 inbox messages read $0.10.");
+  expect(text).toContain("This dry run cost at most $0.79.");
   expect(text).toContain("It takes about 2 min");
   expect(text).toContain("2 of 100 messages used after it");
   expect(text).toContain("No consent on record");
@@ -72,6 +73,19 @@ test("a dry run has a page with totals, cost, time, quota and skips by reason, a
   expect(await mainAt(harness, path)).toBe(text);
   expect(await harness.store.head()).toEqual(head);
   expect(harness.triggers).toEqual([]);
+});
+
+test("a check that warns of replies in X Chat has the sign of a warning", async () => {
+  const harness = await openConsole({ env: { MESSAGE_TEMPLATE: "Hi, reply STOP to opt out" } });
+  await harness.authorize();
+  const run_id = makeId();
+  await harness.append(
+    "outreach",
+    { type: "RunStarted", data: { run_id, dry_run: true } },
+    { type: "DryRunFinished", data: { run_id, reason: "completed", would_send: 0, would_skip: 0 } },
+  );
+  const checks = await textsAt(await pageAt(harness, `/runs/dry/${run_id}`), ".checks .doubtful");
+  expect(checks.map(({ text }) => text)).toEqual([expect.stringContaining("X Chat")]);
 });
 
 test("the texts are rendered from the template and the fields of now, with markup escaped", async () => {

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import { NEWEST_MAX } from "../../../projections/referrers.ts";
+import { NEWEST_MAX } from "../../../projections/messages-by-link.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { oddIn } from "../../harness/page.ts";
 import { click, openConsole, pageAt, rowsOf, textsAt } from "../pages.ts";
@@ -35,6 +35,13 @@ function sent({ recipient = { id: "1001", username: "ada" }, variant = "A", ...m
 }
 
 describe("the page of links", () => {
+  test("says that the table counts all time, whatever the range of the chart", async () => {
+    const harness = await openConsole();
+    await harness.append("link-go.example/a", click("a"));
+    for (const path of ["/links", "/links?range=24h"])
+      expect(await pageAt(harness, path)).toContain("The table counts all clicks since the beginning");
+  });
+
   test("lists links, the last clicked first, and each link's page shows its clicks", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/a", click("a"));
@@ -157,6 +164,41 @@ describe("the page of a link", () => {
     expect(await rowsOf(page)).toHaveLength(NEWEST_MAX);
   });
 
+  test("counts its clicks by hour or day, by people apart from suspected ones, and names the best hour", async () => {
+    const clock = { now: 0 };
+    const harness = await openConsole({ logClock: () => clock.now });
+    const at = (time: string) => (harness.now = clock.now = Date.parse(`2026-11-${time}:00.000Z`));
+    const people = (count: number) => Array.from({ length: count }, (_, nth) => click("x", false, `203.0.113.${nth}`));
+    const clicked = (...events: NewEvent[]) => harness.append("link-go.example/x", ...events);
+    at("28T09:10");
+    await clicked(...people(4));
+    at("28T09:40");
+    await clicked(...people(3));
+    // X fetches the link of a message at once, several times.
+    at("30T14:05");
+    await harness.append("outreach", ...sent());
+    await clicked(...people(5));
+    at("30T14:50");
+    await clicked(...people(2), click("x", true));
+    at("30T20:00");
+    await clicked(...people(1));
+    at("30T23:30");
+    const days = await pageAt(harness, "/links/go.example/x");
+    expect(await legendOf(days)).toEqual(["people 10", "suspected 5", "bots 1"]);
+    expect(await sentenceOf(days)).toBe("Most clicks by people: Sat 28 Nov, 09:00–10:00, 7.");
+    const hours = await pageAt(harness, "/links/go.example/x?range=24h");
+    expect(await legendOf(hours)).toEqual(["people 3", "suspected 5", "bots 1"]);
+    expect(await sentenceOf(hours)).toBe("Most clicks by people: Mon 30 Nov, 14:00–15:00, 2.");
+    expect((await rowsOf(hours)).find((row) => row.startsWith("30 Nov, 14:00"))).toBe("30 Nov, 14:00 | 2 | 5 | 1");
+    const ranges = (await textsAt(hours, ".tabs li")).map(({ links: [href] }) => href);
+    expect(ranges[3]).toBe("/links/go.example/x?range=30d");
+    at("30T20:10");
+    await clicked(...people(1));
+    expect(await sentenceOf(await pageAt(harness, "/links/go.example/x?range=24h"))).toBe(
+      "Most clicks by people: Mon 30 Nov, 20:00–21:00, 2; as many in 1 other hour.",
+    );
+  });
+
   test("says that no message contained it", async () => {
     const harness = await openConsole();
     await harness.append("link-go.example/x", click("x"));
@@ -182,6 +224,13 @@ describe("the page of a link", () => {
     expect(page.includes("did not grant tracking")).toBe(!isNamed);
   });
 });
+
+const legendOf = async (page: string) => (await textsAt(page, ".legend li")).map(({ text }) => text);
+
+/** Returns the sentence of a page about the hour with the most clicks. */
+async function sentenceOf(page: string): Promise<string | undefined> {
+  return (await textsAt(page, "main p")).find(({ text }) => text.startsWith("Most clicks"))?.text;
+}
 
 const HOSTILE = `<img src=x onerror=alert(1)>"'></bdi><script>alert(1)</script>\u202e\u0000javascript:alert(1)`;
 

@@ -100,7 +100,7 @@ describe("the page of a run", () => {
       "Run 2",
       "It reached the limit given at its start",
       "$0.07",
-      "2 messages $0.03, 3 people looked up $0.03, 1 reply read $0.01",
+      "2 messages $0.03, 3 people looked up $0.03, 1 inbox message read $0.01",
       "mara",
       "for at most 15 messages",
       "100 messages a day",

@@ -17,7 +17,7 @@ const CONFIGURED = {
 async function stepsOf(harness: AppHarness): Promise<readonly string[]> {
   const titles = await textsAt(await pageAt(harness, "/setup"), ".steps h2");
   return titles.map(({ text }) =>
-    text.replace(/ (Done|To do|Left out)$/, (_, status: string) => `: ${status.toLowerCase()}`),
+    text.replace(/ (Done|Warning|To do|Left out)$/, (_, status: string) => `: ${status.toLowerCase()}`),
   );
 }
 
@@ -110,7 +110,7 @@ test("steps become done as the log grows, and no credential is shown", async () 
 });
 
 test.each([
-  ["Hi, STOP or https://acme.example/stop", "done", "without {{optout}}: A"],
+  ["Hi, STOP or https://acme.example/stop", "warning", "without {{optout}}: A"],
   ["Hi {{optout}}", "done", "Each variant links"],
   ["Hi, reply stop\n---\nHi https://acme.example/a", "left out", "Variants without a way to opt out: B."],
 ])(

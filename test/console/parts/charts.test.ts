@@ -138,7 +138,7 @@ function shownAt(query: string, clickedDaysAgo: readonly number[] = []) {
   const settings = { timezone: "UTC" };
   const view = { query: new URLSearchParams(query), now: NOON, settings } as View;
   const quarters = new Map(
-    clickedDaysAgo.map((ago) => [quarterOf(NOON - ago * DAY_MS), { clicks: 1, suspected: 0, bots: 0 }]),
+    clickedDaysAgo.map((ago) => [quarterOf(NOON - ago * DAY_MS), { clicks: 1, suspected: 0, bots: 7 }]),
   );
   return {
     chart: renderToString(h(ClicksChart, { view, unit: "day", quarters })),
@@ -183,20 +183,21 @@ test("the picker keeps the other parameters of the page, and marks the current r
   expect(await textsAt(shownAt("").picker, "[aria-current]")).toMatchObject([{ text: "Fitted" }]);
 });
 
-test("the previous period is in the bars, the legend, the table and the titles", async () => {
+test("people of the previous period are in the bars, the legend, the table and the titles, without its bots", async () => {
   const { chart } = shownAt("range=7d", [1, 8, 9, 13, 14]);
   expect((await textsAt(chart, ".legend li")).map(({ text }) => text)).toEqual([
     "people 1",
+    "people in the previous period 3",
     "suspected 0",
-    "bots 0",
-    "in the previous period 3",
+    "bots 7",
   ]);
   const [, outlines = ""] = /<path class="before" d="([^"]*)"/.exec(chart) ?? [];
   expect(outlines.split("M")).toHaveLength(1 + 3);
   const rows = (await rowsOf(chart)).toReversed();
   expect(rows.map((row) => row.split(" | ").at(-1))).toEqual(["1", "0", "0", "0", "1", "1", "0"]);
-  expect((await textsAt(chart, "thead th")).at(-1)?.text).toBe("in the previous period");
-  expect(chart).toContain("<title>19 Mar 2026: 1 people, 0 suspected, 0 bots; 1 in the previous period</title>");
+  expect((await textsAt(chart, "thead th")).at(-1)?.text).toBe("people in the previous period");
+  const title = "<title>19 Mar 2026: 1 people, 0 suspected, 7 bots; 1 people in the previous period</title>";
+  expect(chart).toContain(title);
   const many = Array.from({ length: QUARTERS_MAX }, (_, at) => 1 + at / 200);
   expect(shownAt("range=7d", many.toReversed()).chart).toContain("in the previous period");
   expect(shownAt("range=30d", many.toReversed()).chart).not.toContain("in the previous period");

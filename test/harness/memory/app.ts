@@ -4,7 +4,7 @@ import type { EventStore } from "eventstore-lite";
 import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
 import type { Event } from "../../../events/catalog.ts";
 import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
-import type { Delivery, Settlement } from "../../../src/delivery/settlement.ts";
+import type { Delivery, Settlement } from "../../../src/delivery/wait-for-outcome.ts";
 import type { HttpContext } from "../../../src/http/context.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";

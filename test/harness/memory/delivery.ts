@@ -3,7 +3,7 @@ import type { OutcomeType } from "../../../events/dispatch-rules.ts";
 import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/ask-network.ts";
-import { createDelivery, type Delivery } from "../../../src/delivery/settlement.ts";
+import { createDelivery, type Delivery } from "../../../src/delivery/wait-for-outcome.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
 import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
 import { STREAMS, type NewEvent, type EventLog, type Announce, type StateContext } from "../../../src/log/event-log.ts";

@@ -1,4 +1,7 @@
-/** The memory harness: parts of the service in the test's process, on a real log in a temporary folder. */
+/**
+ * The memory harness runs parts of the service in the test's process, without starting the service. The log is real and
+ * in a temporary folder.
+ */
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { openPostgresStore } from "eventstore-lite/postgres";
 import { newDatabase } from "eventstore-lite/testing";
@@ -98,7 +101,7 @@ export function toStateContext(
 
 export const randomId: MakeId = () => crypto.randomUUID();
 
-/** Notes in memory, in place of the vault's. */
+/** Keeps notes (short texts, such as a log's checkpoint) in memory. The service keeps them in the vault. */
 export function newNotes(): Notes {
   const notes = new Map<string, string>();
   return {

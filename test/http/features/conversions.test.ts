@@ -117,7 +117,7 @@ describe.each(LOG_ENGINES)("in a log %s", (engine) => {
     await using world = await open({ engine });
     const click_id = await click(world);
     const first = await convert(world, { ...SALE, click_id, external_id: "order-1" });
-    // The repeat comes so late that its click would no longer count for a new conversion.
+    // The caller repeats the conversion so late that a new one could no longer be attributed to the click.
     world.pass(40 * DAY_MS);
     expect(first.event_id).toBe("order-1");
     expect(await convert(world, { ...SALE, click_id, external_id: "order-1" })).toEqual(first);

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
-import type { Settlement } from "../../../src/delivery/settlement.ts";
+import type { Settlement } from "../../../src/delivery/wait-for-outcome.ts";
 import { GOOD, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
 
 const detail = "the network said no";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { StoreClosed } from "eventstore-lite";
 import { AppendInDoubt, StoreFull, StoreOverloaded } from "eventstore-lite/testing";
 import type { RunEnd } from "../../../events/outreach.ts";
-import type { Settlement } from "../../../src/delivery/settlement.ts";
+import type { Settlement } from "../../../src/delivery/wait-for-outcome.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createIdempotency } from "../../../src/http/server/idempotency.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";

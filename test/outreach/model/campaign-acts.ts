@@ -47,7 +47,10 @@ export async function runChain(house: House, { which, runs }: typeof chain exten
   }
 }
 
-/** Has the stream of signals find a reply of the next person that a run is about to write to. */
+/**
+ * Appends a reply of the next person that a run has decided to write to, before the run's intent is appended; without
+ * `isReply`, the operator's hold of that person.
+ */
 export function answerAtIntent({ witness, network, append, clock }: House, isReply: boolean): void {
   witness.ambush(async (id) => {
     const event = isReply ? reply(id, network.receive(id, "hello"), clock()) : hold(network, id, clock());
@@ -55,7 +58,7 @@ export function answerAtIntent({ witness, network, append, clock }: House, isRep
   });
 }
 
-/** A person replies while the message to them waits, its intent recorded. */
+/** Makes a person reply after the intent to write to them is recorded, while the network delays the message. */
 export async function answerWhileWaiting(house: House, { which, name }: { which: number; name: string | undefined }) {
   house.network.answers.unshift({ waitMs: MINUTE_MS });
   trigger(await listening(house, which), false, name === undefined ? {} : { campaign: name });

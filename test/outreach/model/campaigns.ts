@@ -4,7 +4,10 @@ import { violated, type Attempt, type Books } from "./books.ts";
 import type { House } from "./house.ts";
 import { CONSENT_FOR } from "./setting.ts";
 
-/** Campaigns of each history beside `default`. `follows`: the campaign whose message a follow-up follows. */
+/**
+ * Campaigns in each generated history, in addition to `default`. `follows` names the campaign after whose message this
+ * one sends a follow-up.
+ */
 export const CAMPAIGNS: Readonly<Record<string, { readonly follows?: string; readonly basis?: "dm_first" }>> = {
   spring: {},
   wrote: { basis: "dm_first" },
@@ -19,10 +22,10 @@ const FOLLOW_UPS_MAX = 2;
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Fewest days between two messages to one recipient, over all campaigns, in each history. */
+/** Minimum number of days between two messages to one recipient, over all campaigns, in each generated history. */
 export const GAP_DAYS = 2;
 
-/** More days that one campaign asks for. */
+/** Minimum number of days that the campaign `spring` requires instead. */
 export const SPRING_GAP_DAYS = 4;
 
 export function createCampaigns(): NewEvent[] {

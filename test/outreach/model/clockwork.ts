@@ -32,14 +32,18 @@ export interface Clockwork {
   turn<T>(turn: Turn<T>): Promise<T>;
   /** Drops the pending steps of a dead process. */
   forget(owner: Owner): void;
-  /** Takes `count` steps, or fewer if they would take longer than `withinMs`. */
+  /**
+   * Lets the simulated processes take `count` steps, or fewer if they would need more than `withinMs` of simulated
+   * time.
+   */
   steps(count: number, withinMs: number): Promise<void>;
-  /** Lets `ms` pass and takes all steps that fall due. */
+  /** Lets `ms` of simulated time pass; the processes take all steps that fall due. */
   pass(ms: number): Promise<void>;
 }
 
 /**
- * Limit of steps in a history, more than any needs. A loop that never waits exceeds it and fails instead of hanging.
+ * Maximum number of steps of all processes in one generated history; none needs as many. A loop that never waits
+ * exceeds it and fails instead of hanging.
  */
 const STEPS_MAX = 200_000;
 
@@ -52,7 +56,7 @@ export function createClockwork(start: number, pick: (choices: number) => number
   const dueNow = (): Step[] =>
     [...waiting].filter((step) => step.owner.isRunning() && (step.at <= now || step.isDue()));
 
-  /** Takes one due step. Returns false if no step is due. */
+  /** Lets a process take one due step. Returns false if no process has a due step. */
   const stepOnce = async (): Promise<boolean> => {
     await everybodyWaits();
     const due = dueNow();

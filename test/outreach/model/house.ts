@@ -20,8 +20,8 @@ import { createWitness, type Noted, type Witness } from "./witness.ts";
 export const METADATA = { caller: "model" };
 
 /**
- * Simulated world of a history: one log, one network, clocks that may be wrong, and the service's processes that share
- * them.
+ * Simulated world of a generated history: one log, one network, clocks that may be wrong, and the service's processes
+ * that share them.
  */
 export interface House {
   readonly setting: Setting;

@@ -1,6 +1,7 @@
 /**
- * Searches for a history that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED] [campaigns]`. With
- * `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if it found a history.
+ * Generates histories in search of one that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]
+ * [campaigns]`. With `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if one
+ * was found.
  */
 import * as fc from "fast-check";
 import { campaignCommands, historyCommands } from "./commands.ts";

@@ -84,7 +84,9 @@ export interface Witness {
   asAppended(event: Recorded): Recorded;
   /** Id of the person that the event at this position is about; undefined if it is about no person. */
   about(position: number): string | undefined;
-  /** Runs `happening` between the decision on the next intent and its append. */
+  /**
+   * Runs `happening` once, after a run has decided on its next message and before the intent to send it is appended.
+   */
   ambush(happening: (recipientId: string) => Promise<void>): void;
   /** Returns the network as this process sees it. Each request to send is noted. */
   watch(process: Process, caller: Caller): SocialNetwork;

@@ -51,7 +51,10 @@ test(`no message follows a recorded opt-out, and no event is doubled, in ${HISTO
   expect(counts.live).toBeGreaterThan(0);
 });
 
-/** Lives one run: people act while it sends, the stream suffers, and the instance that follows it dies. */
+/**
+ * Simulates one run. People act while it sends, the stream of signals has faults, and the instance that follows the
+ * stream dies.
+ */
 async function live(sandbox: Sandbox, pick: Pick, counts: Counts, latencies: number[]): Promise<void> {
   await using world = await openSignals(sandbox, ...HANDLES);
   let followed = await world.follow();

@@ -37,7 +37,7 @@ export async function openSignals(sandbox: Sandbox, ...handles: readonly string[
   return {
     ...world,
     own,
-    /** Starts an instance that follows the stream as soon as no other one does. */
+    /** Starts an instance that follows the stream of signals as soon as no other instance does. */
     async follow(settings: Partial<OutreachContext> = {}) {
       const instance = await world.start({ credentials, ...settings });
       const role = await createRoles(instance.context, false).start(TERMS, async (lease) =>

@@ -22,7 +22,7 @@ export interface Checkpoint {
 const TIME_PREFIX = "time ";
 const CHAIN_PREFIX = "chain ";
 
-/** Suffix of a checkpoint's origin if its third line is a root. */
+/** Suffix of a checkpoint's origin (the log's name) if the checkpoint's third line is a root. */
 const TREE_SUFFIX = "/tree";
 
 /** Pattern of a size in a checkpoint: ASCII decimal without leading zeroes. */

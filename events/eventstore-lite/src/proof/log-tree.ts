@@ -5,7 +5,10 @@ import type { EventStore, Snapshot } from "../store.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 import { createTree, foldHashes, hashLeaf, TILE_HASHES, type Tree } from "./tree.ts";
 
-/** Version of the format of tiles and of their storage. Tiles of another version are rebuilt. */
+/**
+ * Version of the format of tiles (blocks of the Merkle tree's hashes) and of their storage. Tiles of another version
+ * are rebuilt.
+ */
 const VERSION = 1;
 
 const SCRATCH_BYTES_START = 64 * 1024;

@@ -4,7 +4,10 @@ import { HASH_BYTES } from "../chain.ts";
 /** The root of a tree without leaves: RFC 6962, section 2.1. */
 export const EMPTY_ROOT: Uint8Array = hash("sha256", new Uint8Array(), "buffer");
 
-/** Maximum number of hashes in a tile (https://c2sp.org/tlog-tiles, height 8). */
+/**
+ * Maximum number of hashes in a tile, a block of hashes of one level of the Merkle tree (https://c2sp.org/tlog-tiles,
+ * height 8).
+ */
 export const TILE_HASHES = 256;
 
 const node = new Uint8Array(1 + 2 * HASH_BYTES).fill(1, 0, 1);

@@ -29,8 +29,8 @@ export interface WitnessServerOptions {
 
 export interface WitnessListener {
   /**
-   * The server calls this after each answer with its HTTP status, and with the submitted head as the line of its origin
-   * names it.
+   * The server calls this after each answer with its HTTP status, and with the log's name as the submitted head gives
+   * it.
    */
   readonly answered: (one: { readonly status: number; readonly head: string }) => void;
   /**

@@ -48,7 +48,10 @@ export interface WitnessOptions {
   readonly mayBegin: boolean;
   readonly cosigner: Cosigner;
   readonly privateKey: KeyObject;
-  /** Keys of the logs that the witness cosigns; it identifies a log by its origin. */
+  /**
+   * Public keys of the logs whose heads the witness cosigns. The origin in a head, which is the log's name, tells the
+   * logs apart.
+   */
   readonly logKeys: readonly KeyObject[];
   /** Returns the time by which the witness signs, in ms since 1970. */
   readonly clock: () => number;

@@ -44,8 +44,8 @@ export interface ArchiverStore extends LogReading, SegmentRecorder {
 }
 
 /**
- * Moves the oldest events into sealed segments, never the newest event. Yields each segment once only the segment holds
- * its events. If stopped, each event is still in the log or in a durable segment, and the next call continues.
+ * Moves the oldest events into sealed segments, never the newest event. Yields each segment after its events have left
+ * the database. If stopped, each event is in the database or in a durable segment, and the next call continues.
  */
 export async function* archiveEvents(
   store: ArchiverStore,

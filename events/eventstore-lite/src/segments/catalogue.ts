@@ -55,7 +55,7 @@ export interface KeyRange {
   readonly to: number;
 }
 
-/** The database's list of segments. */
+/** The database's list of the log's segments, the files that hold archived events. */
 export interface SegmentList {
   /** Returns the last position whose event is only in a segment; 0 if there is none. */
   end(): Awaitable<number>;

@@ -64,8 +64,8 @@ test("an unanswered append is settled after the server's restart, and others are
   await store.append("a", [newEvent()]);
   const pending = store.append("a", [newEvent("Pending")]);
   await stopBeforeAnswer(server, proxy);
-  // No answer reaches the store, so it refuses every further append, also the first one, which may be queued behind the
-  // pending append.
+  // PostgreSQL was stopped before it answered the pending append, so the store refuses every later append. That
+  // includes an append queued behind the pending one.
   for (let count = 0; count < 3; count += 1) {
     expect(await refusalOf(store.append("a", [newEvent("Refused")]))).toBeInstanceOf(StoreUnavailable);
   }

@@ -18,7 +18,9 @@ async function fill(store: EventStore, events = EVENTS): Promise<Uint8Array[]> {
   return (await take(store.readCanonical({ from: 1, to }))).flat().map((event) => hashLeaf(event));
 }
 
-/** Returns the root of the Merkle tree over these leaves, computed without a log and without stored tiles. */
+/**
+ * Computes the root of the Merkle tree over these leaves, without a log and without stored tiles (blocks of hashes).
+ */
 function rootOf(leaves: readonly Uint8Array[]): Promise<Uint8Array> {
   const read = async (level: number, index: number, width: number): Promise<Uint8Array> => {
     const children = Array.from({ length: width }, (_, at) => index * TILE_HASHES + at);
@@ -113,7 +115,7 @@ describe.each(engines())("the tree of a log on %s", (_, open) => {
         .root(),
     ).toEqual(await rootOf(all));
     expect(read).toBe(2 * EVENTS - 2 * TILE_HASHES);
-    // The tiles in memory are dropped with the stored ones.
+    // Removing the stored tiles (blocks of the Merkle tree's hashes) also drops the tiles in memory.
     await createLogTree(counted).forget();
     read = 0;
     expect(await createLogTree(counted).at(EVENTS).root()).toEqual(root);

@@ -3,7 +3,7 @@ import { personalLinkOwner } from "../../events/tracking.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { findLink } from "../../projections/links.ts";
 import { isFetchOfOwn } from "../../projections/results.ts";
-import { linkKey } from "../../projections/sent-links.ts";
+import { linkKey } from "../../projections/link-keys.ts";
 import { DAY_MS, msOf, toDay } from "../../projections/time.ts";
 import { isSuspectedDay } from "../../projections/visits.ts";
 import { eventsAt, inOrder, STREAMS } from "../log/event-log.ts";

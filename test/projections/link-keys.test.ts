@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { linksIn } from "../../projections/sent-links.ts";
+import { linksIn } from "../../projections/link-keys.ts";
 
 const CASES: readonly (readonly [text: string, links: readonly string[]])[] = [
   ["Hi Ada: https://go.example/welcome", ["go.example/welcome"]],
