@@ -44,7 +44,7 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
 }
 
 /** Recipients with a consent that lacks the same evidence. */
-export interface LackingEvidence {
+interface LackingEvidence {
   readonly missing: string[];
   readonly count: number;
   /** The first of them. */
