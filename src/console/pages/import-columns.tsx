@@ -1,10 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { Icon } from "../parts/icon.tsx";
-import type { Preview } from "./import-preview.tsx";
 
 /** A column of a previewed file, as the API answers it. */
-export interface FileColumn {
+interface FileColumn {
   readonly name: string;
   readonly example: string;
   readonly column: string | null;
@@ -13,12 +12,24 @@ export interface FileColumn {
 }
 
 /** Dates of a previewed file that can be read in two ways, as the API answers them. */
-export interface FileDates {
+interface FileDates {
   readonly example: string;
   readonly dmy: string;
   readonly mdy: string;
   readonly order: "dmy" | "mdy" | null;
   readonly is_proven: boolean;
+}
+
+/** Part of a preview that says what the columns of a file become. */
+export interface ColumnsPreview {
+  readonly columns: readonly FileColumn[];
+  readonly dates?: FileDates;
+  /** Names of our columns, to which a column of the file can be assigned. */
+  readonly known: readonly string[];
+  /** Template fields that the message uses. */
+  readonly fields: readonly string[];
+  /** True if the operator has chosen the order of the dates. */
+  readonly isDated: boolean;
 }
 
 /** Words of the page for our columns. */
@@ -49,7 +60,7 @@ export function reasonInWords(reason: string): string {
 }
 
 interface MappedColumnProps {
-  readonly preview: Preview;
+  readonly preview: ColumnsPreview;
   readonly column: FileColumn;
   readonly index: number;
 }

@@ -3,18 +3,26 @@ import type { VNode } from "preact";
 import { countInWords, grouped, ALL_OF } from "../../platform/counts-and-lists.ts";
 import { Select } from "../parts/action-form.tsx";
 import { columnInWords } from "./import-columns.tsx";
-import type { Preview } from "./import-preview.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 
 /** People of a previewed file with a consent that lacks the same evidence, as the API answers them. */
-export interface LackingEvidence {
+interface LackingEvidence {
   readonly missing: readonly string[];
   readonly count: number;
   readonly first: readonly { readonly line: number; readonly id?: string; readonly username?: string }[];
 }
 
+/** Part of a preview that is about consent. */
+export interface ConsentPreview {
+  /** Number of rows that are refused because they have evidence of a consent, but no basis. */
+  readonly without_basis: number;
+  readonly lacking_evidence: readonly LackingEvidence[];
+  /** Consent that the operator states for all rows that do not say it; empty if they state none. */
+  readonly stated: { readonly basis: string; readonly source: string };
+}
+
 interface ConsentProps {
-  readonly preview: Preview;
+  readonly preview: ConsentPreview;
 }
 
 const BASES = ["opt_in", "dm_first", "none"] as const;

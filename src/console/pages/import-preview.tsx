@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { grouped, countInWords } from "../../platform/counts-and-lists.ts";
-import { dayInWords, MappedColumn, reasonInWords, type FileColumn, type FileDates } from "./import-columns.tsx";
-import { ConsentOfAllRows, LackingConsent, type LackingEvidence } from "./import-consent.tsx";
+import { dayInWords, MappedColumn, reasonInWords, type ColumnsPreview } from "./import-columns.tsx";
+import { ConsentOfAllRows, LackingConsent, type ConsentPreview } from "./import-consent.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 import { FileField } from "../parts/action-form.tsx";
 import { Badge } from "../parts/icon.tsx";
@@ -27,36 +27,23 @@ interface Finished {
 }
 
 /** Preview of an import, as the API answers it, with the hidden fields of its form. */
-export interface Preview {
+export interface Preview extends ColumnsPreview, ConsentPreview {
   readonly rows: number;
   readonly delimiter?: string;
-  readonly columns: readonly FileColumn[];
-  readonly dates?: FileDates;
   readonly fault?: string;
   readonly added: number;
   readonly updated: number;
   readonly unchanged: number;
   readonly without_consent: number;
   readonly without_evidence: number;
-  /** Number of rows that are refused because they have evidence of a consent, but no basis. */
-  readonly without_basis: number;
-  readonly lacking_evidence: readonly LackingEvidence[];
   readonly revoked: number;
   readonly duplicates: number;
   readonly finished: readonly Finished[];
   readonly refused: number;
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
   readonly notes: readonly string[];
-  /** Names of our columns, to which a column of the file can be assigned. */
-  readonly known: readonly string[];
-  /** Template fields that the message uses. */
-  readonly fields: readonly string[];
   /** Hidden fields with which the page keeps the file for the next form. `kept` is absent if the file is too large. */
   readonly kept: { readonly kept_name: string; readonly kept?: string; readonly kept_sha256: string };
-  /** True if the operator has chosen the order of the dates. */
-  readonly isDated: boolean;
-  /** Consent that the operator states for all rows that do not say it; empty if they state none. */
-  readonly stated: { readonly basis: string; readonly source: string };
   /** Refused lines as CSV, as many as fit in a page. */
   readonly refusedCsv: { readonly text: string; readonly lines: number };
 }
