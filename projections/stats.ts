@@ -1,4 +1,3 @@
-import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 
 /**
@@ -6,7 +5,6 @@ import type { Projection } from "./projection.ts";
  */
 export interface MessageTotals {
   sent: number;
-  /** Skipped recipients, without those contacted earlier. */
   skipped: number;
   failed: number;
 }
@@ -18,12 +16,12 @@ export interface Stats extends MessageTotals {
 
 export const stats: Projection<Stats> = {
   name: "stats",
-  version: 3,
+  version: 2,
   types: ["DirectMessageSent", "DirectMessageSkipped", "DirectMessageFailed"],
   initial: () => ({ sent: 0, skipped: 0, failed: 0 }),
   evolve(state, event) {
     const kind = KINDS[event.type as keyof typeof KINDS];
-    if (kind === undefined || isContactedEarlier(event)) return state;
+    if (kind === undefined) return state;
     state[kind]++;
     const { campaign } = event.data as { readonly campaign?: string };
     if (campaign !== undefined) {
@@ -33,11 +31,6 @@ export const stats: Projection<Stats> = {
     return state;
   },
 };
-
-/** True if the event is the skip of a recipient who was contacted earlier, which is usual and counts nowhere. */
-export function isContactedEarlier({ type, data }: Folded): boolean {
-  return type === "DirectMessageSkipped" && data.reason === "already_contacted";
-}
 
 const KINDS = {
   DirectMessageSent: "sent",
