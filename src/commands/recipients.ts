@@ -26,11 +26,14 @@ interrupted import names the last imported line; run it again to import the rest
     .addOption(importFormatOption())
     .addOption(datesOption())
     .option("--map <header=column>", "what a column becomes (empty: left out); repeat it", collectChoices)
+    .option("--basis <word>", "the basis of all rows that give none")
+    .option("--consent-source <text>", "the source of consent of all rows that give none")
     .option("--preview", "say what the import would do, with a guess for unknown columns, and write nothing")
     .option(...JSON_OPTION)
     .examples(
       "reachlog recipients import people.csv",
       'reachlog recipients import people.csv --map "Opt-in=consent_at" --map E-Mail=',
+      'reachlog recipients import people.csv --basis opt_in --consent-source "Newsletter form"',
       "jq .people crm.json | reachlog recipients import - --format json",
     )
     .action((path, options) => importFile(terminal, path, options));

@@ -5,6 +5,7 @@ import { CONSENT_TIME_CHARS_MAX, type DateOrder, type Parsed, parseDay } from ".
 import { shortened } from "../template/normalize-field.ts";
 import { EITHER } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
+import { ServiceError } from "../platform/service-error.ts";
 
 /** Names of a consent's members, which are columns of a file, members of a request and options of a command. */
 export const CONSENT_MEMBERS = [
@@ -28,6 +29,14 @@ export type GivenConsent = (member: ConsentMember) => string | undefined;
 export interface ConsentFault {
   readonly member: ConsentMember;
   readonly reason: string;
+  /** The consent that is absent although its evidence is given. */
+  readonly lacks?: Subject;
+}
+
+/** Consent that the operator states once, for all rows of a file that do not say it themselves. */
+export interface StatedConsent {
+  readonly basis?: ConsentRecord["basis"];
+  readonly consent_source?: string;
 }
 
 /**
@@ -119,7 +128,8 @@ export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder
       const member = `${EVIDENCE_OF[subject]}_${kind}` as keyof typeof evidence;
       const text = given(member)?.trim() ?? "";
       if (text === "") continue;
-      if (record[subject] === undefined) return { member, reason: `${member} needs ${subject} beside it` };
+      if (record[subject] === undefined)
+        return { member, reason: `${member} needs ${subject} beside it`, lacks: subject };
       const parsed = EVIDENCE[kind](text, now, dates);
       if (typeof parsed === "object") return { member, reason: `${member} ${parsed.fault}` };
       evidence[member] = parsed;
@@ -128,16 +138,44 @@ export function parseConsent(given: GivenConsent, now: number, dates?: DateOrder
   return { ...evidence, ...record };
 }
 
+/**
+ * Parses the consent that the operator states for all rows of a file. A blank text counts as absent. Throws a
+ * ServiceError (invalid) for an unknown basis or an unusable source.
+ */
+export function parseStatedConsent(given: {
+  readonly basis?: string | undefined;
+  readonly consent_source?: string | undefined;
+}): StatedConsent {
+  const basis = parseWord(() => given.basis, "basis", BASES);
+  const source = given.consent_source?.trim() ?? "";
+  const parsed = source === "" ? undefined : parseSource(source);
+  if (isFault(basis)) throw new ServiceError("invalid", `for all rows: ${basis.reason}`);
+  if (typeof parsed === "object") throw new ServiceError("invalid", `for all rows: consent_source ${parsed.fault}`);
+  return omitUndefined({ basis, consent_source: parsed });
+}
+
 export function isFault(parsed: unknown): parsed is ConsentFault {
   return typeof parsed === "object" && parsed !== null && "reason" in parsed;
 }
 
+/** Words for a basis that the console shows, and that people therefore write into a file. */
+const BASIS_SYNONYMS: Readonly<Record<string, string>> = {
+  opted_in: "opt_in",
+  wrote_first: "dm_first",
+  no_consent: "none",
+};
+
 /** Reads the word of a consent. `Opt-In`, `opt in` and `opt_in` are the same word. */
-function parseWord<Word extends string>(given: GivenConsent, member: Subject, words: readonly Word[]) {
+function parseWord<Word extends string>(
+  given: GivenConsent,
+  member: Subject,
+  words: readonly Word[],
+): Word | ConsentFault | undefined {
   const raw = given(member)?.trim() ?? "";
   if (raw === "") return undefined;
   const wanted = raw.toLowerCase().replace(/[\s_-]+/g, "_");
-  const word = words.find((one) => one === wanted);
+  const meant = member === "basis" && Object.hasOwn(BASIS_SYNONYMS, wanted) ? BASIS_SYNONYMS[wanted] : wanted;
+  const word = words.find((one) => one === meant);
   if (word !== undefined) return word;
   return {
     member,

@@ -18,6 +18,7 @@ const FINISHED_SHOWN = 3;
  * store them. Writes nothing.
  */
 export function* previewImport(contacts: () => Contacts, rows: readonly ImportedRow[], template: Template | undefined) {
+  const lacking = new Map<string, LackingEvidence>();
   const counts = { added: 0, updated: 0, unchanged: 0, without_consent: 0, without_evidence: 0, revoked: 0 };
   for (const [index, { recipient, withdrawals = [] }] of rows.entries()) {
     if (index % STEP_ROWS === STEP_ROWS - 1) yield;
@@ -27,12 +28,40 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
     const after = contentAfterImport(withdrawn, recipient);
     counts[before?.listed !== true ? "added" : isUnchanged(before, recipient, after) ? "unchanged" : "updated"]++;
     const consent = { ...after, inbound: before?.inbound ?? false };
-    const [missing] = findMissingEvidence(consent);
-    if (missing === "basis") counts.without_consent++;
-    else if (missing !== undefined) counts.without_evidence++;
+    const missing = findMissingEvidence(consent);
+    if (missing[0] === "basis") counts.without_consent++;
+    else if (missing[0] !== undefined) {
+      counts.without_evidence++;
+      addLacking(lacking, missing, rows[index]!);
+    }
     if (before !== undefined && isConsentLost(before, consent, recipient)) counts.revoked++;
   }
-  return { ...counts, finished: rows.slice(0, FINISHED_SHOWN).map((row) => finish(row, template)) };
+  return {
+    ...counts,
+    lacking_evidence: [...lacking.values()],
+    finished: rows.slice(0, FINISHED_SHOWN).map((row) => finish(row, template)),
+  };
+}
+
+/** Recipients with a consent that lacks the same evidence. */
+interface LackingEvidence {
+  readonly missing: string[];
+  readonly count: number;
+  /** The first of them. */
+  readonly first: { readonly line: number; readonly id?: string; readonly username?: string }[];
+}
+
+/** Number of recipients that a preview names for each kind of evidence that they lack. */
+const LACKING_SHOWN = 20;
+
+function addLacking(
+  lacking: Map<string, LackingEvidence>,
+  missing: readonly string[],
+  { line, recipient: { id, username } }: ImportedRow,
+): void {
+  const { count, first } = lacking.get(missing.join()) ?? { count: 0, first: [] };
+  const more = count < LACKING_SHOWN ? [{ line, ...omitUndefined({ id, username }) }] : [];
+  lacking.set(missing.join(), { missing: [...missing], count: count + 1, first: [...first, ...more] });
 }
 
 type Content = ReturnType<typeof contentAfterImport>;

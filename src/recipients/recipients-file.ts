@@ -4,7 +4,7 @@ import { readCsvRows } from "./file/csv.ts";
 import { createCellNotes, type RowRefusal } from "./file/import-remarks.ts";
 import { FILE_BYTES_MAX, type RecipientsFormat, ROWS_MAX } from "./file/format.ts";
 import { shortened } from "../template/normalize-field.ts";
-import { type Columns, LINK_COLUMNS, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
+import { type Columns, LINK_COLUMNS, nameAsInFile, RECIPIENT_COLUMNS, SUPPRESSION_COLUMNS } from "./file/header.ts";
 import { readJsonRows, readJsonlRows } from "./file/json.ts";
 import { type CellRow, type FileRow, type ReadOptions, readRow } from "./file/row.ts";
 import { type ImportedSuppression, readSuppression } from "./file/suppression-row.ts";
@@ -100,9 +100,10 @@ function readRows(
     if (count > ROWS_MAX) throw new ServiceError("invalid", `the file has more than ${ROWS_MAX} rows`);
     const { line } = row;
     const refusal = "refused" in row ? row.refused : take(row);
-    if (refusal !== undefined)
-      refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason: refusal.reason });
-    else if ("remarks" in row) for (const remark of row.remarks) notes.add(line, remark);
+    if (refusal !== undefined) {
+      const reason = "header" in row ? nameAsInFile(refusal.reason, row.header) : refusal.reason;
+      refused.push({ line, value: shortened(refusal.value, VALUE_SHOWN_CHARS_MAX), reason });
+    } else if ("remarks" in row) for (const remark of row.remarks) notes.add(line, remark);
   }
   return { refused, notes: notes.all() };
 }

@@ -316,6 +316,68 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await leave(operator);
   });
 
+  test.each(WIDTHS)("Preview waits for the preview that the file started, and says so, %d px wide", async (width) => {
+    const operator = await signedIn(width);
+    const { page } = operator;
+    const go = Promise.withResolvers<void>();
+    let previews = 0;
+    await page.route("**/console/recipients/preview", async (route) => {
+      previews += 1;
+      await go.promise;
+      await route.continue();
+    });
+    await page.goto(`${service.url}/people`);
+    await page.getByRole("link", { name: "Import…" }).click();
+    const buffer = Buffer.from("X-Handle,Einwilligung am\nann_new,2025-03-02\nbea_new,2025-03-02\n");
+    await page.setInputFiles("dialog[open] input[type=file]", { name: "list.csv", mimeType: "text/csv", buffer });
+    await operator.sees("Reading the file…");
+    await page.locator("dialog[open]").getByRole("button", { name: "Preview" }).click();
+    go.resolve();
+    await operator.sees("This file says when people agreed, not how: choose the basis for all rows.");
+    expect([previews, new URL(page.url()).pathname]).toEqual([1, "/people"]);
+    expect(await page.getByText("Reading the file…").isVisible()).toBe(false);
+    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+
+    const source = page.getByLabel("Source of consent", { exact: true });
+    await source.fill("Newsletter form");
+    await source.press("Enter");
+    await page.getByLabel("Basis of consent").selectOption("opted in");
+    await operator.sees("Imports 2 people; 2 of them with consent.");
+    expect(await source.inputValue()).toBe("Newsletter form");
+    expect(new URL(page.url()).pathname).toBe("/people");
+    expect([await overhangOf(page), await violationsInState(page)]).toEqual([0, []]);
+    operator.wrong.splice(0);
+    await leave(operator);
+  });
+
+  test("a file that cannot be previewed stays chosen in the dialog, beside the reason", async () => {
+    const operator = await signedIn(1_440);
+    const { page } = operator;
+    await page.goto(`${service.url}/people`);
+    await page.getByRole("link", { name: "Import…" }).click();
+    const dialog = page.locator("dialog[open]");
+    const choose = (name: string, text: string) =>
+      page.setInputFiles("dialog[open] input[type=file]", { name, mimeType: "text/csv", buffer: Buffer.from(text) });
+    const chosen = () =>
+      dialog.locator("input[type=file]").evaluate((input) => (input as HTMLInputElement).files?.[0]?.name);
+    await choose("people.xlsx", "PK");
+    await dialog.getByRole("alert").filter({ hasText: "this is a workbook" }).waitFor();
+    expect(await chosen()).toBe("people.xlsx");
+    await page.context().setOffline(true);
+    await choose("people.csv", "username,basis\nann_new,opt_in\n");
+    await dialog.getByRole("alert").filter({ hasText: "The service did not answer" }).waitFor();
+    expect([await chosen(), await dialog.getByRole("alert").count()]).toEqual(["people.csv", 1]);
+    expect(await violationsInState(page)).toEqual([]);
+    await page.context().setOffline(false);
+    await dialog.getByRole("button", { name: "Preview" }).click();
+    await operator.sees("Imports 1 person; 1 of them with consent, 1 without its date or source.");
+    expect(await dialog.getByRole("alert").count()).toBe(0);
+
+    // The browser reports the refused and the failed requests.
+    operator.wrong.splice(0);
+    await leave(operator);
+  });
+
   test.each(WIDTHS)("suppressing a list shows its effect before the button, %d px wide", async (width) => {
     const operator = await signedIn(width);
     const { page } = operator;

@@ -192,6 +192,23 @@ describe("recipients import", () => {
     expect(world.run(recipients, "import", marketers)).rejects.toThrow("did you mean name, basis, consent_at?");
   });
 
+  test("takes a basis and a source for all rows that give none", async () => {
+    const people = file("people.csv", "username,consent_at\nann,2025-03-02\n");
+    expect(await world.run(recipients, "import", people)).toMatchObject({
+      code: 1,
+      err: "line 2: consent_at says when they agreed, not how: choose the basis for all rows, or add the column basis\n",
+    });
+    const stated = ["--basis", "opted in", "--consent-source", "Newsletter form"];
+    const previewed = await world.run(recipients, "import", people, "--preview", ...stated);
+    expect(previewed.out).toStartWith("1 new, 0 updated, 0 unchanged, 0 refused\n");
+    expect(await world.run(recipients, "import", people, ...stated)).toMatchObject({ code: 0 });
+    expect(findContact(await state(), { username: "ann" })).toMatchObject({
+      basis: "opt_in",
+      consent: { at: "2025-03-02", source: "Newsletter form" },
+    });
+    expect(world.run(recipients, "import", people, "--basis", "yes")).rejects.toThrow("for all rows: basis must be");
+  });
+
   test("does not report recipients without consent who opted in or wrote first", async () => {
     const received = { recipient: ANN, message_id: "m", received_at: "2025-11-20T09:00:00.000Z" };
     await world.append(STREAMS.outreach, [{ type: "DirectMessageReceived", data: received }]);

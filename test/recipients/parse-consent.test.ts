@@ -7,6 +7,7 @@ import {
   CONSENT_TEXT_CHARS_MAX,
   isFault,
   parseConsent,
+  parseStatedConsent,
 } from "../../src/recipients/parse-consent.ts";
 
 const NOW = Date.parse("2026-11-20T10:00:00.000Z");
@@ -44,6 +45,23 @@ describe("a record of consent", () => {
     ["none", "unknown", { basis: "none", tracking: "unknown" }],
   ] as const)("accepts its words in any case: %s, %s", (basis, tracking, wanted) => {
     expect(parse({ basis, tracking })).toEqual(wanted);
+  });
+
+  test.each([
+    ["opted in", "opt_in"],
+    ["Opted_In", "opt_in"],
+    ["wrote first", "dm_first"],
+    ["No consent", "none"],
+  ] as const)("accepts the console's words for a basis: %s", (basis, wanted) => {
+    expect(parse({ basis })).toEqual({ basis: wanted });
+    expect(parseStatedConsent({ basis })).toEqual({ basis: wanted });
+  });
+
+  test("that is stated for all rows is checked once, before the first row", () => {
+    expect(parseStatedConsent({ basis: " ", consent_source: "" })).toEqual({});
+    expect(parseStatedConsent({ consent_source: " Newsletter form " })).toEqual({ consent_source: "Newsletter form" });
+    for (const given of [{ basis: "yes" }, { consent_source: "ftp://form" }, { consent_source: "x".repeat(501) }])
+      expect(() => parseStatedConsent(given)).toThrow("for all rows: ");
   });
 
   test.each([

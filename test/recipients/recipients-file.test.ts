@@ -81,12 +81,12 @@ describe("a spreadsheet's export with many irregularities", () => {
   test("gives the refused rows with line and reason", () => {
     expect(refused.map(({ line, reason }) => [line, reason.slice(0, 26)])).toEqual([
       [9, "basis must be dm_first, op"],
-      [11, "username is neither a hand"],
+      [11, "X Handle (username) is nei"],
       [12, "neither a username nor an "],
       [13, "column 7 has a value, but "],
-      [15, "username is neither a hand"],
+      [15, "X Handle (username) is nei"],
       [16, "name holds damaged charact"],
-      [17, "username is neither a hand"],
+      [17, "X Handle (username) is nei"],
     ]);
   });
 
@@ -514,7 +514,64 @@ describe("columns of consent", () => {
     expect(refused).toEqual([
       { line: 2, value: "2027-01-01", reason: "consent_at is in the future" },
       { line: 3, value: "sometimes", reason: 'tracking must be granted, denied or unknown; got "sometimes"' },
-      { line: 4, value: "2026-03-02", reason: "consent_at needs basis beside it" },
+      {
+        line: 4,
+        value: "2026-03-02",
+        reason: "consent_at says when they agreed, not how: choose the basis for all rows, or add the column basis",
+      },
+    ]);
+  });
+
+  test("that the operator states for all rows counts only in rows that do not say it", () => {
+    const lines = [
+      "username,basis,consent_at,consent_source",
+      "ann,,2026-03-02,",
+      "bob,none,2026-03-02,",
+      "cid,wrote first,,letter",
+      "dan,,,",
+    ];
+    const stated = { basis: "opt_in", consent_source: "Newsletter form" } as const;
+    const read = parseRecipients(lines.join("\n"), "csv", { now: NOW, stated });
+    expect(read.refused).toEqual([]);
+    expect(
+      read.rows.map(({ recipient: { username, basis, consent_at, consent_source } }) =>
+        [username, basis, consent_at, consent_source].map((text) => text ?? "-").join(" "),
+      ),
+    ).toEqual([
+      "ann opt_in 2026-03-02 Newsletter form",
+      // The source of a consent is no source of a denial.
+      "bob none 2026-03-02 -",
+      "cid dm_first - letter",
+      "dan opt_in - Newsletter form",
+    ]);
+    const denied = parseRecipients("username,consent_at\nann,2026-03-02", "csv", {
+      now: NOW,
+      stated: { basis: "none", consent_source: "mail" },
+    });
+    expect(denied.rows[0]?.recipient).toMatchObject({ basis: "none", consent_source: "mail" });
+    // A source alone states no consent.
+    const source = parseRecipients(lines.join("\n"), "csv", { now: NOW, stated: { consent_source: "mail" } });
+    expect(source.refused.map(({ line }) => line)).toEqual([2]);
+    expect(source.rows.at(-1)?.recipient).toEqual({ username: "dan", fields: expect.anything(), blank: [] });
+  });
+});
+
+describe("a refusal", () => {
+  test.each(["csv", "json"] as const)("names the column as the file does, and as we do, in %s", (format) => {
+    const rows = [
+      { "X-Handle": "a b", "Time zone": "" },
+      { "X-Handle": "ann", "Time zone": "Berlin" },
+      { "X-Handle": "", "Time zone": "UTC" },
+    ];
+    const header = Object.keys(rows[0]!).join(",");
+    const text =
+      format === "json"
+        ? JSON.stringify(rows)
+        : [header, ...rows.map((row) => Object.values(row).join(","))].join("\n");
+    expect(parseRecipients(text, format, { now: NOW }).refused.map(({ reason }) => reason)).toEqual([
+      "X-Handle (username) is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+      "Time zone (timezone) is no IANA time zone such as Europe/Berlin",
+      "neither a username nor an id: X-Handle is empty",
     ]);
   });
 });

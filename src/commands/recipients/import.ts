@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { importRecipients, type ImportContext, type Imported } from "../../recipients/import.ts";
 import { parseColumnMap } from "../../recipients/file/column-map.ts";
+import { parseStatedConsent } from "../../recipients/parse-consent.ts";
 import type { previewRecipients } from "../../recipients/file/preview-file.ts";
 import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
@@ -32,6 +33,8 @@ export interface ImportFileOptions {
   readonly format?: RecipientsFormat | undefined;
   readonly dates?: DateOrder | undefined;
   readonly map?: readonly string[];
+  readonly basis?: string;
+  readonly consentSource?: string;
   readonly preview?: true | undefined;
   readonly json?: true | undefined;
 }
@@ -39,12 +42,13 @@ export interface ImportFileOptions {
 export async function importFile(
   terminal: Terminal,
   path: string,
-  { format, dates, map, preview, json }: ImportFileOptions,
+  { format, dates, map, basis, consentSource, preview, json }: ImportFileOptions,
 ): Promise<number> {
   const read: RecipientsFormat = chooseFormat(path, format);
   const input = await readInput(path);
   await using context = await openReachlog(readConfig(terminal));
-  const options = { now: context.logClock.now(), dates, map: parseColumnMap(map ?? []) };
+  const stated = parseStatedConsent({ basis, consent_source: consentSource });
+  const options = { now: context.logClock.now(), dates, map: parseColumnMap(map ?? []), stated };
   if (preview === true) {
     const { template } = context.config.outreach;
     const { previewRecipients } = await import("../../recipients/file/preview-file.ts");

@@ -1,30 +1,17 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { grouped, countInWords } from "../../platform/counts-and-lists.ts";
+import { dayInWords, MappedColumn, reasonInWords, type ColumnsPreview } from "./import-columns.tsx";
+import { ConsentOfAllRows, LackingConsent, type ConsentPreview } from "./import-consent.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 import { FileField } from "../parts/action-form.tsx";
-import { Badge, Icon } from "../parts/icon.tsx";
+import { Badge } from "../parts/icon.tsx";
 import { A } from "../parts/link.tsx";
 import type { Notice, View } from "../page-context.ts";
 
-/** Maximum number of refused lines that the page lists. A link downloads the others. */
+/** Number of refused lines that the page lists, if there are more than it lists at most. A link downloads the others. */
 const LINES_SHOWN = 20;
-
-interface Column {
-  readonly name: string;
-  readonly example: string;
-  readonly column: string | null;
-  readonly why: "named" | "chosen" | "guessed" | "field" | "unused" | "opt_out";
-  readonly is_unclear: boolean;
-}
-
-interface Dates {
-  readonly example: string;
-  readonly dmy: string;
-  readonly mdy: string;
-  readonly order: "dmy" | "mdy" | null;
-  readonly is_proven: boolean;
-}
+const LINES_SHOWN_MAX = 25;
 
 interface Finished {
   readonly line: number;
@@ -40,30 +27,23 @@ interface Finished {
 }
 
 /** Preview of an import, as the API answers it, with the hidden fields of its form. */
-export interface Preview {
+export interface Preview extends ColumnsPreview, ConsentPreview {
   readonly rows: number;
   readonly delimiter?: string;
-  readonly columns: readonly Column[];
-  readonly dates?: Dates;
   readonly fault?: string;
   readonly added: number;
   readonly updated: number;
   readonly unchanged: number;
   readonly without_consent: number;
+  readonly without_evidence: number;
   readonly revoked: number;
   readonly duplicates: number;
   readonly finished: readonly Finished[];
   readonly refused: number;
   readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
   readonly notes: readonly string[];
-  /** Names of our columns, to which a column of the file can be assigned. */
-  readonly known: readonly string[];
-  /** Template fields that the message uses. */
-  readonly fields: readonly string[];
   /** Hidden fields with which the page keeps the file for the next form. `kept` is absent if the file is too large. */
   readonly kept: { readonly kept_name: string; readonly kept?: string; readonly kept_sha256: string };
-  /** True if the operator has chosen the order of the dates. */
-  readonly isDated: boolean;
   /** Refused lines as CSV, as many as fit in a page. */
   readonly refusedCsv: { readonly text: string; readonly lines: number };
 }
@@ -100,6 +80,7 @@ export function ImportForm({ view, preview, notice }: ImportFormProps): VNode | 
           <bdi>{notice.text}</bdi>
         </p>
       )}
+      <p class="busy">Reading the file…</p>
       {preview === undefined ? <FileChoice view={view} /> : <PreviewedFile preview={preview} />}
     </form>
   );
@@ -141,6 +122,8 @@ interface PreviewProps {
 function PreviewedFile({ preview }: PreviewProps): VNode {
   const { kept, rows, delimiter, fault, added, updated, unchanged, without_consent: without } = preview;
   const usable = added + updated + unchanged;
+  const unproved =
+    preview.without_evidence === 0 ? "" : `, ${grouped(preview.without_evidence)} without its date or source`;
   const separator = delimiter === undefined ? "" : `, separated by ${delimiter === "\t" ? "tabs" : `“${delimiter}”`}`;
   return (
     <>
@@ -166,13 +149,15 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
           No row can be imported: <bdi>{fault}</bdi>.
         </p>
       )}
+      {fault === undefined ? <ConsentOfAllRows preview={preview} /> : null}
       <dl class="sums" aria-label="What the import would do">
         <Sum name="New" count={added} />
         <Sum name="Updated" count={updated} />
         <Sum name="Unchanged" count={unchanged} />
         <Sum name="No consent" count={without} tone="warn" />
-        <Sum name="Refused" count={preview.refused} tone="bad" />
+        <Sum name="Refused" count={preview.refused} tone="bad" href="#refused-lines" />
       </dl>
+      <LackingConsent preview={preview} />
       <section>
         <h3>Columns</h3>
         <ul class="map">
@@ -181,14 +166,14 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
           ))}
         </ul>
       </section>
-      <FinishedPeople preview={preview} />
       <RefusedLines preview={preview} />
+      <FinishedPeople preview={preview} />
       <Remarks preview={preview} />
       <footer>
         <p role="status">
           {usable === 0
             ? "Nothing would be imported."
-            : `Imports ${countInWords(usable, "person", "people")}; ${grouped(usable - without)} of them with consent.`}
+            : `Imports ${countInWords(usable, "person", "people")}; ${grouped(usable - without)} of them with consent${unproved}.`}
         </p>
         <Cancel />
         <button class="again" formAction={PREVIEW}>
@@ -200,96 +185,23 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
   );
 }
 
-function Sum({ name, count, tone }: { name: string; count: number; tone?: "warn" | "bad" }): VNode {
+interface SumProps {
+  readonly name: string;
+  readonly count: number;
+  readonly tone?: "warn" | "bad";
+  /** Address of the section that lists what is counted. */
+  readonly href?: `#${string}`;
+}
+
+function Sum({ name, count, tone, href }: SumProps): VNode {
   return (
     <div>
       <dt>{name}</dt>
-      <dd class={count === 0 ? undefined : tone}>{grouped(count)}</dd>
+      <dd class={count === 0 ? undefined : tone}>
+        {href === undefined || count === 0 ? grouped(count) : <a href={href}>{grouped(count)}</a>}
+      </dd>
     </div>
   );
-}
-
-interface MappedColumnProps extends PreviewProps {
-  readonly column: Column;
-  readonly index: number;
-}
-
-/** Shows a column of the file, what it becomes, and a question if that is unclear. Only unclear columns are amber. */
-function MappedColumn({ column: of, index, preview }: MappedColumnProps): VNode {
-  const { name, example, column, why } = of;
-  const { known, fields, dates, isDated } = preview;
-  const isDate = column?.endsWith("_at") === true && known.includes(column) && dates !== undefined;
-  const isDateUnclear = isDate && dates.example !== "" && !dates.is_proven && !isDated;
-  const isUnclear = of.is_unclear || isDateUnclear;
-  const own = name.trim().replace(/\s+/g, " ").toLowerCase();
-  const others = [...new Set([...fields, own, ...(column === null ? [] : [column])])].filter(
-    (one) => !known.includes(one),
-  );
-  return (
-    <li class={isUnclear ? "asks" : undefined}>
-      <label class="from" for={`map-${index}`}>
-        <bdi>{name}</bdi>
-      </label>
-      <bdi class="eg">{example}</bdi>
-      <select id={`map-${index}`} name={`map_${index}`}>
-        {known.map((one) => (
-          <option value={`${name}=${one}`} selected={one === column}>
-            {one}
-          </option>
-        ))}
-        {others.map((one) => (
-          <option value={`${name}=${one}`} selected={one === column}>
-            field {one}
-          </option>
-        ))}
-        <option value={`${name}=`} selected={column === null}>
-          do not import
-        </option>
-      </select>
-      <Icon name={isUnclear ? "triangle-alert" : column === null ? "x" : "check"} />
-      <div class="hint">
-        {isUnclear ? <b>Please check. </b> : null}
-        {why === "guessed" && column !== null ? (
-          <>
-            Did you mean <b>{column}</b>?{" "}
-          </>
-        ) : null}
-        {of.is_unclear && why !== "opt_out" ? "Another column becomes the same: choose one of the two. " : null}
-        {why === "opt_out" ? "Rows that say yes here are refused: import them as a suppression list. " : null}
-        {why === "unused" ? "No message uses it, so it stays out of the log. " : null}
-        {why !== "named" && column !== null ? YES_NO[column] : null}
-        {isDate ? <DateOrder dates={dates} /> : null}
-      </div>
-    </li>
-  );
-}
-
-const YES_NO: Readonly<Record<string, string>> = {
-  basis: "“yes” becomes opt_in, and “no” becomes none. ",
-  tracking: "“yes” becomes granted, and “no” becomes denied. ",
-};
-
-function DateOrder({ dates }: { readonly dates: Dates }): VNode {
-  const { example, order } = dates;
-  if (example === "") return <input type="hidden" name="dates" value={order ?? ""} />;
-  return (
-    <fieldset>
-      <legend>
-        Is <bdi>{example}</bdi> the
-      </legend>
-      {(["dmy", "mdy"] as const).map((one) => (
-        <label>
-          <input type="radio" name="dates" value={one} checked={one === order} /> {inWords(dates[one])}
-        </label>
-      ))}
-    </fieldset>
-  );
-}
-
-/** Writes a day with the name of its month, so that day and month cannot be confused. */
-function inWords(day: string): string {
-  const date = new Date(`${day.slice(0, 10)}T00:00:00Z`);
-  return date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 }
 
 function FinishedPeople({ preview: { finished } }: PreviewProps): VNode | null {
@@ -317,7 +229,7 @@ function FinishedPeople({ preview: { finished } }: PreviewProps): VNode | null {
                     : ["good", "check", BASIS_WORDS[basis]]
                 }
               />{" "}
-              {consent_at === undefined ? null : inWords(consent_at)} <bdi>{consent_source}</bdi>
+              {consent_at === undefined ? null : dayInWords(consent_at)} <bdi>{consent_source}</bdi>
             </p>
             {message === undefined ? null : (
               <p class="bubble message">
@@ -338,25 +250,26 @@ function FinishedPeople({ preview: { finished } }: PreviewProps): VNode | null {
 
 function RefusedLines({ preview: { refused, refused_rows: rows, refusedCsv } }: PreviewProps): VNode | null {
   if (refused === 0) return null;
+  const shown = refused > LINES_SHOWN_MAX ? LINES_SHOWN : LINES_SHOWN_MAX;
   return (
-    <section>
+    <section id="refused-lines">
       <h3>
         Refused <span class="badge bad">{grouped(refused)}</span>
       </h3>
       <ul class="refused">
-        {rows.slice(0, LINES_SHOWN).map(({ line, value, reason }) => (
+        {rows.slice(0, shown).map(({ line, value, reason }) => (
           <li>
             <span class="quiet">line {grouped(line)}</span>
             <code>
               <bdi>{value}</bdi>
             </code>
-            <bdi>{reason}</bdi>
+            <bdi>{reasonInWords(reason)}</bdi>
           </li>
         ))}
       </ul>
-      {refused <= LINES_SHOWN ? null : (
+      {refused <= shown ? null : (
         <p>
-          The first {LINES_SHOWN} of {grouped(refused)}.{" "}
+          The first {shown} of {grouped(refused)}.{" "}
           <a
             href={`data:text/csv;charset=utf-8,${encodeURIComponent(refusedCsv.text.toWellFormed())}`}
             download="refused-lines.csv"

@@ -83,14 +83,14 @@ export function importReportPage(report: ImportReport): ConsolePage {
         </p>
         {without_consent === 0 ? null : (
           <p>
-            {grouped(without_consent)} of them without consent: their basis is none or missing, so they get no message
-            while <code>REQUIRE_CONSENT</code> is true or evidence.
+            {grouped(without_consent)} of them without consent: their basis is none or missing
+            <Hindrance isOne={view.settings.requireConsent !== false} />.
           </p>
         )}
         {without_evidence === 0 ? null : (
           <p>
-            {grouped(without_evidence)} of them without evidence: consent_at or consent_source is missing, so they get
-            no message while <code>REQUIRE_CONSENT</code> is evidence.
+            {grouped(without_evidence)} of them without the date or source of their consent
+            <Hindrance isOne={view.settings.requireConsent === "evidence"} />.
           </p>
         )}
         {revoked === 0 ? null : (
@@ -117,6 +117,16 @@ export function importReportPage(report: ImportReport): ConsolePage {
       </ConsoleDocument>
     ),
   });
+}
+
+/** Says that the people get no message, and by which setting. Renders nothing if the setting does not hinder it. */
+function Hindrance({ isOne }: { readonly isOne: boolean }): VNode | null {
+  if (!isOne) return null;
+  return (
+    <>
+      , so they get no message while <code>REQUIRE_CONSENT</code> is set so
+    </>
+  );
 }
 
 /** Page with the result of importing suppressions. The result is recorded nowhere. */

@@ -24,23 +24,49 @@ document.addEventListener("click", (event) => {
   void openSheet(opener.href);
 });
 
-/** Number of previews that were requested so far. Only the answer to the newest request is shown. */
-let previews = 0;
+/** Aborts the preview in progress. Undefined if none is. */
+let reading;
 
+/** Previews the form's file. A preview in progress is aborted, because its choices are out of date. */
 async function preview(form) {
-  previews += 1;
-  const number = previews;
+  reading?.abort();
+  const own = new AbortController();
+  reading = own;
   form.ariaBusy = "true";
-  try {
-    const page = await fetchPage(form.dataset.preview, { method: "POST", body: new FormData(form) });
-    if (number !== previews) return;
-    const focused = document.activeElement;
-    morph(form, page.querySelector("#import"));
-    if (!focused.isConnected) document.querySelector("#import [data-cancel]").focus();
-  } catch {
-    form.action = form.dataset.preview;
-    form.submit();
-  }
+  const fault = await showPreview(form, own.signal).catch(
+    () => "The service did not answer. Nothing was imported: try again.",
+  );
+  if (reading !== own) return;
+  reading = undefined;
+  form.ariaBusy = null;
+  if (fault !== undefined) showFault(form, fault);
+}
+
+/** Shows the preview. Resolves with the reason if the file was refused: the form then keeps the file. */
+async function showPreview(form, signal) {
+  const body = new FormData(form);
+  const page = await fetchPage(form.dataset.preview, { method: "POST", body, signal }, ANSWERED);
+  const next = page.querySelector("#import");
+  if (signal.aborted) return undefined;
+  if (next === null) return page.querySelector("main p")?.textContent;
+  // The answer has no preview, only the choice of a file and why this one was refused.
+  if (next.getAttribute("action") === form.dataset.preview) return next.querySelector("[role=alert]")?.textContent;
+  const focused = document.activeElement;
+  morph(form, next);
+  if (!focused.isConnected) document.querySelector("#import [data-cancel]").focus();
+  return undefined;
+}
+
+/** Statuses of answers with a page that says why a file was not previewed. */
+const ANSWERED = [413, 422, 503];
+
+function showFault(form, text) {
+  const alert = document.createElement("p");
+  alert.className = "notice fault retry";
+  alert.role = "alert";
+  alert.textContent = text;
+  form.querySelector(":scope > .retry")?.remove();
+  form.prepend(alert);
 }
 
 document.addEventListener("change", ({ target }) => {
@@ -50,7 +76,10 @@ document.addEventListener("change", ({ target }) => {
 
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-preview]");
-  if (form === null || form.action !== new URL(form.dataset.preview, location.href).href) return;
+  if (form === null) return;
+  const action = event.submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+  if (action !== form.dataset.preview) return;
   event.preventDefault();
-  void preview(form);
+  // A change of the file or of a choice already started this preview.
+  if (form.ariaBusy !== "true") void preview(form);
 });

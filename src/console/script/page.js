@@ -43,14 +43,14 @@ export const readAddress = () => location.pathname + location.search;
 /** Address of the page. While the panel with an event is open, the browser shows the event's address instead. */
 export const own = { address: readAddress() };
 
-export async function fetchPage(href, options = {}) {
+/** Fetches a page of the console. Throws if the status is neither a success nor in `shown`. */
+export async function fetchPage(href, options = {}, shown = [404, 422]) {
   // oxlint-disable-next-line no-restricted-globals -- in a browser, of the service that sent the page
   const response = await fetch(href, { headers: { accept: "text/html" }, ...options });
   if (response.status === 401) location.reload();
   // The page of a 404 is shown, because a later event may create what it lacks. The page of a 422 is shown, because it
   // says why a form was refused.
-  if (!response.ok && response.status !== 404 && response.status !== 422)
-    throw new Error(`the service answered ${response.status}`);
+  if (!response.ok && !shown.includes(response.status)) throw new Error(`the service answered ${response.status}`);
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }
 

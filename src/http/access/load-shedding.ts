@@ -47,7 +47,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
     },
     /**
      * Runs one import of a list at a time, because an import may use a whole core and much memory. Throws the problem
-     * 503 while another import runs.
+     * 503 if another import still runs after `wait.ms`.
      */
     whileTaking: lists.take,
     get isTaking() {
@@ -81,20 +81,52 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
   };
 }
 
+/** Maximum number of pieces of work that wait for one slot. Each may hold an uploaded list in memory. */
+const WAITING_MAX = 8;
+
+interface SlotWait {
+  /** Maximum time to wait for the slot, in ms. */
+  readonly ms: number;
+  /** Signal that ends the wait. */
+  readonly signal: AbortSignal;
+}
+
 /**
- * Creates a slot for work of which only one piece may run at a time. Further work is refused with the problem 503,
- * whose page shows `words`.
+ * Creates a slot for work of which only one piece may run at a time. Further work waits as long as it may, and is then
+ * refused with the problem 503, whose page shows `words`.
  */
 export function createSlot(words: string) {
   let isTaken = false;
+  const waiting: (() => void)[] = [];
+
+  /** Resolves with true once the slot is this caller's; with false if the wait ends before. */
+  function waitForSlot({ ms, signal }: SlotWait): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const ended = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+    const enter = (): void => resolve(true);
+    ended.addEventListener("abort", () => {
+      const at = waiting.indexOf(enter);
+      if (at >= 0) waiting.splice(at, 1);
+      resolve(false);
+    });
+    waiting.push(enter);
+    return promise;
+  }
+
   return {
-    async take<T>(work: () => Promise<T>): Promise<T> {
-      if (isTaken) throw problems.overloaded().with({}, { words });
+    async take<T>(work: () => Promise<T>, wait?: SlotWait): Promise<T> {
+      if (isTaken) {
+        const mayWait = wait !== undefined && waiting.length < WAITING_MAX;
+        if (!mayWait || !(await waitForSlot(wait))) throw problems.overloaded().with({}, { words });
+      }
       isTaken = true;
       try {
         return await work();
       } finally {
-        isTaken = false;
+        const enterNext = waiting.shift();
+        if (enterNext === undefined) isTaken = false;
+        else enterNext();
       }
     },
     get isTaken() {

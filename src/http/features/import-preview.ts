@@ -56,6 +56,21 @@ const dates = Type.Object(
   { description: "Dates that may be read in two ways, and how they were read; null refuses them." },
 );
 
+const lackingEvidence = named(
+  "LackingEvidence",
+  Type.Object({
+    missing: Type.Array(text("consent_at")),
+    count,
+    first: Type.Array(
+      Type.Object({
+        line,
+        id: Type.Optional(text("1786543210987654321")),
+        username: Type.Optional(text("sara_sells")),
+      }),
+    ),
+  }),
+);
+
 const finished = named(
   "PreviewedRecipient",
   Type.Object({
@@ -89,6 +104,14 @@ export const previewReport = Type.Object({
   unchanged: count,
   without_consent: count,
   without_evidence: count,
+  without_basis: Type.Integer({
+    minimum: 0,
+    description: "Rows that are refused because they have evidence of a consent, but no basis.",
+  }),
+  lacking_evidence: Type.Array(lackingEvidence, {
+    description:
+      "People with a consent that lacks its date or source: one entry for each kind, with the first of them.",
+  }),
   revoked: count,
   finished: Type.Array(finished, { description: "The first people of the file, as they would be stored." }),
   ...refusedMembers,
@@ -104,13 +127,18 @@ export const PREVIEW_FORM: Form = {
   path: "/console/recipients/preview",
   description: "Answers with a page that shows what the import would do; nothing is written.",
   ...listUpload(SENT_BYTES_MAX),
-  page: async (preview: Static<typeof previewReport>, { dates: order = "" }, file) =>
+  page: async (
+    preview: Static<typeof previewReport>,
+    { dates: order = "", basis: stated = "", consent_source: source = "" },
+    file,
+  ) =>
     importPage({
       preview: {
         ...describeNotes(preview),
         known: [...RECIPIENT_COLUMNS.known],
         kept: await keepFile(file),
         isDated: order !== "",
+        stated: { basis: stated, source },
         refusedCsv: toCsv(preview.refused_rows),
       },
     }),

@@ -5,6 +5,8 @@ import { readInWorker, type RowOf } from "../../recipients/file/read-in-worker.t
 import type { ReadTask, Remarks } from "../../recipients/file/read-thread.ts";
 import { DATE_ORDERS, type DateOrder } from "../../recipients/parse-day.ts";
 import type { ImportOptions } from "../../recipients/import.ts";
+import { BASES } from "../../recipients/list-recipients.ts";
+import { CONSENT_SOURCE_CHARS_MAX, parseStatedConsent } from "../../recipients/parse-consent.ts";
 import { parseColumnMap } from "../../recipients/file/column-map.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { HttpContext } from "../context.ts";
@@ -20,6 +22,9 @@ import { closedObject, count, named, text } from "../../platform/common-schemas.
  * the time for keys and folding.
  */
 const SENT_CHUNK_ROWS = 64;
+
+/** Maximum time in ms that a preview or a form waits while another list is read. */
+const SLOT_WAIT_MS = 5_000;
 
 /** Maximum size of an upload form without its file, in bytes. */
 const FORM_BYTES_MAX = 64 * 1024;
@@ -76,6 +81,9 @@ export const listQuery = {
 export const mappedQuery = {
   ...listQuery,
   map: "What a column of the file becomes, as `header=column`, such as `Opt-in date=consent_at`; `E-Mail=` leaves the column out. May be given several times.",
+  basis:
+    "The basis of consent for all rows that give none: `opt_in`, `dm_first` or `none`. Without it, a row with evidence of a consent and no basis is refused.",
+  consent_source: "The source of consent for all rows with a basis that give none, such as `Newsletter form`.",
 };
 
 /** Converts the refused rows of an import to {@link refusedMembers}. */
@@ -119,6 +127,18 @@ export function listFormats(
 
 const formFields = Type.Object({
   ...commonFields.properties,
+  basis: Type.Optional(
+    Type.Union([Type.Literal(""), ...BASES.map((basis) => Type.Literal(basis))], {
+      description: "The basis of consent for all rows that give none. An empty value counts as absent.",
+    }),
+  ),
+  consent_source: Type.Optional(
+    Type.String({
+      maxLength: CONSENT_SOURCE_CHARS_MAX,
+      description: "The source of consent for all rows with a basis that give none.",
+      examples: ["Newsletter form"],
+    }),
+  ),
   dates: Type.Optional(
     Type.Union([Type.Literal(""), ...DATE_ORDERS.map((order) => Type.Literal(order))], {
       description: `${listQuery.dates} An empty value counts as absent.`,
@@ -140,6 +160,7 @@ export function listUpload(bytesMax: number) {
         bytes: file?.bytes,
         kind: parseFormat(file?.kind ?? ""),
         dates: DATE_ORDERS.find((order) => order === fields["dates"]),
+        stated: { basis: fields["basis"], consent_source: fields["consent_source"] },
         map: Object.entries(fields).flatMap(([name, value]) => (MAP_FIELD.test(name) ? [value] : [])),
       };
     },
@@ -149,6 +170,8 @@ export function listUpload(bytesMax: number) {
 
 /** Matches a field of a form that chooses a column. Its value is as in the query: `header=column`. */
 const MAP_FIELD = /^map_\d+$/;
+
+type GivenForAll = Parameters<typeof parseStatedConsent>[0];
 
 export interface ListRequest {
   readonly request: Request;
@@ -162,28 +185,34 @@ export interface ListRequest {
     readonly dates?: DateOrder;
     /** The operator's choices of columns, if a form sent them. */
     readonly map?: readonly string[];
+    /** The consent that a form states for all rows; programs give it in the query. */
+    readonly stated?: GivenForAll;
   };
 }
 
 /**
- * Imports the list in a request's body; one list at a time. If the client disconnects, the import stops and the rows
+ * Imports the list in a request's body; one list at a time, for which a preview and a form wait. If the client disconnects, the import stops and the rows
  * imported so far stay. Throws the problems 422 and 503.
  */
 export function takeList<More extends Partial<ReadTask>, Imported extends { readonly taken: number }>(
   { load, clock, stopping }: HttpContext,
-  { request, body: { bytes: file, kind: format, dates = datesIn(request), map = mapIn(request) } }: ListRequest,
+  { request, body }: ListRequest,
   more: More,
   importRows: (rows: readonly RowOf<ReadTask & More>[], options: ImportOptions) => Promise<Imported>,
 ): Promise<Imported & Remarks> {
+  const { bytes: file, kind: format, dates = datesIn(request), map = mapIn(request) } = body;
+  const signal = AbortSignal.any([stopping, request.signal]);
   const take = async () => {
-    const signal = AbortSignal.any([stopping, request.signal]);
-    const task = { file, format, now: clock(), dates, map: parseMap(map), ...more };
+    const choices = parseChoices(map, body.stated ?? statedIn(request));
+    const task = { file, format, now: clock(), dates, ...choices, ...more };
     const { rows, ...remarks } = await readList(task, signal);
     const imported = await importRows(rows, { chunkRows: SENT_CHUNK_ROWS, signal: stopping });
     if (imported.taken < rows.length) throw problems.logUnavailable(imported.taken === 0);
     return { ...imported, ...remarks };
   };
-  return repeatable(load.whileTaking(take));
+  // The console sends a preview at each change, so a form often comes while the browser's last preview is still read.
+  const canWait = body.map !== undefined || more.preview !== undefined;
+  return repeatable(load.whileTaking(take, canWait ? { ms: SLOT_WAIT_MS, signal } : undefined));
 }
 
 /**
@@ -200,10 +229,19 @@ function mapIn({ url }: Request): readonly string[] {
   return new URL(url).searchParams.getAll("map");
 }
 
-/** Parses choices of columns. Throws the problem 422 for one that is not `header=column`. */
-function parseMap(choices: readonly string[]) {
+function statedIn({ url }: Request): GivenForAll {
+  const { searchParams } = new URL(url);
+  const text = (name: string) => searchParams.get(name) ?? undefined;
+  return { basis: text("basis"), consent_source: text("consent_source") };
+}
+
+/**
+ * Parses choices of columns, and the consent stated for all rows. Throws the problem 422 for a choice that is not
+ * `header=column`, and for an unknown basis.
+ */
+function parseChoices(map: readonly string[], stated: GivenForAll) {
   try {
-    return parseColumnMap(choices);
+    return { map: parseColumnMap(map), stated: parseStatedConsent(stated) };
   } catch (fault) {
     throw refuseFile(fault);
   }

@@ -62,6 +62,8 @@ export interface Header {
    * be a yes or no.
    */
   readonly chosen: ReadonlySet<string | null>;
+  /** Names in the file of the columns that it does not call as we do, by our name. */
+  readonly ownNames: ReadonlyMap<string, string>;
   /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];
   /** Template field that may hold the recipient's name; absent if the file has a column for it. */
@@ -103,7 +105,24 @@ export function toHeader(names: readonly string[], columns: Columns): Header | {
   if (ofConsent !== undefined) return { refusal: { value: ofConsent.name, reason: question(asked) } };
   const [nameLike] = asked;
   const optOuts = findOptOuts(found, columns);
-  return { columns: found, chosen, optOuts, ...(nameLike !== undefined && { nameLike: nameLike.column }) };
+  const ownNames = findOwnNames(names, found);
+  return { columns: found, chosen, ownNames, optOuts, ...(nameLike !== undefined && { nameLike: nameLike.column }) };
+}
+
+function findOwnNames(names: readonly string[], found: Header["columns"]): Header["ownNames"] {
+  const own = new Map<string, string>();
+  for (const [index, column] of found.entries())
+    if (column != null && fieldName(names[index]!) !== column) own.set(column, names[index]!.trim());
+  return own;
+}
+
+/**
+ * Puts the file's own name of a column before ours in a refusal that begins with it: `X-Handle (username) is neither …`.
+ */
+export function nameAsInFile(reason: string, { ownNames }: Header): string {
+  const [column = ""] = /^\w+/.exec(reason) ?? [];
+  const own = ownNames.get(column);
+  return own === undefined ? reason : `${shownName(own)} (${column})${reason.slice(column.length)}`;
 }
 
 /**

@@ -10,7 +10,7 @@ import type { RecipientsFormat } from "./format.ts";
 import { guessedColumn, isOptOutColumn, missedColumn } from "./header-names.ts";
 import { findMeanings, RECIPIENT_COLUMNS } from "./header.ts";
 import { readJsonlRows, readJsonRows } from "./json.ts";
-import type { ReadOptions } from "./row.ts";
+import { NO_BASIS, type ReadOptions } from "./row.ts";
 
 /**
  * Maximum number of columns that the preview of a file names: each is a field of the form, and a page may have 200 KB.
@@ -53,6 +53,8 @@ export interface FilePreview {
   readonly delimiter?: string;
   readonly columns: PreviewedColumn[];
   readonly dates?: UnclearDates;
+  /** Number of rows that are refused because they have evidence of a consent, but no basis. */
+  readonly without_basis: number;
   /** Reason why no row of the file can be imported as the columns are assigned now. */
   readonly fault?: string;
 }
@@ -91,7 +93,8 @@ export function previewRecipients(
   const preview = { rows: rowCount, columns, ...omitUndefined({ dates, delimiter }) };
   try {
     const read = parseRecipients(file, format, { ...options, map, dates: options.dates ?? dates?.order ?? undefined });
-    return { ...read, preview };
+    const withoutBasis = read.refused.filter(({ reason }) => reason.endsWith(NO_BASIS));
+    return { ...read, preview: { ...preview, without_basis: withoutBasis.length } };
   } catch (fault) {
     if (!(fault instanceof ServiceError)) throw fault;
     return {
@@ -99,7 +102,7 @@ export function previewRecipients(
       refused: [],
       duplicates: [],
       notes: { count: 0, first: [] },
-      preview: { ...preview, fault: fault.message },
+      preview: { ...preview, without_basis: 0, fault: fault.message },
     };
   }
 }

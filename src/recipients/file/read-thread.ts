@@ -3,6 +3,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ServiceError } from "../../platform/service-error.ts";
 import { parseRecipients, parseSuppressions, type RefusedRow, type SuppressionRow } from "../recipients-file.ts";
 import type { Duplicate, ImportedRow } from "./unique-recipients.ts";
+import type { StatedConsent } from "../parse-consent.ts";
 import type { DateOrder } from "../parse-day.ts";
 import type { ColumnMap } from "./column-map.ts";
 import { previewRecipients, type FilePreview } from "./preview-file.ts";
@@ -36,6 +37,7 @@ export interface ReadTask {
    */
   readonly hashKey?: string;
   readonly map?: ColumnMap | undefined;
+  readonly stated?: StatedConsent | undefined;
   /** Template fields that a message uses, if the file is read for a preview. */
   readonly preview?: { readonly fields: readonly string[] | undefined };
 }

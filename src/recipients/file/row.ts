@@ -1,6 +1,6 @@
 import type { ConsentRecord } from "../../../projections/consent.ts";
 import { parseTimezone } from "../../platform/parse-timezone.ts";
-import { isFault, parseConsent } from "../parse-consent.ts";
+import { type ConsentFault, isFault, parseConsent, type StatedConsent } from "../parse-consent.ts";
 import type { ColumnMap } from "./column-map.ts";
 import { readId, readListedHandle } from "./id-and-handle.ts";
 import type { DateOrder } from "../parse-day.ts";
@@ -37,6 +37,8 @@ export interface ReadOptions {
    * program.
    */
   readonly map?: ColumnMap | undefined;
+  /** Consent that the operator states for all rows that do not say it themselves. */
+  readonly stated?: StatedConsent | undefined;
 }
 
 /** True for a column whose cells are read as the network's id or handle rather than as text. */
@@ -61,7 +63,7 @@ export interface ImportedRecipient extends ConsentRecord {
 }
 
 /** Returns the row's recipient or, if the row cannot be imported, the refused value and the reason. */
-export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedRecipient | RowRefusal {
+export function readRow(row: CellRow, options: ReadOptions): ImportedRecipient | RowRefusal {
   const refusal = findRefusal(row.cells, RECIPIENT_COLUMNS) ?? findOptOut(row);
   if (refusal !== undefined) return refusal;
   for (const column of ["id", "username", "name"]) clearBlankWord(row, column);
@@ -74,8 +76,8 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
   if (id === undefined && username === undefined) {
     return refuseUnnamed(row, "neither a username nor an id");
   }
-  const consent = parseConsent((member) => readChosenWord(row, member), now, dates);
-  if (isFault(consent)) return { value: cell(consent.member), reason: consent.reason };
+  const consent = readConsent(row, options);
+  if (isFault(consent)) return refuseConsent(consent, cell(consent.member));
   const zone = cell("timezone").trim();
   const timezone = parseTimezone(zone);
   if (zone !== "" && timezone === undefined) {
@@ -87,6 +89,39 @@ export function readRow(row: CellRow, { now, dates }: ReadOptions): ImportedReci
     ...consent,
     ...readFields(row),
   };
+}
+
+/**
+ * Reads the consent in a row. The basis that the operator states counts if the row gives none, and the source if the
+ * row gives none and does not deny its consent.
+ */
+function readConsent(row: CellRow, { now, dates, stated = {} }: ReadOptions): ConsentRecord | ConsentFault {
+  const consent = parseConsent(
+    (member) => readChosenWord(row, member) || (member === "basis" ? stated.basis : undefined),
+    now,
+    dates,
+  );
+  if (isFault(consent) || stated.consent_source === undefined || consent.basis === undefined) return consent;
+  const isDenied = consent.basis === "none" && readChosenWord(row, "basis") !== "";
+  return isDenied ? consent : { consent_source: stated.consent_source, ...consent };
+}
+
+/** Words for what each kind of evidence says about a consent. */
+const EVIDENCE_SAYS: Readonly<Record<string, string>> = {
+  consent_at: "when",
+  consent_source: "where",
+  consent_text: "to which words",
+  consent_for: "to what",
+};
+
+/** End of each refusal of a row that has evidence of a consent, but no basis. */
+export const NO_BASIS = "choose the basis for all rows, or add the column basis";
+
+/** Converts a fault in a row's consent to a refusal. If the basis is absent, the refusal says how to state it. */
+function refuseConsent({ member, reason, lacks }: ConsentFault, value: string): RowRefusal {
+  if (lacks !== "basis") return { value, reason };
+  const says = `${member} says ${EVIDENCE_SAYS[member]} they agreed, not how`;
+  return { value, reason: `${says}: ${NO_BASIS}` };
 }
 
 /** Words for yes, in a column that the operator assigned to a consent. */
@@ -101,7 +136,7 @@ const CHOSEN_WORDS: Readonly<Record<string, readonly [yes: string, no: string]>>
  * Returns a member of the consent as text. A yes or no counts only in a column that the operator assigned to that
  * member.
  */
-function readChosenWord({ cells, header }: CellRow, member: string): string | undefined {
+function readChosenWord({ cells, header }: CellRow, member: string): string {
   const text = cells.get(member)?.trim() ?? "";
   const words = header.chosen.has(member) ? CHOSEN_WORDS[member] : undefined;
   if (words === undefined) return text;
@@ -120,9 +155,11 @@ export function clearBlankWord({ cells, remarks }: CellRow, column: string): voi
  * Returns the refusal of a row that names no recipient. If a cell held a program's word for an empty cell, such as
  * `null`, the refusal names that word.
  */
-export function refuseUnnamed({ cells, remarks }: CellRow, reason: string): RowRefusal {
+export function refuseUnnamed({ cells, header, remarks }: CellRow, reason: string): RowRefusal {
   const word = remarks.find(({ note, column }) => note === "read_as_blank" && isId(column))?.value;
-  if (word === undefined) return { value: [...cells.values()].join(", "), reason };
+  const own = header.ownNames.get("username") ?? header.ownNames.get("id");
+  const isEmpty = own === undefined ? "" : `: ${shownName(own)} is empty`;
+  if (word === undefined) return { value: [...cells.values()].join(", "), reason: reason + isEmpty };
   return { value: word, reason: `${reason} (${JSON.stringify(word)} is a program's word for an empty cell)` };
 }
 

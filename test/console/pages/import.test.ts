@@ -173,7 +173,7 @@ describe("the preview of an import", () => {
     const fields: Record<string, string> = {};
     let name = "";
     await new HTMLRewriter()
-      .on("#import input[type=hidden], #import input[checked]", {
+      .on("#import input[type=hidden], #import input[checked], #import input:not([type])", {
         element: (input) => void (fields[input.getAttribute("name") ?? ""] = unescaped(input.getAttribute("value"))),
       })
       .on("#import select", { element: (select) => void (name = select.getAttribute("name") ?? "") })
@@ -284,6 +284,92 @@ describe("the preview of an import", () => {
     expect(next).toContain(">Import 1 person</button>");
     expect((await textsAt(next, ".peek > li"))[0]?.text).toMatch(/@ann Ann Lee.*Opted in 11 March 2025/);
     expect((await world.harness.store.head()).position).toBe(0);
+  });
+
+  const STRANGERS = "Name;X-Handle;Einwilligung am;Stadt";
+
+  test("of dates without a basis asks once for the basis and the source of all rows", async () => {
+    const world = await openSignedIn();
+    const rows = ["Ann;ann;13.11.2025;Rom", "Bea;bea;02.03.2025;Rom", "Cy;cy;;Rom", "Di;d i;02.03.2025;Rom"];
+    const page = await (await upload(world, "list.csv", [STRANGERS, ...rows].join("\n"), {}, PREVIEW)).text();
+    expect((await textsAt(page, "[role=alert]")).map(({ text }) => text)).toEqual([
+      "This file says when people agreed, not how: choose the basis for all rows. Until then, 2 rows are refused.",
+    ]);
+    expect(await sums(page)).toEqual(["New1", "Updated0", "Unchanged0", "No consent1", "Refused3"]);
+    expect((await textsAt(page, ".refused li > bdi")).map(({ text }) => text)[0]).toBe(
+      "Einwilligung am (date of consent) says when they agreed, not how: choose the basis for all rows, or add the column basis",
+    );
+    expect(page).toContain("<details open>");
+    const chosen = { ...(await fieldsIn(page)), basis: "opt_in", consent_source: "Newsletter form" };
+    const next = await (await submit(world, chosen, PREVIEW)).text();
+    expect(await textsAt(next, "[role=alert]")).toEqual([]);
+    expect(await sums(next)).toEqual(["New3", "Updated0", "Unchanged0", "No consent0", "Refused1"]);
+    expect((await textsAt(next, ".refused li > bdi")).map(({ text }) => text)).toEqual([
+      "X-Handle (handle) is neither a handle (1 to 15 letters, digits, underscores) nor the address of an X profile",
+    ]);
+    // The preview names who lacks evidence, before the import.
+    expect(next).toContain("1 person has no date of consent: @cy in line 4.");
+    expect((await textsAt(next, "footer [role=status]"))[0]?.text).toBe(
+      "Imports 3 people; 3 of them with consent, 1 without its date or source.",
+    );
+    expect((await world.harness.store.head()).position).toBe(0);
+
+    const fields = await fieldsIn(next);
+    expect(fields).toMatchObject({ basis: "opt_in", consent_source: "Newsletter form" });
+    const report = await (await submit(world, fields)).text();
+    expect(report).toContain("3 added, 0 updated, 1 refused.");
+    expect(report).toContain("1 of them without the date or source of their consent.");
+    expect(report).not.toContain("REQUIRE_CONSENT");
+    expect((await world.harness.events("RecipientAdded"))[1]?.data).toMatchObject({
+      basis: "opt_in",
+      consent_at: "2025-03-02",
+      consent_source: "Newsletter form",
+    });
+  });
+
+  test("asks for no order of dates that another date proves, and for nothing about a recognised column", async () => {
+    const world = await openSignedIn();
+    const rows = ["Ann;ann;02.03.2025;Rom", "Bea;bea;13.11.2025;Rom"];
+    const text = [STRANGERS, ...rows].join("\n");
+    const page = await (await upload(world, "list.csv", text, { basis: "opt_in" }, PREVIEW)).text();
+    expect(await textsAt(page, "#import input[type=radio]")).toEqual([]);
+    expect((await textsAt(page, ".hint")).map(({ text: hint }) => hint)[2]).toBe(
+      "Recognised by its name: change it if it is something else. " +
+        "02.03.2025 is read as 2 March 2025: other dates of the file fit only this order.",
+    );
+    expect((await fieldsIn(page))["dates"]).toBe("dmy");
+    expect((await textsAt(page, "#map-2 option[selected]"))[0]?.text).toBe("date of consent");
+    const report = await (await submit(world, await fieldsIn(page))).text();
+    expect(report).toContain("2 added");
+    expect((await world.harness.events("RecipientAdded"))[0]?.data.consent_at).toBe("2025-03-02");
+  });
+
+  test.each([
+    [25, 25, ""],
+    [26, 20, "The first 20 of 26."],
+  ])("lists %d refused lines as %d, and links to them from the totals", async (refused, listed, words) => {
+    const world = await openSignedIn();
+    const rows = Array.from({ length: refused }, (_, at) => `no handle ${at}`);
+    const page = await (await upload(world, "list.csv", ["username", ...rows].join("\n"), {}, PREVIEW)).text();
+    expect(await textsAt(page, ".refused li")).toHaveLength(listed);
+    expect(page.includes("The first ")).toBe(words !== "");
+    expect(page).toContain(words);
+    expect(page).toContain(`<a href="#refused-lines">${refused}</a>`);
+    expect(page).toContain('<section id="refused-lines">');
+  });
+
+  test("waits for a list that is read at the same time", async () => {
+    const world = await openSignedIn();
+    const taken = Promise.withResolvers<void>();
+    const other = world.harness.deps.load.whileTaking(() => taken.promise);
+    const preview = upload(world, "people.csv", "username\nann", {}, PREVIEW);
+    await Bun.sleep(50);
+    taken.resolve();
+    await other;
+    expect([(await preview).status, await (await preview).text()]).toEqual([
+      200,
+      expect.stringContaining(">Import 1 person</button>"),
+    ]);
   });
 
   test("of a file without a handle asks which column has it, and offers no import", async () => {

@@ -51,3 +51,43 @@ test("an overloaded service refuses a click with Retry-After, and still answers 
   expect((await ask(world.app, "/api/health")).status).toBe(200);
   expect(await world.events("LinkClicked")).toEqual([]);
 });
+
+test("a list waits for the slot as long as it may, in the order of arrival, and no longer than its caller", async () => {
+  const load = createLoadShedding();
+  const { signal } = new AbortController();
+  const first = Promise.withResolvers<string>();
+  const order: string[] = [];
+  const take = (name: string, wait?: { readonly ms: number; readonly signal: AbortSignal }) =>
+    load
+      .whileTaking(async () => order.push(name), wait)
+      .then(
+        () => "taken",
+        (fault: unknown) => (fault instanceof Problem ? fault.slug : fault),
+      );
+  const reading = load.whileTaking(() => first.promise);
+  const client = new AbortController();
+  const left = take("left", { ms: 60_000, signal: client.signal });
+  const waiting = [take("second", { ms: 60_000, signal }), take("third", { ms: 60_000, signal })];
+  expect(await take("impatient")).toBe("overloaded");
+  expect(await take("late", { ms: 1, signal })).toBe("overloaded");
+  client.abort();
+  expect([await left, await take("gone", { ms: 60_000, signal: client.signal })]).toEqual(["overloaded", "overloaded"]);
+  first.resolve("read");
+  expect([await reading, ...(await Promise.all(waiting))]).toEqual(["read", "taken", "taken"]);
+  expect([order, load.isTaking]).toEqual([["second", "third"], false]);
+  expect(await take("next")).toBe("taken");
+});
+
+test("at most eight lists wait for the slot, because each may be large", async () => {
+  const load = createLoadShedding();
+  const { signal } = new AbortController();
+  const first = Promise.withResolvers<void>();
+  const reading = load.whileTaking(() => first.promise);
+  const wait = { ms: 60_000, signal };
+  const waiting = Array.from({ length: 8 }, () => load.whileTaking(async () => "taken", wait));
+  const refused = await load.whileTaking(async () => "taken", wait).catch((fault: unknown) => fault);
+  expect(refused).toMatchObject({ slug: "overloaded" });
+  first.resolve();
+  await reading;
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(["taken"]));
+});

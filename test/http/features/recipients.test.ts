@@ -130,6 +130,27 @@ describe("POST /social/recipients", () => {
     expect(await problemIn(await send("/social/recipients?map=x", list, "text/csv"))).toBe("422 unreadable-file");
   });
 
+  test("takes a basis and a source for all rows from the query, and refuses an unknown basis", async () => {
+    const list = "username,consent_at\nann,2025-03-02\nbea,";
+    const query = `?${new URLSearchParams({ basis: "opted in", consent_source: "Newsletter form" })}`;
+    expect(await (await send("/social/recipients/preview", list, "text/csv")).json()).toMatchObject({
+      added: 1,
+      refused: 1,
+      without_basis: 1,
+      lacking_evidence: [],
+    });
+    expect(await (await send(`/social/recipients/preview${query}`, list, "text/csv")).json()).toMatchObject({
+      added: 2,
+      without_basis: 0,
+      without_evidence: 1,
+      lacking_evidence: [{ missing: ["consent_at"], count: 1, first: [{ line: 3, username: "bea" }] }],
+    });
+    expect(await (await send(`/social/recipients${query}`, list, "text/csv")).json()).toMatchObject({ added: 2 });
+    const consent = { at: "2025-03-02", source: "Newsletter form" };
+    expect(contact("ann")).toMatchObject({ basis: "opt_in", consent });
+    expect(await problemIn(await send("/social/recipients?basis=yes", list, "text/csv"))).toBe("422 unreadable-file");
+  });
+
   test("reads dates in the order of the query, and refuses an unknown order", async () => {
     const list = "username,basis,consent_at\nann,opt_in,3/2/2025";
     expect(await (await send("/social/recipients?dates=mdy", list, "text/csv")).json()).toMatchObject({ added: 1 });

@@ -1,0 +1,149 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { Icon } from "../parts/icon.tsx";
+
+/** A column of a previewed file, as the API answers it. */
+interface FileColumn {
+  readonly name: string;
+  readonly example: string;
+  readonly column: string | null;
+  readonly why: "named" | "chosen" | "guessed" | "field" | "unused" | "opt_out";
+  readonly is_unclear: boolean;
+}
+
+/** Dates of a previewed file that can be read in two ways, as the API answers them. */
+interface FileDates {
+  readonly example: string;
+  readonly dmy: string;
+  readonly mdy: string;
+  readonly order: "dmy" | "mdy" | null;
+  readonly is_proven: boolean;
+}
+
+/** Part of a preview that says what the columns of a file become. */
+export interface ColumnsPreview {
+  readonly columns: readonly FileColumn[];
+  readonly dates?: FileDates;
+  /** Names of our columns, to which a column of the file can be assigned. */
+  readonly known: readonly string[];
+  /** Template fields that the message uses. */
+  readonly fields: readonly string[];
+  /** True if the operator has chosen the order of the dates. */
+  readonly isDated: boolean;
+}
+
+/** Words of the page for our columns. */
+const COLUMN_WORDS: Readonly<Record<string, string>> = {
+  username: "handle",
+  id: "id at X",
+  timezone: "time zone",
+  basis: "basis of consent",
+  consent_at: "date of consent",
+  consent_source: "source of consent",
+  consent_text: "wording of consent",
+  consent_for: "campaign or topic of consent",
+  tracking: "consent to recorded clicks",
+  tracking_at: "date of consent to recorded clicks",
+  tracking_source: "source of consent to recorded clicks",
+  tracking_text: "wording of consent to recorded clicks",
+};
+
+export function columnInWords(column: string): string {
+  return COLUMN_WORDS[column] ?? column;
+}
+
+/** Replaces our name of a column, in a sentence that also has the file's own, by words: `X-Handle (handle) is …`. */
+export function reasonInWords(reason: string): string {
+  return reason.replace(/^(.{1,64}? \()([a-z_]+)(\) )/, (_, own: string, column: string, rest: string) =>
+    [own, columnInWords(column), rest].join(""),
+  );
+}
+
+interface MappedColumnProps {
+  readonly preview: ColumnsPreview;
+  readonly column: FileColumn;
+  readonly index: number;
+}
+
+/** Shows a column of the file, what it becomes, and a question if that is unclear. Only unclear columns are amber. */
+export function MappedColumn({ column: of, index, preview }: MappedColumnProps): VNode {
+  const { name, example, column, why } = of;
+  const { known, fields, dates, isDated } = preview;
+  const isDate = column?.endsWith("_at") === true && known.includes(column) && dates !== undefined;
+  const isDateUnclear = isDate && dates.example !== "" && !dates.is_proven && !isDated;
+  const isUnclear = of.is_unclear || isDateUnclear;
+  const own = name.trim().replace(/\s+/g, " ").toLowerCase();
+  const others = [...new Set([...fields, own, ...(column === null ? [] : [column])])].filter(
+    (one) => !known.includes(one),
+  );
+  return (
+    <li class={isUnclear ? "asks" : undefined}>
+      <label class="from" for={`map-${index}`}>
+        <bdi>{name}</bdi>
+      </label>
+      <bdi class="eg">{example}</bdi>
+      <select id={`map-${index}`} name={`map_${index}`}>
+        {known.map((one) => (
+          <option value={`${name}=${one}`} selected={one === column}>
+            {columnInWords(one)}
+          </option>
+        ))}
+        {others.map((one) => (
+          <option value={`${name}=${one}`} selected={one === column}>
+            field {one}
+          </option>
+        ))}
+        <option value={`${name}=`} selected={column === null}>
+          do not import
+        </option>
+      </select>
+      <Icon name={isUnclear ? "triangle-alert" : column === null ? "x" : "check"} />
+      <div class="hint">
+        {isUnclear ? <b>Please check. </b> : null}
+        {why === "guessed" && column !== null ? "Recognised by its name: change it if it is something else. " : null}
+        {of.is_unclear && why !== "opt_out" ? "Another column becomes the same: choose one of the two. " : null}
+        {why === "opt_out" ? "Rows that say yes here are refused: import them as a suppression list. " : null}
+        {why === "unused" ? "No message uses it, so it stays out of the log. " : null}
+        {why !== "named" && column !== null ? YES_NO[column] : null}
+        {isDate ? <DateOrder dates={dates} /> : null}
+      </div>
+    </li>
+  );
+}
+
+const YES_NO: Readonly<Record<string, string>> = {
+  basis: "“yes” counts as opted in, and “no” as no consent. ",
+  tracking: "“yes” counts as granted, and “no” as denied. ",
+};
+
+/** Asks for the order of day and month, unless another date of the file shows it. */
+function DateOrder({ dates }: { readonly dates: FileDates }): VNode {
+  const { example, order, is_proven: isProven } = dates;
+  if (example === "" || (isProven && order !== null)) {
+    const isRead = example === "" || order === null ? "" : `${example} is read as ${dayInWords(dates[order])}`;
+    return (
+      <>
+        <input type="hidden" name="dates" value={order ?? ""} />
+        {isRead === "" ? null : <bdi>{isRead}: other dates of the file fit only this order.</bdi>}
+      </>
+    );
+  }
+  return (
+    <fieldset>
+      <legend>
+        Is <bdi>{example}</bdi> the
+      </legend>
+      {(["dmy", "mdy"] as const).map((one) => (
+        <label>
+          <input type="radio" name="dates" value={one} checked={one === order} /> {dayInWords(dates[one])}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** Writes a day with the name of its month, so that day and month cannot be confused. */
+export function dayInWords(day: string): string {
+  const date = new Date(`${day.slice(0, 10)}T00:00:00Z`);
+  return date.toLocaleDateString("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+}

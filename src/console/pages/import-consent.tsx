@@ -1,0 +1,90 @@
+/** @jsxImportSource preact */
+import type { VNode } from "preact";
+import { countInWords, grouped, ALL_OF } from "../../platform/counts-and-lists.ts";
+import { Select } from "../parts/action-form.tsx";
+import { columnInWords } from "./import-columns.tsx";
+import { BASIS_WORDS } from "./people.tsx";
+
+/** People of a previewed file with a consent that lacks the same evidence, as the API answers them. */
+interface LackingEvidence {
+  readonly missing: readonly string[];
+  readonly count: number;
+  readonly first: readonly { readonly line: number; readonly id?: string; readonly username?: string }[];
+}
+
+/** Part of a preview that is about consent. */
+export interface ConsentPreview {
+  /** Number of rows that are refused because they have evidence of a consent, but no basis. */
+  readonly without_basis: number;
+  readonly lacking_evidence: readonly LackingEvidence[];
+  /** Consent that the operator states for all rows that do not say it; empty if they state none. */
+  readonly stated: { readonly basis: string; readonly source: string };
+}
+
+interface ConsentProps {
+  readonly preview: ConsentPreview;
+}
+
+const BASES = ["opt_in", "dm_first", "none"] as const;
+
+/**
+ * Fields in which the operator states a consent once, for all rows that do not say it. They are unfolded if rows are
+ * refused without it, or if the operator has stated one.
+ */
+export function ConsentOfAllRows({ preview: { stated, without_basis: without } }: ConsentProps): VNode {
+  const isNeeded = without > 0;
+  return (
+    <section class={isNeeded ? "asks" : undefined}>
+      {isNeeded ? (
+        <p id="basis-needed" role="alert">
+          <b>This file says when people agreed, not how: choose the basis for all rows.</b> Until then,{" "}
+          {countInWords(without, "row is refused", "rows are refused")}.
+        </p>
+      ) : null}
+      <details open={isNeeded || stated.basis !== "" || stated.source !== ""}>
+        <summary>Consent of all rows that do not say it</summary>
+        <div class="stated">
+          <Select
+            name="basis"
+            label="Basis of consent"
+            values={BASES}
+            chosen={stated.basis}
+            inWords={(one) => (one === "none" ? "no consent" : BASIS_WORDS[one])}
+            none="as the file says"
+          />
+          <label>
+            Source of consent{" "}
+            <input name="consent_source" value={stated.source} maxLength={500} placeholder="Newsletter form" />
+          </label>
+        </div>
+      </details>
+    </section>
+  );
+}
+
+/** Number of people that the page names for each kind of evidence that they lack. */
+const NAMED_MAX = 10;
+
+/** Names the people of a previewed file whose consent lacks its date or source. */
+export function LackingConsent({ preview: { lacking_evidence: lacking } }: ConsentProps): VNode | null {
+  if (lacking.length === 0) return null;
+  return (
+    <section>
+      <ul>
+        {lacking.map(({ missing, count, first }) => (
+          <li>
+            <bdi>
+              {countInWords(count, "person has", "people have")} no {ALL_OF.format(missing.map(columnInWords))}:{" "}
+              {first.slice(0, NAMED_MAX).map(nameWithLine).join(", ")}
+              {count > NAMED_MAX ? ` and ${grouped(count - NAMED_MAX)} more` : ""}.
+            </bdi>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function nameWithLine({ line, id, username }: LackingEvidence["first"][number]): string {
+  return `${username === undefined ? id : `@${username}`} in line ${grouped(line)}`;
+}
