@@ -816,6 +816,11 @@ export const DryRunFinished = defineEvent(
       variants: Type.Optional(Type.Record(Type.String(), Type.Integer())),
       /** Numbers of skipped recipients by reason. */
       skips: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+      /**
+       * Numbers of the other recipients who would get no message, by reason, such as `held` or `failed_before`: a run
+       * records no skip of them. Absent if there are none.
+       */
+      passed: Type.Optional(Type.Record(Type.String(), Type.Integer())),
     },
     closed,
   ),

@@ -1,6 +1,6 @@
 import type { Projection } from "./projection.ts";
 import { quarterAt, type Quarters } from "./quarters.ts";
-import type { MessageTotals } from "./stats.ts";
+import { isContactedEarlier, type MessageTotals } from "./stats.ts";
 import { msOf } from "./time.ts";
 
 /**
@@ -13,12 +13,13 @@ export interface Timeline {
 
 export const timeline: Projection<Timeline> = {
   name: "timeline",
-  version: 1,
+  version: 2,
   types: ["DirectMessageSent", "DirectMessageSkipped", "DirectMessageFailed"],
   initial: () => ({ quarters: new Map() }),
   evolve(state, event) {
     const kind = KIND[event.type];
-    if (kind !== undefined) quarterAt(state.quarters, msOf(event.time), noMessages)[kind]++;
+    if (kind !== undefined && !isContactedEarlier(event))
+      quarterAt(state.quarters, msOf(event.time), noMessages)[kind]++;
     return state;
   },
 };

@@ -31,7 +31,10 @@ export interface NewsRun {
   /** Position of the event that ended the run; null while it is in progress. */
   ended: number | null;
   sent: number;
+  /** Recipients that the run skipped, without those contacted earlier. */
   skipped: number;
+  /** Recipients contacted earlier; absent if there are none. */
+  contacted?: number;
   failed: number;
   /** Ids of the attempts whose outcome is unknown. */
   doubts: string[];
@@ -140,7 +143,7 @@ const COUNTED = [
 
 export const news: Projection<News> = {
   name: "news",
-  version: 4,
+  version: 5,
   types: [
     ...COUNTED,
     "RunStarted",
@@ -314,16 +317,21 @@ function evolveRun(run: NewsRun, event: RunEvent, at: number): void {
       run.failed++;
       return keep(run.wrong, event.position);
     case "DirectMessageSkipped":
-      run.skipped++;
+      if (event.data.reason === "already_contacted") run.contacted = (run.contacted ?? 0) + 1;
+      else run.skipped++;
       return keep(run.skips, event.position);
     case "DirectMessageInDoubt":
       if (run.doubts.includes(event.data.attempt_id)) return;
       run.doubts.push(event.data.attempt_id);
       return keep(run.wrong, event.position);
-    case "DryRunFinished":
-      run.sent = event.data.would_send;
-      run.skipped = event.data.would_skip;
-      return end(run, event.data.reason, event.position);
+    case "DryRunFinished": {
+      const { would_send, would_skip, skips, reason } = event.data;
+      const contacted = skips?.["already_contacted"] ?? 0;
+      if (contacted > 0) run.contacted = contacted;
+      run.sent = would_send;
+      run.skipped = would_skip - contacted;
+      return end(run, reason, event.position);
+    }
     case "RunFinished":
       return end(run, event.data.reason, event.position);
     case "RunAbandoned":

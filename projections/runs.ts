@@ -18,15 +18,15 @@ export interface RunSummary {
   readonly template: string | null;
   /** Maximum number of messages that the caller allowed; null if the caller set no limit. */
   readonly limit: number | null;
-  /** Recipients that the run has skipped so far, by the reason. */
-  readonly skips: Map<SkipReason, number>;
+  /** Recipients that the run has skipped so far, or that the dry run would skip, by the reason. */
+  skips: Map<SkipReason, number>;
   /** End of the run; null if none is recorded yet. */
   end: RunOutcome | null;
 }
 
 /**
- * Outcome of a run. For a dry run, `sent` and `skipped` are what it would have sent and skipped, without those who were
- * contacted earlier.
+ * Outcome of a run. For a dry run, `sent` and `skipped` are what it would have sent and skipped. `skipped` is without
+ * those who were contacted earlier.
  */
 export interface RunOutcome {
   /** Reason of the run's end; `abandoned` if its process died. */
@@ -80,7 +80,7 @@ export const RUNS_MAX = 5_000;
 
 export const runs: Projection<Runs> = {
   name: "runs",
-  version: 6,
+  version: 7,
   types: [
     "RunStarted",
     "DirectMessageSent",
@@ -148,16 +148,20 @@ function evolveRuns(state: Runs, event: Folded): void {
     case "DirectMessageFailed":
       return settle(state, event.data.run_id, "failed");
     case "RunFinished": {
-      const { reason, sent, skipped, failed, in_doubt, usage } = event.data;
+      const { reason, sent, failed, in_doubt, usage } = event.data;
+      const skipped = event.data.skipped - countContacted(state, event.data.run_id);
       return end(state, event, { reason, sent, skipped, failed, in_doubt, usd: usage?.usd ?? null });
     }
     case "RunAbandoned": {
-      const { sent, skipped, failed, in_doubt } = event.data;
+      const { sent, failed, in_doubt } = event.data;
+      const skipped = event.data.skipped - countContacted(state, event.data.run_id);
       return end(state, event, { reason: "abandoned", sent, skipped, failed, in_doubt, usd: null });
     }
     case "DryRunFinished": {
-      const { reason, would_send: sent, would_skip, skips = {}, usage } = event.data;
-      const skipped = would_skip - (skips["already_contacted"] ?? 0);
+      const { run_id, reason, would_send: sent, would_skip, skips = {}, usage } = event.data;
+      const run = state.started.get(run_id);
+      if (run !== undefined) run.skips = new Map(Object.entries(skips) as [SkipReason, number][]);
+      const skipped = would_skip - countContacted(state, run_id);
       return end(state, event, { reason, sent, skipped, failed: 0, in_doubt: 0, usd: usage?.usd ?? null });
     }
     case "SignalsReceived":
@@ -169,6 +173,11 @@ function evolveRuns(state: Runs, event: Folded): void {
     }
     default:
   }
+}
+
+/** Returns how many people the run left out because they were contacted earlier. */
+export function countContacted({ started }: Runs, runId: string): number {
+  return started.get(runId)?.skips.get("already_contacted") ?? 0;
 }
 
 function start(state: Runs, { data, time, position }: Folded<"RunStarted">): void {

@@ -271,7 +271,7 @@ const WRITES: Readonly<
     { campaign: expect.objectContaining({ ended_at: expect.any(String) }) },
   ],
   "outreach stop": [{}, {}, { run_id: expect.any(String), status: "stopping" }],
-  report: [{}, {}, { id: expect.any(String), report: expect.stringMatching(/^Run \d+ of /) }],
+  report: [{}, {}, { id: expect.any(String), report: expect.stringMatching(/^Run \d+, started /) }],
   "account unlink": [{}, {}, { unlinked: true, revoked: true }],
   "recipients retry": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { status: "open" }],
   "recipients release": [{ recipient: "ben_noconsent" }, { recipient: "@eve_failed" }, { held: false }],

@@ -182,9 +182,10 @@ export async function readNews(moment: NewsMoment, { timezone, day, since, limit
   let left = limit;
   const open: NewsDay[] = [];
   for (const one of shown.slice(0, OPEN_DAYS)) {
-    const lines = toNews(states, one)
-      .filter(({ to }) => to >= sinceMs)
-      .slice(0, left);
+    const all = toNews(states, one).filter(({ to }) => to >= sinceMs);
+    const lines = all.slice(0, left);
+    // A day whose lines are all beyond the limit is left out: with its sums but no line, it would seem empty.
+    if (lines.length < all.length && lines.length === 0) break;
     left -= lines.length;
     open.push({ ...one, lines: await readLines(moment, lines) });
   }

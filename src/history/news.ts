@@ -1,6 +1,5 @@
 import type { EventType } from "../../events/catalog.ts";
 import type { ChannelName } from "../../events/channel.ts";
-import type { RunCounts } from "../../events/outreach.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
@@ -62,6 +61,9 @@ const MINUTE_MS = 60_000;
 /** Maximum number of lines of news for a day; beyond it, similar lines are merged. */
 const LINES_MAX = 12;
 
+/** Minimum number of runs of a day that become one line, because such a line does not say how each ended. */
+const MERGED_RUNS_MIN = 4;
+
 /**
  * A line before similar lines are merged. `merges`: kind of the lines with which it may be merged; undefined if it may
  * not.
@@ -106,6 +108,7 @@ function mergeAlike(lines: readonly Draft[]): readonly NewsLine[] {
   let merged = lines;
   for (const [kind, alike] of [...kinds].toSorted(([, one], [, two]) => two.length - one.length)) {
     if (merged.length <= LINES_MAX || alike.length < 2) break;
+    if (kind === "run" && alike.length < MERGED_RUNS_MIN) continue;
     merged = [...merged.filter(({ merges }) => merges !== kind), mergeLines(alike)];
   }
   return merged;
@@ -128,6 +131,7 @@ function mergeLines(alike: readonly Draft[]): Draft {
   const counts = runs.map(toCounts).reduce((sum, more) => ({
     sent: sum.sent + more.sent,
     skipped: sum.skipped + more.skipped,
+    contacted: sum.contacted + more.contacted,
     failed: sum.failed + more.failed,
     in_doubt: sum.in_doubt + more.in_doubt,
   }));
@@ -165,7 +169,7 @@ function toRunLine([runId, run]: readonly [string, NewsRun]): Draft {
     type: end === "abandoned" ? "RunAbandoned" : "DirectMessageSent",
     words: { lead: [runMention(runId)], rest, aside: "" },
     positions: [...wrong, ...skips, ...sends],
-    count: counts.sent + counts.skipped + counts.failed + counts.in_doubt,
+    count: counts.sent + counts.skipped + counts.contacted + counts.failed + counts.in_doubt,
   };
 }
 
@@ -173,8 +177,8 @@ function toWrong({ failed, doubts }: NewsRun): number {
   return failed + doubts.length;
 }
 
-function toCounts({ sent, skipped, failed, doubts }: NewsRun): RunCounts {
-  return { sent, skipped, failed, in_doubt: doubts.length };
+function toCounts({ sent, skipped, contacted = 0, failed, doubts }: NewsRun) {
+  return { sent, skipped, contacted, failed, in_doubt: doubts.length };
 }
 
 function toBurstLine({ link, first, last, bots }: Burst): Draft {

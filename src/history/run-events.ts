@@ -1,5 +1,5 @@
 import type { DataOf, LogStore, Recorded } from "../../events/catalog.ts";
-import type { FailureReason, PauseReason, Recipient, RunCounts, Usage } from "../../events/outreach.ts";
+import type { FailureReason, PauseReason, Recipient, Usage } from "../../events/outreach.ts";
 import type { States } from "../../projections/all.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
@@ -30,11 +30,16 @@ export async function findRunCallers(
   return callers;
 }
 
-/** Returns the figures of a run; while it is in progress, its figures so far. */
-export function readRunCounts({ current }: States["run"], runId: string, { end }: RunSummary): RunCounts {
+/**
+ * Returns the figures of a run; while it is in progress, its figures so far. `contacted`: people contacted earlier, who
+ * do not count as skipped.
+ */
+export function readRunCounts({ current }: States["run"], runId: string, { end, skips }: RunSummary) {
+  const contacted = skips.get("already_contacted") ?? 0;
   const none = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
-  const { sent, skipped, failed, in_doubt } = end ?? (current?.run_id === runId ? current : none);
-  return { sent, skipped, failed, in_doubt };
+  const own = current?.run_id === runId ? { ...current, skipped: current.skipped - contacted } : none;
+  const { sent, skipped, failed, in_doubt } = end ?? own;
+  return { sent, skipped, contacted, failed, in_doubt };
 }
 
 /** The columns that a list of runs is sorted by. */
@@ -71,8 +76,11 @@ function toRunValue(moment: PageMoment<"run">, runId: string, run: RunSummary, b
 /** Outcomes of recipients in a run, in the order of the page's tabs. */
 export const OUTCOMES = ["sent", "skipped", "failed", "in_doubt"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
-/** Outcome of a recipient in a run. `not_reached`: a caller requested them, but the run wrote no message to them. */
-export type RowOutcome = Outcome | "not_reached";
+/**
+ * Outcome of a recipient in a run. `contacted`: they got a message earlier. `not_reached`: a caller requested them, but
+ * the run wrote no message to them.
+ */
+export type RowOutcome = Outcome | "contacted" | "not_reached";
 
 /** A recipient's row on the page of a run: the outcome, and in words the reason for it or the recipient's reaction. */
 export interface RunRow {
@@ -118,7 +126,7 @@ export async function readRunPage(
     runId,
     from,
     only,
-  }: { readonly runId: string; readonly from: number | undefined; readonly only: Outcome | undefined },
+  }: { readonly runId: string; readonly from: number | undefined; readonly only: RowOutcome | undefined },
 ) {
   if (!EVENT_ID.test(runId)) return undefined;
   const run = moment.state("runs").started.get(runId);
@@ -187,7 +195,8 @@ function toRows(moment: RunMoment, events: readonly Recorded[], isInProgress: bo
     } else if (event.type === "DirectMessageSkipped") {
       const { recipient, reason, detail } = event.data;
       const why = detail === undefined ? SKIPS[reason] : `${SKIPS[reason]}: ${detail}`;
-      rows.set(`${position}`, { ...row, recipient: named(moment, recipient), outcome: "skipped", why });
+      const outcome = reason === "already_contacted" ? "contacted" : "skipped";
+      rows.set(`${position}`, { ...row, recipient: named(moment, recipient), outcome, why });
     } else if (event.type === "DirectMessageAttempted") {
       const { attempt_id, recipient, variant } = event.data;
       rows.set(attempt_id, {

@@ -21,7 +21,7 @@ import {
 import type { Meter } from "./network-cost.ts";
 import { createRetry, pause, QUICK_ATTEMPTS_MAX, READ_ATTEMPTS_MAX } from "./pacing-and-retries.ts";
 import { settleOpen } from "./reconcile.ts";
-import { countFound, recordListed, type DryRun } from "./dry-run/list-dry-run.ts";
+import { countFound, countPassed, recordListed, type DryRun } from "./dry-run/list-dry-run.ts";
 import { callsForAction, stopReason } from "./run-end.ts";
 import { decideEnd, toNotReached } from "./requested/requests.ts";
 import { createScreening, type Ended } from "./screening.ts";
@@ -93,12 +93,12 @@ async function sendAndSettle(run: RunContext, screen: () => Promise<Ended>): Pro
 async function performDry(run: RunContext, meter: Meter): Promise<RunReport> {
   const { started_at } = currentRun(run);
   const names = new Map<string, string>();
-  const preview = await executeDryRun(run, names);
+  const { passed, ...preview } = await executeDryRun(run, names);
   const { would_send, would_skip: _skips, variants: _variants, ...ended } = preview;
   const usage = meter.usage();
   const estimate = meter.estimate(would_send.length);
   await recordListed(run, preview, names);
-  const data = { run_id: run.runId, ...ended, ...countFound(preview), usage, estimate };
+  const data = { run_id: run.runId, ...ended, ...countFound(preview), ...countPassed(passed), usage, estimate };
   const finished_at = await appendEnd(run, { type: "DryRunFinished", data }, () => true);
   const counts = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
   return {
@@ -186,7 +186,7 @@ function createSendLoop(run: RunContext) {
 }
 
 /** Executes a dry run. Adds to `names`, by id, the names of recipients that only the network knows. */
-async function executeDryRun(run: RunContext, names: Map<string, string>): Promise<DryRun> {
+async function executeDryRun(run: RunContext, names: Map<string, string>) {
   const { rules, accountId } = run;
   const would_send: DryRun["would_send"][number][] = [];
   const variants: DryRun["variants"][number][] = [];
@@ -218,7 +218,7 @@ async function executeDryRun(run: RunContext, names: Map<string, string>): Promi
   const passed = toNotReached(currentRun(run), run.runId, refused);
   if (passed.length > 0) await record(run, STREAMS.outreach, passed, { metadata: run.metadata, lease: run.lease });
   const would_skip = toSkips(outreachState(run), refused).map(({ found: _found, ...skip }) => skip);
-  return { ...ended, would_send, would_skip, variants };
+  return { ...ended, would_send, would_skip, variants, passed: refused };
 }
 
 /** Renders every variant of the template for one recipient, without variants that lack a field. */

@@ -191,7 +191,7 @@ export const listRuns = operation({
   tag: "outreach",
   access: ["session", "read"],
   summary: "List all runs, the newest first.",
-  description: `Dry runs are listed too, without a number: their figures are what they would have sent and skipped. The newest ${RUNS_MAX} runs are kept in the list; the log has all of them.`,
+  description: `Dry runs are listed too, without a number: their figures are what they would have sent and skipped. People contacted earlier are in \`contacted\`, not in \`skipped\`. The newest ${RUNS_MAX} runs are kept in the list; the log has all of them.`,
   personalRead: false,
   input: {
     ...pageInput(RUNS_SHOWN, RUNS_SHOWN_MAX),
@@ -210,6 +210,7 @@ export const listRuns = operation({
         end: Type.Union([text("completed"), Type.Null()], { description: "Null while the run is in progress." }),
         sent: count,
         skipped: count,
+        contacted: count,
         failed: count,
         in_doubt: count,
       }),
@@ -248,19 +249,22 @@ export const listRuns = operation({
     };
   },
   table: ({ runs }) => ({
-    head: ["run", "began", "by", "message", "sent", "skipped", "failed", "in doubt", "end", "id"],
-    rows: runs.map(({ number, started_at, caller, template, sent, skipped, failed, in_doubt, end, run_id }) => [
-      number ?? "dry run",
-      started_at,
-      caller ?? "",
-      template ?? "",
-      sent,
-      skipped,
-      failed,
-      in_doubt,
-      end ?? "in progress",
-      run_id,
-    ]),
+    head: ["run", "began", "by", "message", "sent", "skipped", "contacted", "failed", "in doubt", "end", "id"],
+    rows: runs.map(
+      ({ number, started_at, caller, template, sent, skipped, contacted, failed, in_doubt, end, run_id }) => [
+        number ?? "dry run",
+        started_at,
+        caller ?? "",
+        template ?? "",
+        sent,
+        skipped,
+        contacted,
+        failed,
+        in_doubt,
+        end ?? "in progress",
+        run_id,
+      ],
+    ),
   }),
   text({ count: all, dry_runs: dry, next, as_of }) {
     const more = next === null ? "" : `; --after ${next} lists earlier ones`;

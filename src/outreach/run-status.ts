@@ -10,6 +10,7 @@ import { READ_USD, toCost } from "../history/run-events.ts";
 import { isErased } from "../history/words.ts";
 import { describeSelection, PAUSES } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/sentence.ts";
+import { countContacted } from "../../projections/runs.ts";
 import { eventAt, STREAMS } from "../log/event-log.ts";
 import { isoTime } from "../platform/clock.ts";
 import { grouped } from "../platform/counts-and-lists.ts";
@@ -58,19 +59,23 @@ export async function readRunStatus(moment: PageMoment<"quota" | "run" | "runs">
   };
 }
 
-function readCurrentRun({ state, now }: PageMoment<"quota" | "run">, settings: RunSettings) {
+function readCurrentRun({ state, now }: PageMoment<"quota" | "run" | "runs">, settings: RunSettings) {
   const { current } = state("run");
   if (current === null) return undefined;
-  const { run_id, dry_run, sent, skipped, failed, in_doubt, waiting, stop_requested_at } = current;
+  const { run_id, dry_run, sent, skipped, failed, in_doubt, places, waiting, stop_requested_at } = current;
   const left = placesLeft({ quota: state("quota"), run: state("run") }, settings, momentIn(settings.timezone, now));
   const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > now;
   return {
     runId: run_id,
     isDry: dry_run,
     sent,
-    /** Maximum number of messages of the current run. It sends fewer if no further recipients are left. */
-    sentMax: sent + left,
-    skipped,
+    /**
+     * Maximum number of messages of the current run, with those on their way. It sends fewer if no further recipients
+     * are left.
+     */
+    sentMax: places + left,
+    skipped: skipped - countContacted(state("runs"), run_id),
+    contacted: countContacted(state("runs"), run_id),
     failed,
     inDoubt: in_doubt,
     /** Limits of the run as text, such as ` with at most 20 messages`; empty for a run for all recipients. */
@@ -85,9 +90,10 @@ type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
 /** Returns the end of a run, with the outcomes of its messages that were found out after it. */
 function toEnded({ state }: PageMoment<"runs">, { type, time, data }: EndOfRun) {
   const { run_id } = data;
+  const contacted = countContacted(state("runs"), run_id);
   const { sent, skipped, failed, in_doubt } = state("runs").started.get(run_id)?.end ?? data;
   const [reason, until] = type === "RunFinished" ? [data.reason, data.until] : (["abandoned", undefined] as const);
-  return { runId: run_id, time, reason, until, sent, skipped, failed, inDoubt: in_doubt };
+  return { runId: run_id, time, reason, until, sent, skipped, contacted, failed, inDoubt: in_doubt };
 }
 
 /** Reads whether the sending window is open, and until when. Undefined if messages may go out at any time. */
@@ -112,7 +118,15 @@ async function readNewestDryRun(moment: PageMoment<"runs">) {
   if (newest === undefined) return undefined;
   const [runId, { position, end }] = newest;
   const { caller, selection } = await readStart(moment, position);
-  return { runId, at: end!.at, caller, selection, sends: end!.sent, skips: end!.skipped };
+  return {
+    runId,
+    at: end!.at,
+    caller,
+    selection,
+    sends: end!.sent,
+    skips: end!.skipped,
+    contacted: countContacted(moment.state("runs"), runId),
+  };
 }
 
 /**
@@ -142,7 +156,17 @@ export async function readDryRun(
   const { at, position } = run.end;
   const event = await eventAt(moment.store, position);
   if (event.type !== "DryRunFinished") throw new Error(`no dry run ends at position ${position}`);
-  const { reason, until, usage, estimate, would_send: sends, would_skip, skips = {}, variants = {} } = event.data;
+  const {
+    reason,
+    until,
+    usage,
+    estimate,
+    would_send: sends,
+    would_skip,
+    skips = {},
+    passed = {},
+    variants = {},
+  } = event.data;
   const { caller, selection, template: templateId } = await readStart(moment, run.position);
   const template = settings.template?.id === templateId ? settings.template : undefined;
   const toRow = ({ data: { recipient, name, variant = "" } }: Recorded<"DryRunRecipientListed">) => {
@@ -174,18 +198,13 @@ export async function readDryRun(
     until,
     sends,
     /**
-     * Numbers of recipients who would be skipped: `handled` because of an earlier message, and the others for other
-     * reasons.
+     * Numbers of recipients who would get no message: `handled` because of an earlier one, `skipped` for other reasons
+     * that a run records, and `passed` for reasons that the log holds already.
      */
     handled,
     skipped: would_skip - handled,
-    skips: Object.entries(skips)
-      .filter(([name]) => name !== "already_contacted")
-      .toSorted(([, one], [, other]) => other - one)
-      .map(([name, count]) => {
-        const named = listed.skips.filter(({ data }) => data.reason === name).map(({ data }) => data);
-        return { reason: name as SkipReason, count, recipients: named };
-      }),
+    passed: Object.entries(passed).map(([reason, count]) => ({ reason, count })),
+    skips: groupSkips(skips, listed.skips),
     /** Maximum cost of the dry run itself in US dollars. Undefined in older dry runs. */
     paid: usage?.usd,
     /**
@@ -211,6 +230,17 @@ export async function readDryRun(
       ({ number, started_at }) => number !== null && started_at > at,
     )?.number,
   };
+}
+
+/** Groups the recipients that a dry run would skip by the reason, the most frequent first. */
+function groupSkips(skips: Readonly<Record<string, number>>, listed: readonly Recorded<"DryRunRecipientListed">[]) {
+  return Object.entries(skips)
+    .filter(([name]) => name !== "already_contacted")
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([name, count]) => {
+      const named = listed.filter(({ data }) => data.reason === name).map(({ data }) => data);
+      return { reason: name as SkipReason, count, recipients: named };
+    });
 }
 
 /** Reads the recipients that a dry run lists. */

@@ -373,6 +373,15 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     await operator.sees("Imports 1 person; 1 of them with consent, 1 without its date or source.");
     expect(await dialog.getByRole("alert").count()).toBe(0);
 
+    // The same after a choice: the preview before it stays, and can be repeated.
+    await page.context().setOffline(true);
+    await dialog.getByLabel("basis", { exact: true }).selectOption("do not import");
+    await dialog.getByRole("alert").filter({ hasText: "The service did not answer" }).waitFor();
+    await page.context().setOffline(false);
+    const again = dialog.getByRole("button", { name: /^Preview/ });
+    await again.click();
+    await operator.sees("Imports 1 person; 0 of them with consent.");
+    expect(await again.isVisible()).toBe(false);
     // The browser reports the refused and the failed requests.
     operator.wrong.splice(0);
     await leave(operator);

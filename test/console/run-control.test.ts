@@ -7,6 +7,7 @@ import { openConsole, pageAt, person, textsAt } from "./pages.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const STARTED = { type: "RunStarted", data: { run_id: "run-1", dry_run: false } } as const;
+const ATTEMPT = { attempt_id: makeId(), run_id: "run-1", recipient: { id: "7", username: "ada" } };
 const COUNTS = { sent: 1_234, skipped: 5, failed: 2, in_doubt: 1 };
 
 /** Submits a form of the overview, as a browser does, to start or stop a run. */
@@ -43,6 +44,22 @@ describe("the run in progress", () => {
     expect(page).not.toContain("/console/run/dry");
     harness.now += 1_000_000;
     expect(await pageAt(harness, "/")).not.toContain("It waits");
+  });
+
+  test("keeps its limit while a message is on its way", async () => {
+    const harness = await openAuthorized();
+    harness.now = Date.now();
+    await harness.append("outreach", STARTED, {
+      type: "DirectMessageAttempted",
+      data: {
+        ...ATTEMPT,
+        text: "Hi",
+        template: "t1",
+        variant: "A",
+        day: new Date(harness.now).toISOString().slice(0, 10),
+      },
+    });
+    expect(await pageAt(harness, "/")).toContain("0 <small>sent, of at most 100</small>");
   });
 
   test("is stopped by a form, and shows since when it was asked to stop", async () => {
@@ -121,20 +138,19 @@ describe("the overview without a run", () => {
 
   test("counts a message in doubt as sent once an operator has decided that it arrived", async () => {
     const harness = await openAuthorized();
-    const attempt = { attempt_id: makeId(), run_id: "run-1", recipient: { id: "7", username: "ada" } };
-    const attempted = { ...attempt, text: "Hi", template: "t1", variant: "A", day: "2026-11-20" };
+    const attempted = { ...ATTEMPT, text: "Hi", template: "t1", variant: "A", day: "2026-11-20" };
     const counts = { sent: 14, skipped: 4, failed: 1, in_doubt: 1 };
     await harness.append(
       "outreach",
       STARTED,
       { type: "DirectMessageAttempted", data: attempted },
-      { type: "DirectMessageInDoubt", data: { ...attempt, detail: "no answer" } },
+      { type: "DirectMessageInDoubt", data: { ...ATTEMPT, detail: "no answer" } },
       { type: "RunFinished", data: { run_id: "run-1", reason: "limit_reached", ...counts } },
     );
     expect(await pageAt(harness, "/")).toContain(`4 skipped, 1 failed, ${DOUBT}.`);
     await harness.append("outreach", {
       type: "DirectMessageSent",
-      data: { ...attempt, settled_by: "operator", why: "she answered" },
+      data: { ...ATTEMPT, settled_by: "operator", why: "she answered" },
     });
     const page = await pageAt(harness, "/");
     expect(page).toContain("15 <small>sent by the last one</small>");
@@ -164,6 +180,23 @@ describe("the overview without a run", () => {
       expect(notice).toContain(`<a href="${nextStep}">`);
     },
   );
+});
+
+test("the overview leaves out a day whose news are all beyond its limit, instead of calling it empty", async () => {
+  const harness = await openAuthorized();
+  const suppressed = (at: number) => {
+    const recipient = { id: `${at}`, username: `user_${at}` };
+    return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } } as const;
+  };
+  const midnight = new Date(harness.now).setUTCHours(0, 0, 0, 0) + 86_400_000;
+  harness.now = midnight - 3_600_000;
+  await harness.append("outreach", suppressed(0));
+  for (let at = 1; at <= 12; at++) {
+    harness.now = midnight + at * 16 * 60_000;
+    await harness.append("outreach", suppressed(at));
+  }
+  const days = await textsAt(await pageAt(harness, "/"), ".day");
+  expect(days.map(({ text }) => text.includes("Nothing."))).toEqual([false]);
 });
 
 describe("a dry run", () => {
@@ -216,7 +249,7 @@ describe("a dry run", () => {
     });
     const page = (await pageAt(harness, "/")).replaceAll(/<\/?bdi>/g, "");
     expect(page).toContain(
-      'mara made a <a href="/runs/dry/run-1">dry run</a>: 62 would get a message, 7 would be skipped.',
+      'mara made a <a href="/runs/dry/run-1">dry run</a>: 62 would get a message, 7 would be skipped, 571 were contacted earlier.',
     );
     expect(page).toContain("Start run…</a>");
     expect(page).toMatch(/name="limit"[^>]*value="62"/);

@@ -126,6 +126,16 @@ test("36 runs and 3,000 clicks of a day are at most 15 lines", () => {
   expect(lines.map(wordsOf).some((words) => words.startsWith("36 runs: 504 sent, 144 skipped, "))).toBe(true);
 });
 
+test("two runs of a day stay two lines that say how each ended, however many lines the day has", () => {
+  const decisions = Array.from({ length: 20 }, (_, at): Timed => [
+    DAY + at * 16 * MINUTE_MS,
+    "RecipientSuppressed",
+    { recipient: recipient("ada"), reason: "by_hand" },
+  ]);
+  const runs = ["r1", "r2"].flatMap((id, at) => runOf(id, DAY + (10 + at) * HOUR_MS, { sent: 3 }));
+  expect(linesOf([...decisions, ...runs]).flatMap(({ runId }) => runId ?? [])).toEqual(["r2", "r1"]);
+});
+
 test("many clicks by bots on one link are a line with a warning, apart from the other clicks", () => {
   const burst = Array.from({ length: 1_204 }, (_, at) => click(DAY + 3 * HOUR_MS + at * 440, "pricing", true));
   const usual = Array.from({ length: 20 }, (_, at) => click(DAY + at * HOUR_MS, "pricing", at % 2 === 0));

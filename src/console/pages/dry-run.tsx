@@ -7,6 +7,7 @@ import { countInWords, formatDuration, formatUsd, grouped } from "../../platform
 import { ConsoleDocument, Section } from "../document.tsx";
 import { dryRunHref } from "../hrefs.ts";
 import { consolePage, readNumber, type Made, type View } from "../page-context.ts";
+import { toSpaces } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon } from "../parts/icon.tsx";
 import { A } from "../parts/link.tsx";
@@ -75,11 +76,21 @@ interface RunProps {
   readonly run: ShownDryRun;
 }
 
+/** Words for recipients who get no message for a reason that the log holds already. */
+const PASSED: Readonly<Record<string, (count: number) => string>> = {
+  failed_before: (count) => `The message to ${countInWords(count, "more person", "more people")} failed earlier`,
+  held: (count) => `${countInWords(count, "reply waits", "replies wait")} for your decision`,
+  left_out: (count) => `${countInWords(count, "person is", "people are")} left out by the choice of recipients`,
+  not_in_audience: (count) => `${countInWords(count, "person is", "people are")} not in the audience`,
+};
+
 function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode {
-  const { sends, skipped, handled, selection, reason, until, limits } = run;
-  const all = Math.max(1, handled + sends + skipped);
+  const { sends, skipped, handled, passed, selection, reason, until, limits } = run;
+  const others = passed.reduce((sum, { count }) => sum + count, 0);
+  const all = Math.max(1, handled + sends + skipped + others);
   const parts = [
     { look: "other", name: "Contacted earlier", count: handled },
+    ...(others === 0 ? [] : [{ look: "other", name: "Others", count: others }]),
     { look: "sent", name: "Now", count: sends },
     { look: "skipped", name: "Skipped", count: skipped },
   ];
@@ -91,7 +102,8 @@ function Totals({ view, run }: RunProps & { readonly view: DryRunView }): VNode 
       </p>
       <p class="quiet">
         {grouped(skipped)} would be skipped.{" "}
-        {handled === 0 ? "" : `The other ${countInWords(handled, "person", "people")} got a message earlier. `}
+        {handled === 0 ? "" : `${countInWords(handled, "person was", "people were")} contacted earlier. `}
+        {passed.map(({ reason: why, count }) => `${PASSED[why]?.(count) ?? `${grouped(count)}: ${toSpaces(why)}`}. `)}
         {selection === "" ? "" : `For a run${selection}. `}
         The run ends when {ENDS[reason]}
         <Time before=" until " at={until} />.

@@ -133,7 +133,7 @@ interface RunProps {
 
 async function renderRun(view: RunView): Promise<Made> {
   const runId = findRunId(view, view.parameters["run_id"] ?? "");
-  const only = readChoice(view, "outcome", OUTCOMES);
+  const only = readChoice(view, "outcome", TABS);
   const run = await readRunPage(view, { runId, from: readNumber(view, "from"), only });
   if (run?.isDry === true && run.end !== undefined) return { location: dryRunHref(runId), disclosed: {} };
   if (run === undefined) {
@@ -211,12 +211,14 @@ const OUTCOME_LOOKS: Readonly<Record<Outcome, readonly [icon: IconName, words: s
 
 const ROW_LOOKS: Readonly<Record<RowOutcome, readonly [icon: IconName, words: string]>> = {
   ...OUTCOME_LOOKS,
+  contacted: ["skip-forward", "Contacted earlier"],
   not_reached: ["clock", "Not reached"],
 };
 
 function Counts({ run: { counts, variants } }: { readonly view: RunView; readonly run: RunPage }): VNode {
   const notes: Partial<Record<Outcome, ComponentChildren>> = {
     sent: [...(variants ?? [])].map(([variant, count]) => `${grouped(count)} of ${variant}`).join(", "),
+    skipped: counts?.contacted ? `${grouped(counts.contacted)} contacted earlier` : "",
     in_doubt: counts?.in_doubt ? <A href="/people?status=in_doubt">Needs your decision</A> : "",
   };
   return (
@@ -234,17 +236,29 @@ function Counts({ run: { counts, variants } }: { readonly view: RunView; readonl
   );
 }
 
+/** Outcomes of a run's rows, in the order of the tabs. */
+const TABS = [...OUTCOMES, "contacted"] as const;
+
+/** True if the strip of a run shows the outcome by a small mark. */
+function isSmall(outcome: string): boolean {
+  return outcome === "skipped" || outcome === "contacted";
+}
+
+/** Maximum length of a run, in ms, whose times are shown with seconds, because its minutes would repeat. */
+const SECONDS_SHOWN_MS = 10 * 60_000;
+
 /** Shows the run's time as a strip, with a mark for each recipient and the waits between them. */
 function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPage }): VNode | null {
   const from = Date.parse(startedAt);
   const to = Math.max(from + 1_000, ...marks.map(({ at }) => at), ...(end === undefined ? [] : [Date.parse(end.at)]));
   if (marks.length === 0) return null;
   const x = (at: number) => `${(((at - from) / (to - from)) * 99).toFixed(2)}%`;
+  const style = to - from < SECONDS_SHOWN_MS ? "seconds" : "clock";
   const shown = new Map(marks.map((mark) => [`${x(mark.at)}${mark.outcome}`, mark]));
   return (
     <div class="strip">
       <h2>
-        <Time at={startedAt} as="clock" /> to <Time at={toIso(to)} as="clock" />
+        <Time at={startedAt} as={style} /> to <Time at={toIso(to)} as={style} />
       </h2>
       <small class="quiet">{sayWaits(waits)}</small>
       <svg role="img" aria-label={`${countInWords(marks.length, "recipient")} over time`}>
@@ -257,35 +271,35 @@ function Strip({ run: { marks, waits, startedAt, end } }: { readonly run: RunPag
           <rect
             class={outcome}
             x={x(at)}
-            y={outcome === "skipped" ? 22 : 8}
+            y={isSmall(outcome) ? 22 : 8}
             width="5"
-            height={outcome === "skipped" ? 12 : 26}
+            height={isSmall(outcome) ? 12 : 26}
             rx="2"
           />
         ))}
       </svg>
       <p class="quiet">
-        <Time at={startedAt} as="clock" />
-        <Time at={toIso((from + to) / 2)} as="clock" />
-        <Time at={toIso(to)} as="clock" />
+        <Time at={startedAt} as={style} />
+        <Time at={toIso((from + to) / 2)} as={style} />
+        <Time at={toIso(to)} as={style} />
       </p>
     </div>
   );
 }
 
 function Rows({ view, runId, run: { rows, next, counts } }: RunProps): VNode {
-  const only = readChoice(view, "outcome", OUTCOMES);
-  const href = (outcome: Outcome | undefined) => addressWith(runHref(runId), view.query, { outcome, from: undefined });
-  const all = counts === undefined ? 0 : OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
+  const only = readChoice(view, "outcome", TABS);
+  const tabs = TABS.filter((outcome) => outcome !== "contacted" || counts?.contacted);
+  const href = (outcome: RowOutcome | undefined) =>
+    addressWith(runHref(runId), view.query, { outcome, from: undefined });
+  const all = counts === undefined ? 0 : TABS.reduce((sum, outcome) => sum + counts[outcome], 0);
   return (
     <section aria-label="Messages">
       <Tabs
         label="Outcome"
-        tabs={[undefined, ...OUTCOMES].map((outcome) => [
+        tabs={[undefined, ...tabs].map((outcome) => [
           href(outcome),
-          outcome === undefined
-            ? `All ${grouped(all)}`
-            : `${OUTCOME_LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
+          outcome === undefined ? `All ${grouped(all)}` : `${ROW_LOOKS[outcome][1]} ${grouped(counts?.[outcome] ?? 0)}`,
           only === outcome,
         ])}
       />

@@ -76,7 +76,7 @@ interface RunProps {
 }
 
 function Progress({ view, run }: RunProps): VNode {
-  const { runId, isDry, sent, sentMax, skipped, failed, inDoubt, selection, waiting, stopRequestedAt } = run;
+  const { runId, isDry, sent, sentMax, skipped, contacted, failed, inDoubt, selection, waiting, stopRequestedAt } = run;
   return (
     <>
       {isDry ? (
@@ -90,7 +90,7 @@ function Progress({ view, run }: RunProps): VNode {
         </>
       )}
       <p>
-        {grouped(skipped)} skipped, {grouped(failed)} failed, <InDoubt count={inDoubt} />.{" "}
+        {saySkipped(skipped, contacted)}, {grouped(failed)} failed, <InDoubt count={inDoubt} />.{" "}
         <RunLink view={view} runId={runId} />.
       </p>
       {selection === "" ? null : <p>It was started{selection}.</p>}
@@ -137,7 +137,8 @@ function NextRun({ view, dry }: { readonly view: View<"account">; readonly dry: 
         <p>
           {dry.caller === undefined ? "There was" : <bdi>{formatCaller(dry.caller)} made</bdi>} a{" "}
           <A href={dryRunHref(dry.runId)}>dry run</A>: {grouped(dry.sends)} would get a message, {grouped(dry.skips)}{" "}
-          would be skipped. <Time at={dry.at} as="full" />
+          would be skipped{dry.contacted === 0 ? "" : `, ${grouped(dry.contacted)} were contacted earlier`}.{" "}
+          <Time at={dry.at} as="full" />
         </p>
       )}
       <div class="actions">
@@ -276,16 +277,20 @@ export function dollars(usd: number): string {
   return `$${usd.toFixed(2)}`;
 }
 
+function saySkipped(skipped: number, contacted: number): string {
+  return `${grouped(skipped)} skipped${contacted === 0 ? "" : `, ${grouped(contacted)} contacted earlier`}`;
+}
+
 function LastRun({ view, last }: { readonly view: View<"runs">; readonly last: RunStatus["last"] }): VNode {
   if (last === undefined) return <p class="empty">There was none yet.</p>;
-  const { runId, time, reason, until, sent, skipped, failed, inDoubt } = last;
+  const { runId, time, reason, until, sent, skipped, contacted, failed, inDoubt } = last;
   return (
     <>
       <p class="figure">
         {grouped(sent)} <small>sent by the last one</small>
       </p>
       <p>
-        {grouped(skipped)} skipped, {grouped(failed)} failed, <InDoubt count={inDoubt} />.
+        {saySkipped(skipped, contacted)}, {grouped(failed)} failed, <InDoubt count={inDoubt} />.
       </p>
       <p>
         Ended <Time at={time} />: {ENDS[reason]}

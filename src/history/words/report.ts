@@ -1,5 +1,5 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { RunCounts, SkipReason } from "../../../events/outreach.ts";
+import type { SkipReason } from "../../../events/outreach.ts";
 import type { SinceReport } from "../../../projections/runs.ts";
 import { DAY_CHARACTERS } from "../../../projections/time.ts";
 import { countInWords, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
@@ -7,10 +7,10 @@ import type { TemplateVerdict } from "../results-verdict.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { ENDS, type RunEndReason } from "../run-events.ts";
 import { SKIPS } from "./outreach.ts";
-import { sayCounts } from "./short-outreach.ts";
+import { sayCounts, type ToldCounts } from "./short-outreach.ts";
 
 /** Run that a report is about. */
-export interface ReportedRun extends RunCounts {
+export interface ReportedRun extends ToldCounts {
   /** Name of the run, such as `Run 36`. */
   readonly name: string;
   readonly template: string | null;
@@ -30,7 +30,7 @@ export interface ReportFigures {
   /** Messages that count against the daily quota now, of `limit`; `window`: the time in which they count. */
   readonly quota: { readonly used: number; readonly limit: number; readonly window: "day" | "last_24_hours" };
   /** Number of earlier runs that ended since the last report, and the sums of their counts. */
-  readonly earlier: (RunCounts & { readonly runs: number }) | undefined;
+  readonly earlier: (ToldCounts & { readonly runs: number }) | undefined;
   /** Counts since the last report. `clicks` are those by people. */
   readonly since: SinceReport;
   /**
@@ -96,7 +96,7 @@ function sayRun({ name, template, startedAt, end, usd, ...counts }: ReportedRun)
 }
 
 /** Says the counts of a run as {@link sayCounts} does, and what "in doubt" means. */
-export function explainCounts(counts: RunCounts): string {
+export function explainCounts(counts: ToldCounts): string {
   const { in_doubt } = counts;
   if (in_doubt === 0) return sayCounts(counts);
   return `${sayCounts(counts)} (${in_doubt === 1 ? "it" : "they"} may have arrived)`;
@@ -108,7 +108,10 @@ function sayQuota({ quota: { used, limit, window } }: ReportFigures): string {
 }
 
 function saySkips(run: ReportedRun | undefined): readonly string[] {
-  const skips = [...(run?.skips ?? [])].toSorted(([, one], [, other]) => other - one);
+  // The counts of the run name those contacted earlier, apart from the skipped ones.
+  const skips = [...(run?.skips ?? [])]
+    .filter(([reason]) => reason !== "already_contacted")
+    .toSorted(([, one], [, other]) => other - one);
   if (skips.length === 0) return [];
   const rest = skips.slice(NAMED_MAX).reduce((sum, [, count]) => sum + count, 0);
   const named = skips.slice(0, NAMED_MAX).map(([reason, count]) => `${SKIPS[reason]} (${grouped(count)})`);

@@ -68,8 +68,11 @@ export const SHORT_OUTREACH = {
     variant === undefined
       ? say`${mention(recipient)} would be skipped${reason === undefined ? "" : `: ${SKIPS[reason]}`}`
       : say`${mention(recipient)} would get variant ${other(variant)}`,
-  DryRunFinished: ({ would_send, would_skip }, who) =>
-    say`${who} made a dry run: ${would_send} would get a message, ${would_skip} would be skipped`,
+  DryRunFinished: ({ would_send, would_skip, skips }, who) => {
+    const contacted = skips?.["already_contacted"] ?? 0;
+    const more = contacted === 0 ? "" : `, ${grouped(contacted)} were contacted earlier`;
+    return say`${who} made a dry run: ${would_send} would get a message, ${would_skip - contacted} would be skipped${more}`;
+  },
 } satisfies Partial<ShortWords>;
 
 const CONSENTS = { opt_in: "opted in", dm_first: "wrote first" } as const;
@@ -116,9 +119,19 @@ const UNUSUAL_ENDS: Partial<Record<DataOf<"RunFinished">["reason"], string>> = {
   fault: "an internal error",
 };
 
+/** Counts of a run. `contacted`: those contacted earlier, apart from `skipped`; undefined if `skipped` includes them. */
+export interface ToldCounts extends RunCounts {
+  readonly contacted?: number;
+}
+
 /** Says how many messages a run has sent, and how many recipients it skipped or failed to reach. */
-export function sayCounts({ sent, skipped, failed, in_doubt }: RunCounts): string {
-  const others = [`${grouped(skipped)} skipped`, `${grouped(failed)} failed`, `${grouped(in_doubt)} in doubt`];
+export function sayCounts({ sent, skipped, contacted = 0, failed, in_doubt }: ToldCounts): string {
+  const others = [
+    `${grouped(skipped)} skipped`,
+    `${grouped(contacted)} contacted earlier`,
+    `${grouped(failed)} failed`,
+    `${grouped(in_doubt)} in doubt`,
+  ];
   return [`${grouped(sent)} sent`, ...others.filter((one) => !one.startsWith("0 "))].join(", ");
 }
 

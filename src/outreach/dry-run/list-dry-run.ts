@@ -4,6 +4,8 @@ import { record } from "../../log/decide-and-append.ts";
 import { STREAMS, type NewEvent } from "../../log/event-log.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import type { RunContext } from "../context.ts";
+import type { Refused } from "../decide.ts";
+import { toRequestKey } from "../requested/requests.ts";
 import type { RunSelection } from "../run-limits.ts";
 import type { Ended } from "../screening.ts";
 
@@ -80,6 +82,17 @@ export function countFound({ would_send, would_skip }: DryRun) {
     variants: countBy(would_send.map(({ variant }) => variant)),
     skips: countBy(would_skip.map(({ reason }) => reason)),
   };
+}
+
+/**
+ * Counts the recipients who would get no message and of which a run would record no skip, by reason. Several sources may
+ * name a recipient, who counts once. Empty if there are none.
+ */
+export function countPassed(refused: readonly Refused[]) {
+  const passed = new Map<string, string>();
+  for (const { recipient, verdict } of refused)
+    if (verdict.verdict === "pass") passed.set(toRequestKey(recipient), verdict.reason);
+  return passed.size === 0 ? {} : { passed: countBy([...passed.values()]) };
 }
 
 function countBy(words: readonly string[]): Record<string, number> {

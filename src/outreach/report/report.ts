@@ -2,7 +2,7 @@ import type { DataOf } from "../../../events/catalog.ts";
 import type { RunCounts } from "../../../events/outreach.ts";
 import { countReachable } from "../../../projections/contact-campaigns.ts";
 import { isAfterChange, usedAt } from "../../../projections/quota.ts";
-import type { RunSummary, Runs } from "../../../projections/runs.ts";
+import { countContacted, type RunSummary, type Runs } from "../../../projections/runs.ts";
 import { HOUR_MS, msOf } from "../../../projections/time.ts";
 import { judgeTemplates } from "../../history/results-verdict.ts";
 import { createResults } from "../../history/results.ts";
@@ -86,8 +86,11 @@ function findReported({ started }: Runs, ending: EndingRun | undefined) {
 
 function toReported(context: Reachlog, runId: string, run: RunSummary, ending: EndingRun | undefined): ReportedRun {
   const { projector } = context;
+  const contacted = countContacted(projector.state("runs"), runId);
   return {
-    ...(ending ?? readRunCounts(projector.state("run"), runId, run)),
+    ...(ending === undefined
+      ? readRunCounts(projector.state("run"), runId, run)
+      : { ...ending, skipped: ending.skipped - contacted, contacted }),
     name: nameRun(projector.state("runs"), runId),
     template: run.template,
     startedAt: run.started_at,
@@ -107,16 +110,17 @@ function readQuota(context: Reachlog): ReportFigures["quota"] {
 
 /** Sums up the runs that ended since the last report, except the newest one. Undefined if there were none. */
 function sumEarlier({ started, since }: Runs, newest: string | undefined): ReportFigures["earlier"] {
-  const ends = [...started].flatMap(([id, { number, end }]) => {
+  const ends = [...started].flatMap(([id, { number, end, skips }]) => {
     const isTold = number === null || id === newest || end === null || since.at === null || end.at <= since.at;
-    return isTold ? [] : [end];
+    return isTold ? [] : [{ ...end, contacted: skips.get("already_contacted") ?? 0 }];
   });
   if (ends.length === 0) return undefined;
-  const sum = (name: keyof RunCounts) => ends.reduce((all, end) => all + end[name], 0);
+  const sum = (name: keyof RunCounts | "contacted") => ends.reduce((all, end) => all + end[name], 0);
   return {
     runs: ends.length,
     sent: sum("sent"),
     skipped: sum("skipped"),
+    contacted: sum("contacted"),
     failed: sum("failed"),
     in_doubt: sum("in_doubt"),
   };

@@ -50,6 +50,7 @@ const FOUND = {
   estimate: { ...USAGE, sends: 2, usd: 0.82 },
   variants: { A: 1, B: 1 },
   skips: { no_consent: 4, already_contacted: 5 },
+  passed: { failed_before: 3, held: 1 },
 };
 
 async function mainAt(harness: AppHarness, path: string): Promise<string> {
@@ -61,7 +62,9 @@ test("a dry run has a page with totals, cost, time, quota and skips by reason, a
   const head = await harness.store.head();
   const text = await mainAt(harness, path);
   expect(text).toMatch(/2 people would get a message/);
-  expect(text).toContain("4 would be skipped. The other 5 people got a message earlier.");
+  expect(text).toContain(
+    "4 would be skipped. 5 people were contacted earlier. The message to 3 more people failed earlier. 1 reply waits for your decision.",
+  );
   expect(text).toContain("A run now costs at most $0.82, plus new replies");
   expect(text).toContain("2 messages $0.03, 69 people looked up $0.69, 10 inbox messages read $0.10.");
   expect(text).toContain("This dry run cost at most $0.79.");

@@ -96,6 +96,7 @@ describe("the page of a run", () => {
     const { harness, before, run, after } = await openRun();
     const page = await pageAt(harness, `/runs/${run}`);
     const [main] = await textsAt(page, "main");
+    expect(main?.text).toMatch(/(\d\d:\d\d:\d\d) to \d\d:\d\d:\d\d.*\1/s);
     for (const fact of [
       "Run 2",
       "It reached the limit given at its start",
