@@ -14,7 +14,7 @@ import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { linksOf } from "../../projections/link-keys.ts";
 import { effectiveBasis, findGrounds } from "../history/causes.ts";
-import { describeConsent } from "../history/words/outreach.ts";
+import { describeConsent, SKIPS } from "../history/words/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
@@ -251,6 +251,11 @@ export async function readRecipient(
 }
 
 type Attempt = Recorded<"DirectMessageAttempted">;
+
+/** Describes the reason of a skip, such as `cannot receive messages from us`. */
+export function describeSkip(reason: SkipReason): string {
+  return SKIPS[reason];
+}
 
 /** Returns the handle that a recipient has now. Undefined if it is not known, or the recipients are not folded yet. */
 export function findKnownHandle(moment: ReadMoment, recipient: Recipient): string | undefined {

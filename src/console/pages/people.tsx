@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { SKIPS } from "../../history/words/outreach.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import {
   BASES,
+  describeSkip,
   ORIGINS,
   PEOPLE_COLUMNS,
   readPeople,
@@ -115,7 +115,7 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
             <RecipientLink recipient={contact} name={formatContactName(contact)} />,
             <StatusBadge contact={contact} />,
             contact.basis === "none" ? "no consent" : BASIS_WORDS[contact.basis],
-            contact.skipped.map((reason) => SKIPS[reason]).join(", ") || null,
+            contact.skipped.map(describeSkip).join(", ") || null,
             contact.attempted_at && <Time at={contact.attempted_at} />,
           ])}
           isTall
@@ -158,13 +158,7 @@ function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; 
       />
       <Select name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} inWords={statusInWords} />
       <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
-      <Select
-        name="skipped"
-        label="Skipped for"
-        values={SKIP_REASONS}
-        chosen={filter.skipped}
-        inWords={(one) => SKIPS[one]}
-      />
+      <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} inWords={describeSkip} />
       {variants.length === 0 ? null : (
         <Select name="variant" label="Variant" values={variants} chosen={filter.variant} />
       )}

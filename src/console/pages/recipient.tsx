@@ -3,11 +3,10 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
+import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
 import { campaignHref, eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { nameRun } from "../../history/run-events.ts";
-import { SKIPS } from "../../history/words/outreach.ts";
 import { EventList, EventSentence, LinkName, Words } from "../parts/events.tsx";
 import { RecipientActions } from "../parts/recipient-actions.tsx";
 import { breakable, type Cell, type NamedValue, NamedValues, numbers, Table } from "../parts/table.tsx";
@@ -231,7 +230,7 @@ function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: 
     </>
   );
   const facts: readonly NamedValue[] = [
-    ["skipped for", skipped.map((reason) => SKIPS[reason]).join(", ")],
+    ["skipped for", skipped.map(describeSkip).join(", ")],
     ["grounds for writing", grounds],
     ["source", origins.map((origin) => ORIGIN_WORDS[origin]).join(", ")],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],

@@ -97,7 +97,7 @@ test("a browser is sent to the network and links the account when it comes back"
   expect(world.projector.state("account")).toMatchObject({ authorized: true, user: OWN });
 });
 
-test("the event names the operator who is signed in, or no one for a browser without a session", async () => {
+test("the event names the operator who is signed in, and none for a browser without a session", async () => {
   const { world, begin, callback } = await openX();
   const cookie = await begin();
   const signedIn = await post(world.app, "/session", `token=${TOKEN}`, {
