@@ -183,18 +183,19 @@ describe("the overview without a run", () => {
 });
 
 test("the overview leaves out a day whose news are all beyond its limit, instead of calling it empty", async () => {
-  const harness = await openAuthorized();
+  const midnight = Date.parse("2030-01-08T00:00:00Z");
+  let now = midnight - 3_600_000;
+  const harness = await openAuthorized({ logClock: () => now });
   const suppressed = (at: number) => {
     const recipient = { id: `${at}`, username: `user_${at}` };
     return { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } } as const;
   };
-  const midnight = new Date(harness.now).setUTCHours(0, 0, 0, 0) + 86_400_000;
-  harness.now = midnight - 3_600_000;
   await harness.append("outreach", suppressed(0));
   for (let at = 1; at <= 12; at++) {
-    harness.now = midnight + at * 16 * 60_000;
+    now = midnight + at * 16 * 60_000;
     await harness.append("outreach", suppressed(at));
   }
+  harness.now = now;
   const days = await textsAt(await pageAt(harness, "/"), ".day");
   expect(days.map(({ text }) => text.includes("Nothing."))).toEqual([false]);
 });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { Folded } from "../../events/catalog.ts";
 import { fold } from "../../projections/projection.ts";
-import { findNumberedRun, runs, RUNS_MAX } from "../../projections/runs.ts";
+import { countContacted, findNumberedRun, runs, RUNS_MAX } from "../../projections/runs.ts";
 
 const time = "2026-11-20T09:00:00.000Z";
 
@@ -34,6 +34,27 @@ test("runs are numbered in order of their start, dry runs are not, and only the 
   expect(later.started.size).toBe(RUNS_MAX);
   expect(later.started.has("b")).toBe(false);
   expect(later.started.get("last")?.number).toBe(RUNS_MAX + 3);
+});
+
+test("people contacted earlier are counted by their reason, and not as skipped", () => {
+  const skipped = (reason: string) => event("DirectMessageSkipped", { run_id: "a", reason });
+  const counts = { run_id: "a", reason: "completed", sent: 1, skipped: 3, failed: 0, in_doubt: 0 };
+  const events = [
+    started("a"),
+    ...["already_contacted", "no_consent", "already_contacted"].map(skipped),
+    event("RunFinished", counts),
+  ];
+  const skips = { already_contacted: 5, no_consent: 2 };
+  const dry = [
+    started("dry", { dry_run: true }),
+    event("DryRunFinished", { run_id: "dry", reason: "completed", would_send: 1, would_skip: 7, skips }),
+  ];
+  const state = fold(runs, runs.initial(), [...events, ...dry]);
+  const told = ["a", "dry"].map((id) => [state.started.get(id)?.end?.skipped, countContacted(state, id)]);
+  expect(told).toEqual([
+    [1, 2],
+    [2, 5],
+  ]);
 });
 
 test("a run is found by its number", () => {

@@ -25,6 +25,28 @@ test.each(LOG_ENGINES)("a dry run lists the recipients of messages, and the skip
   expect(finished?.data).toMatchObject({ variants: { B: 2 }, skips: { cannot_receive_dm: 1 }, estimate: { sends: 2 } });
 });
 
+test.each(LOG_ENGINES)("the parts of a dry run sum to all people, each counted once, %s", async (engine) => {
+  await using world = await openOutreachOn(engine, "10");
+  await world.list("11", "12", "13");
+  world.network.people.set("12", person("12", { receivesOurDm: false }));
+  world.network.people.set("11", person("11"));
+  world.network.people.set("13", person("13"));
+  world.network.answers.push(undefined, "recipient_closed");
+  const { run } = await world.start({ rules: { ...RULES, dailyLimit: 100 } });
+  await run();
+  await world.append([
+    {
+      type: "RecipientHeld",
+      data: { recipient: { id: "13" }, message_id: "m", received_at: "2026-03-01T00:00:00.000Z" },
+    },
+  ]);
+  await run({ dryRun: true });
+  const [finished] = await world.events("DryRunFinished");
+  const { would_send = 0, would_skip = 0, passed = {} } = finished?.data ?? {};
+  const others = Object.values(passed).reduce((sum, count) => sum + count, 0);
+  expect([would_send + would_skip + others, passed]).toEqual([4, { failed_before: 1, held: 1 }]);
+});
+
 test("a dry run of many skipped recipients lists the first 100 of each reason, and counts all", async () => {
   await using world = await openOutreach(...numbers(2_000, 20));
   await world.append(
