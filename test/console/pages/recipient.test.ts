@@ -115,7 +115,7 @@ describe("the page of a recipient", () => {
     expect(await oddIn(page)).toEqual([]);
   });
 
-  test("names by handle a recipient whom an event names by id alone, here and in the news", async () => {
+  test("names a recipient by handle, here and in the news, although the event has only the id", async () => {
     const harness = await openConsole();
     const recipient = { id: ADA.id };
     const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
