@@ -33,7 +33,7 @@ interrupted import names the last imported line; run it again to import the rest
     .examples(
       "reachlog recipients import people.csv",
       'reachlog recipients import people.csv --map "Opt-in=consent_at" --map E-Mail=',
-      'reachlog recipients import people.csv --basis opt_in --consent-source "Newsletter form"',
+      "reachlog recipients import people.csv --basis opt_in --consent-source form",
       "jq .people crm.json | reachlog recipients import - --format json",
     )
     .action((path, options) => importFile(terminal, path, options));

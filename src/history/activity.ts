@@ -171,7 +171,7 @@ export async function readNews(moment: NewsMoment, { timezone, day, since, limit
       ...(counts.sent > 0 ? [`${grouped(counts.sent)} sent`] : []),
       ...(people > 0 ? [`${countInWords(people, "click")} by people`] : []),
       ...(replies > 0 ? [countInWords(replies, "reply", "replies")] : []),
-      ...(dead > 0 ? [countInWords(dead, "dead letter")] : []),
+      ...(dead > 0 ? [`${countInWords(dead, "dispatch", "dispatches")} given up`] : []),
     ].join(" · ");
     return { date: labelOf(start, periods), start, end: nextDay(start, timezone), sums: summed, lines: undefined };
   });

@@ -11,7 +11,7 @@ import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";
 import { isOperatorDecision, isHourly, sayKind, severityOfEnd, severityOfKind, type Severity } from "./news-kinds.ts";
 import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./words/sentence.ts";
-import { channelName, LANE_NOUNS } from "./words/short.ts";
+import { channelName } from "./words/short.ts";
 import { sayCounts, sayRunEnd } from "./words/short-outreach.ts";
 
 /**
@@ -290,9 +290,9 @@ function joinTroubles(all: readonly NewsTrouble[]): readonly NewsTrouble[] {
 }
 
 function toTroubleLine(trouble: NewsTrouble): Draft {
-  const { kind, channel, lane, cause, first, last, count, positions, isOpen, isRemoved, isSuspended } = trouble;
+  const { kind, channel, cause, first, last, count, positions, isOpen, isRemoved, isSuspended } = trouble;
   const name = channelName(channel);
-  const dispatches = countInWords(count, LANE_NOUNS[lane ?? "clicks"]);
+  const dispatches = countInWords(count, "dispatch", "dispatches");
   const why = say` ${sayReason(cause)}`;
   const words = {
     dead: { lead: [`${name} did not take ${dispatches}:`], rest: why },

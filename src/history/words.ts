@@ -143,7 +143,7 @@ export function toSentence<T extends EventType>({ type, data }: EventLike<T>): S
 export function toShortSentence<T extends EventType>(event: EventLike<T> & Caused): Sentence {
   const sayIt = SHORT[event.type] as (data: unknown, who: Mention | string) => Sentence;
   const { caller } = event.meta;
-  const who = caller === undefined ? "an operator" : other(formatCaller(caller));
+  const who = caller === undefined ? "an operator" : caller === ANONYMOUS ? WITHOUT_TOKEN : other(caller);
   return sayIt(hideCodes({ type: event.type, data: event.data }).data, who);
 }
 
@@ -158,9 +158,13 @@ export function describeEvent<T extends EventType>(event: EventLike<T>): string 
   return formatSentence(toSentence(event));
 }
 
-/** Returns the caller of a request as text: the name of a token, or how they authenticated instead. */
+/** Name that events record for a caller without a token. No token may have it. */
+const ANONYMOUS = "anonymous";
+const WITHOUT_TOKEN = "a caller without a token";
+
+/** Returns the caller of a request as text: the name of a token, or that the caller had none. */
 export function formatCaller(caller: string): string {
-  return caller === "anonymous" ? "API without token" : caller;
+  return caller === ANONYMOUS ? WITHOUT_TOKEN : caller;
 }
 
 /** True if the recipient's data was erased since the event was recorded. */

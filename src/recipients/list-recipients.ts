@@ -1,6 +1,12 @@
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Recorded } from "../../events/catalog.ts";
-import { basis as basisSchema, skipReason, type Basis, type SkipReason } from "../../events/outreach.ts";
+import {
+  basis as basisSchema,
+  skipReason,
+  type Basis,
+  type Recipient,
+  type SkipReason,
+} from "../../events/outreach.ts";
 import { outreachByCampaign } from "../../projections/contact-campaigns.ts";
 import { findContact } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact, type ContactStatus } from "../../projections/contact.ts";
@@ -8,14 +14,14 @@ import { findTracked } from "../../projections/results.ts";
 import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { linksOf } from "../../projections/link-keys.ts";
 import { effectiveBasis, findGrounds } from "../history/causes.ts";
-import { describeConsent } from "../history/words/outreach.ts";
+import { describeConsent, SKIPS } from "../history/words/outreach.ts";
 import { eventsAt } from "../log/event-log.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
 import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { createSortedPage, type ListPage, type SortPlace } from "../platform/sorted-page.ts";
 import { inTimeSlices } from "../platform/time-slices.ts";
 import { MomentFolding } from "../projector/log-reader.ts";
-import type { PageMoment } from "../projector/page-moments.ts";
+import type { PageMoment, ReadMoment } from "../projector/page-moments.ts";
 import type { HashesOf } from "../privacy/suppression-hashes.ts";
 
 /** Status by which pages filter contacts. A contact that is `suppressed` or `held` has no other status there. */
@@ -245,6 +251,16 @@ export async function readRecipient(
 }
 
 type Attempt = Recorded<"DirectMessageAttempted">;
+
+/** Describes the reason of a skip, such as `cannot receive messages from us`. */
+export function describeSkip(reason: SkipReason): string {
+  return SKIPS[reason];
+}
+
+/** Returns the handle that a recipient has now. Undefined if it is not known, or the recipients are not folded yet. */
+export function findKnownHandle(moment: ReadMoment, recipient: Recipient): string | undefined {
+  return moment.hasNow("contacts") ? findContact(moment.stateNow("contacts"), recipient)?.username : undefined;
+}
 
 async function readNewestFirst({ store }: PageMoment, positions: readonly number[]): Promise<readonly Recorded[]> {
   return (await Array.fromAsync(eventsAt(store, positions))).toReversed();

@@ -116,6 +116,26 @@ describe.skipIf(!hasBrowser)("lists, notices and the past", () => {
     },
   );
 
+  test("on a phone no time is cut off in a list, whatever the numbers beside it", async () => {
+    const operator = await signedIn(390);
+    const { page } = operator;
+    for (const path of ["/links", "/people?sort=message&order=descending"]) {
+      await page.goto(service.url + path);
+      const cut = await page.locator(".tall tbody tr").evaluateAll((rows) =>
+        rows.flatMap((row) => {
+          for (const cell of row.querySelectorAll(".number")) cell.textContent = "1,234,567";
+          const reasons = [...row.querySelectorAll("td")].find((cell) => cell.textContent === "opted in");
+          if (reasons !== undefined) reasons.textContent = "opted in, cannot receive messages from us";
+          const [time, end] = [row.querySelector("time")?.getBoundingClientRect(), row.getBoundingClientRect()];
+          if (time === undefined) return [];
+          return [time.bottom > end.bottom || time.right > end.right || time.height === 0 ? row.textContent : "whole"];
+        }),
+      );
+      expect([path, new Set(cut)]).toEqual([path, new Set(["whole"])]);
+    }
+    await leave(operator);
+  });
+
   test.each(WIDTHS)(
     "a changed filter applies at once, keeps the focus, and Back undoes it, %d px wide",
     async (width) => {

@@ -117,6 +117,9 @@ describe("the sending window", () => {
   });
 });
 
+/** One message in doubt, with the link to where an operator decides about it. */
+const DOUBT = '<a href="/attention">1 in doubt</a>';
+
 describe("the overview without a run", () => {
   test("shows how the last run ended", async () => {
     const harness = await openAuthorized();
@@ -125,7 +128,7 @@ describe("the overview without a run", () => {
     await harness.append("outreach", STARTED, ended);
     const page = await pageAt(harness, "/");
     expect(page).toContain("1,234 <small>sent by the last one</small>");
-    expect(page).toContain("5 skipped, 2 failed, 1 in doubt.");
+    expect(page).toContain(`5 skipped, 2 failed, ${DOUBT}.`);
     expect(page).toMatch(
       /Ended <time [^>]+>[^<]+<\/time>: the balance at X is empty\. <a href="\/runs\/run-1"><bdi title="run-1">Run 1<\/bdi><\/a>/,
     );
@@ -144,7 +147,7 @@ describe("the overview without a run", () => {
       { type: "DirectMessageInDoubt", data: { ...ATTEMPT, detail: "no answer" } },
       { type: "RunFinished", data: { run_id: "run-1", reason: "limit_reached", ...counts } },
     );
-    expect(await pageAt(harness, "/")).toContain("4 skipped, 1 failed, 1 in doubt.");
+    expect(await pageAt(harness, "/")).toContain(`4 skipped, 1 failed, ${DOUBT}.`);
     await harness.append("outreach", {
       type: "DirectMessageSent",
       data: { ...ATTEMPT, settled_by: "operator", why: "she answered" },

@@ -122,7 +122,7 @@ test("36 runs and 3,000 clicks of a day are at most 15 lines", () => {
     abandoned(DAY + HOUR_MS, "chat", [[1, 25]], "Slack answered 429 rate_limited"),
   ]);
   expect(lines.length).toBeLessThanOrEqual(15);
-  expect(lines.map(wordsOf)).toContain("Chat did not take 25 clicks: 429 from Slack, rate_limited");
+  expect(lines.map(wordsOf)).toContain("Chat did not take 25 dispatches: 429 from Slack, rate_limited");
   expect(lines.map(wordsOf).some((words) => words.startsWith("36 runs: 504 sent, 144 skipped, "))).toBe(true);
 });
 
@@ -183,8 +183,8 @@ test("a channel's failures of one cause are one line from the first to the recov
     [at + 60 * MINUTE_MS, "CircuitClosed", { channel: "chat" }],
   ]);
   expect(lines.map((line) => [wordsOf(line), line.severity, (line.to - line.from) / MINUTE_MS])).toEqual([
-    ["Chat did not take 25 clicks: 429 from Slack, rate_limited", "error", 60],
-    ["Ads did not take 1 click: 400 from Meta", "error", 0],
+    ["Chat did not take 25 dispatches: 429 from Slack, rate_limited", "error", 60],
+    ["Ads did not take 1 dispatch: 400 from Meta", "error", 0],
   ]);
 });
 

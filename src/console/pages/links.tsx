@@ -39,7 +39,7 @@ function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspecte
     head("suspected", "suspected", "descending", "number"),
     head("bots", "bots", "descending", "number"),
     ...(conversions.size === 0 ? [] : [...numbers("conversions"), "value"]),
-    head("last click", "last", "descending"),
+    head("last click", "last", "descending", "state"),
   ];
   return (
     <ConsoleDocument title="Links" path="/links" view={view}>

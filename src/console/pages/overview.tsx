@@ -24,7 +24,7 @@ import { A, ImportLink } from "../parts/link.tsx";
 const NEWEST_LINES = 12;
 
 /** Maximum number of items needing attention on the overview. The page Attention has all of them. */
-const ATTENTION_SHOWN = 3;
+const ATTENTION_SHOWN = 5;
 
 /** Page Overview: today's run, what needs attention, and the newest events. */
 export const overviewPage = consolePage({

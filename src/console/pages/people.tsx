@@ -3,6 +3,7 @@ import type { VNode } from "preact";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import {
   BASES,
+  describeSkip,
   ORIGINS,
   PEOPLE_COLUMNS,
   readPeople,
@@ -114,7 +115,7 @@ async function renderPeople(view: View<"account" | "contacts">): Promise<Disclos
             <RecipientLink recipient={contact} name={formatContactName(contact)} />,
             <StatusBadge contact={contact} />,
             contact.basis === "none" ? "no consent" : BASIS_WORDS[contact.basis],
-            contact.skipped.join(", ").replaceAll("_", " ") || null,
+            contact.skipped.map(describeSkip).join(", ") || null,
             contact.attempted_at && <Time at={contact.attempted_at} />,
           ])}
           isTall
@@ -157,7 +158,7 @@ function Filter({ view, filter, variants }: { view: View; filter: PeopleFilter; 
       />
       <Select name="status" label="Status" values={SHOWN_STATUSES} chosen={filter.status} inWords={statusInWords} />
       <Select name="basis" label="Basis" values={BASES} chosen={filter.basis} inWords={(one) => BASIS_WORDS[one]} />
-      <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} />
+      <Select name="skipped" label="Skipped for" values={SKIP_REASONS} chosen={filter.skipped} inWords={describeSkip} />
       {variants.length === 0 ? null : (
         <Select name="variant" label="Variant" values={variants} chosen={filter.variant} />
       )}

@@ -3,7 +3,7 @@ import type { ComponentChildren, VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { readRecipientCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
-import { readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
+import { describeSkip, readRecipient, type RecipientPage } from "../../recipients/list-recipients.ts";
 import { campaignHref, eventHref, recipientHref, runHref } from "../hrefs.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { nameRun } from "../../history/run-events.ts";
@@ -138,13 +138,7 @@ function Case({ view, found }: FoundProps): VNode {
   return (
     <section class="card" aria-labelledby="case">
       <h2 id="case">
-        Why did <bdi>{name}</bdi> get{" "}
-        {attempt === undefined
-          ? "no"
-          : new Set(messages.map((one) => one.attempt.data.campaign)).size > 1
-            ? "a second"
-            : "a"}{" "}
-        message?
+        Why {contact.isSuppressed ? "will" : "did"} <bdi>{name}</bdi> get {describeCase(found)}?
       </h2>
       <ol class="reasons">
         <Reason title="Consent" proof={found.grounds}>
@@ -171,6 +165,13 @@ function Case({ view, found }: FoundProps): VNode {
       </ol>
     </section>
   );
+}
+
+/** Says what the page explains: the newest message, that there is none, or that none will come. */
+function describeCase({ contact, messages }: RecipientPage): string {
+  if (contact.isSuppressed) return messages.length === 0 ? "no message" : "no more messages";
+  if (messages.length === 0) return "no message";
+  return new Set(messages.map((one) => one.attempt.data.campaign)).size > 1 ? "a second message" : "a message";
 }
 
 /**
@@ -229,7 +230,7 @@ function ContactFacts({ found: { contact, grounds: proof } }: { readonly found: 
     </>
   );
   const facts: readonly NamedValue[] = [
-    ["skipped for", skipped.join(", ").replaceAll("_", " ")],
+    ["skipped for", skipped.map(describeSkip).join(", ")],
     ["grounds for writing", grounds],
     ["source", origins.map((origin) => ORIGIN_WORDS[origin]).join(", ")],
     ["handle", username === undefined ? "" : <bdi>@{username}</bdi>],

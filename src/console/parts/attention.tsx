@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { VNode } from "preact";
+import type { ComponentChildren, VNode } from "preact";
 import type { readAttention } from "../../outreach/attention/read-attention.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import type { View } from "../page-context.ts";
@@ -52,7 +52,7 @@ export function AttentionList({ view, back, items }: AttentionProps): VNode {
   );
 }
 
-function Acts({ view, back, act }: { view: View; back: string; act: Item["act"] }): VNode | null {
+function Acts({ view, back, act }: { view: View<"runs">; back: string; act: Item["act"] }): VNode | null {
   switch (act.kind) {
     case "authorize":
       return view.asOf === undefined ? (
@@ -93,7 +93,11 @@ function Acts({ view, back, act }: { view: View; back: string; act: Item["act"] 
     }
     case "messages": {
       const fields = { all: "true", expected: String(act.count) };
-      const about = countInWords(act.count, "message");
+      const about = (
+        <>
+          the {act.count === 1 ? "message" : "messages"} <Words view={view} sentence={act.to} isPlain />
+        </>
+      );
       return (
         <>
           <Answers {...{ view, back, about, fields, count: act.count }} action="/console/outreach/settle" />
@@ -129,7 +133,7 @@ interface AnswersProps {
   readonly view: View;
   readonly back: string;
   readonly action: `/console/${string}`;
-  readonly about: string;
+  readonly about: ComponentChildren;
   readonly count: number;
   readonly fields: Readonly<Record<string, string>>;
 }
@@ -146,7 +150,7 @@ function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
         {...form}
         fields={{ ...fields, as: "left" }}
         label={`${leave}…`}
-        question={`Leave ${about} as unknown?`}
+        question={<>Leave {about} as unknown?</>}
         says="It stays unknown, and nothing is sent or looked up again. The log keeps the reason."
       >
         <Reason view={form.view} />
@@ -156,7 +160,7 @@ function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
         {...form}
         fields={{ ...fields, as: "arrived" }}
         label={`${arrived}…`}
-        question={`Did ${about} arrive?`}
+        question={<>Did {about} arrive?</>}
         says="It counts as arrived, and nothing is sent. The log keeps the reason."
       >
         <Reason view={form.view} />

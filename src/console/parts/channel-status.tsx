@@ -38,7 +38,7 @@ export function ChannelTile({ view, channel }: TileProps): VNode {
           <dd>{grouped(backlog.pending)}</dd>
         </div>
         <div>
-          <dt>Drained in</dt>
+          <dt>All sent in</dt>
           <dd>{drainedIn}</dd>
         </div>
       </dl>
@@ -54,10 +54,12 @@ export function ChannelTile({ view, channel }: TileProps): VNode {
 
 /** Shows one channel in a line of the overview. */
 export function ChannelLine({ view, channel }: TileProps): VNode {
-  const { backlog, lag, drainedIn, delivered } = channel;
+  const { backlog, delivered } = channel;
   const [state] = readStatus(view, channel);
-  const drained = lag.drained_in_seconds === null ? `not drained: ${drainedIn}` : `drained in ${drainedIn}`;
-  const waiting = backlog.pending === 0 ? "nothing waits" : `${grouped(backlog.pending)} wait, ${drained}`;
+  const waiting =
+    backlog.pending === 0
+      ? "nothing waits"
+      : `${countInWords(backlog.pending, "dispatch waits", "dispatches wait")}${sayDrain(channel)}`;
   return (
     <li class="channel">
       <h3>
@@ -69,6 +71,13 @@ export function ChannelLine({ view, channel }: TileProps): VNode {
       </p>
     </li>
   );
+}
+
+/** Says when all waiting dispatches of a channel are sent, or why that is not known. */
+function sayDrain({ lag, drainedIn }: Channel): string {
+  if (lag.drained_in_seconds !== null) return `, all sent in about ${drainedIn}`;
+  if (lag.suspended !== null) return " until you resume it";
+  return lag.settled_per_minute === 0 ? "; none was sent in the last minutes" : "; more arrive than are sent";
 }
 
 /** Button that resumes a suspended channel. */

@@ -23,7 +23,7 @@ export function RetryLetters({ view, back, ...letters }: LettersProps): VNode | 
     <ConfirmedAction
       {...{ view, back, action: RETRY, fields: way.fields, says: way.says }}
       label={`${way.label}…`}
-      question={`Retry ${countInWords(letters.count, "dead letter")} of ${letters.backlog.title}?`}
+      question={`Retry ${countInWords(letters.count, "dispatch", "dispatches")} to ${letters.backlog.title}?`}
     >
       <button class="primary">{way.label}</button>
     </ConfirmedAction>

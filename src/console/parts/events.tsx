@@ -4,6 +4,7 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { nameRun } from "../../history/run-events.ts";
 import { capitalize, cutSentence, formatCaller, isErased, toSentence, toShortSentence } from "../../history/words.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
+import { findKnownHandle } from "../../recipients/list-recipients.ts";
 import {
   campaignHref,
   eventHref,
@@ -99,7 +100,10 @@ function Named({ view, mention, isPlain }: NamedProps): VNode {
  * Returns the short form of a long name, which the linked page shows in full. Undefined if the name is not shortened.
  */
 function shortName(view: View<"runs">, mention: Mention): string | undefined {
-  if (mention.kind === "recipient" && mention.recipient.username !== undefined) return `@${mention.recipient.username}`;
+  if (mention.kind === "recipient") {
+    const username = mention.recipient.username ?? findKnownHandle(view, mention.recipient);
+    return username === undefined ? undefined : `@${username}`;
+  }
   if (mention.kind !== "run") return undefined;
   // The name keeps the first letter of the text that it replaces, which may be a capital at the beginning of a
   // sentence.

@@ -68,6 +68,10 @@ export function RecipientActions({ view, contact, back }: RecipientActionsProps)
         <Consent to="have clicks by their own links recorded" name="tracking" words={TRACKINGS} evidence="tracking" />
         <button>Record consent of {label}</button>
       </ConfirmedAction>
+      <p class="quiet">
+        {isSuppressed ? null : "Suppress: no message again, their data stays. "}
+        Forget: no message again, and their data is erased.
+      </p>
     </section>
   );
 }

@@ -90,7 +90,7 @@ function Progress({ view, run }: RunProps): VNode {
         </>
       )}
       <p>
-        {saySkipped(skipped, contacted)}, {grouped(failed)} failed, {grouped(inDoubt)} in doubt.{" "}
+        {saySkipped(skipped, contacted)}, {grouped(failed)} failed, <InDoubt count={inDoubt} />.{" "}
         <RunLink view={view} runId={runId} />.
       </p>
       {selection === "" ? null : <p>It was started{selection}.</p>}
@@ -290,7 +290,7 @@ function LastRun({ view, last }: { readonly view: View<"runs">; readonly last: R
         {grouped(sent)} <small>sent by the last one</small>
       </p>
       <p>
-        {saySkipped(skipped, contacted)}, {grouped(failed)} failed, {grouped(inDoubt)} in doubt.
+        {saySkipped(skipped, contacted)}, {grouped(failed)} failed, <InDoubt count={inDoubt} />.
       </p>
       <p>
         Ended <Time at={time} />: {ENDS[reason]}
@@ -298,6 +298,11 @@ function LastRun({ view, last }: { readonly view: View<"runs">; readonly last: R
       </p>
     </>
   );
+}
+
+/** Shows the number of messages in doubt, with a link to where an operator decides about them. */
+function InDoubt({ count }: { readonly count: number }): VNode {
+  return count === 0 ? <>0 in doubt</> : <A href="/attention">{grouped(count)} in doubt</A>;
 }
 
 export function Card({ title, children }: { readonly title: string; readonly children: ComponentChildren }): VNode {

@@ -82,7 +82,7 @@ export function createLoadShedding(inFlightMax: number = IN_FLIGHT_MAX) {
 }
 
 /** Maximum number of pieces of work that wait for one slot. Each may hold an uploaded list in memory. */
-const WAITING_MAX = 8;
+const SLOT_WAITING_MAX = 8;
 
 interface SlotWait {
   /** Maximum time to wait for the slot, in ms. */
@@ -117,7 +117,7 @@ export function createSlot(words: string) {
   return {
     async take<T>(work: () => Promise<T>, wait?: SlotWait): Promise<T> {
       if (isTaken) {
-        const mayWait = wait !== undefined && waiting.length < WAITING_MAX;
+        const mayWait = wait !== undefined && waiting.length < SLOT_WAITING_MAX;
         if (!mayWait || !(await waitForSlot(wait))) throw problems.overloaded().with({}, { words });
       }
       isTaken = true;

@@ -63,7 +63,12 @@ export function accountEndpoints(context: HttpContext) {
     )
     .get(
       "/callback",
-      ({ request, call }) => finishAuthorization(context, configured(account), request, call.metadata),
+      ({ request, call }) => {
+        // X's redirect carries the browser's session, so the event names the operator who is signed in there.
+        const operator = context.sessions.tokenOf(request);
+        const metadata = operator === undefined ? call.metadata : { ...call.metadata, caller: operator.name };
+        return finishAuthorization(context, configured(account), request, metadata);
+      },
       route("finishAuthorization", "outreach", "open", {
         response: {
           200: reply("Authorized; the answer to a caller that accepts JSON.", linkedUser),

@@ -4,6 +4,7 @@ import type { OpenAttempt } from "../../../projections/run.ts";
 import { msOf } from "../../../projections/time.ts";
 import { readBacklog, readUndelivered, type ChannelBacklog, type UndeliveredGroup } from "../../delivery/backlog.ts";
 import type { Severity } from "../../history/news-kinds.ts";
+import { capitalize } from "../../history/words.ts";
 import { mention, other, quote, say, type Sentence } from "../../history/words/sentence.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-moments.ts";
@@ -16,7 +17,15 @@ export type AttentionAct =
   | { readonly kind: "authorize" | "inspect" | "read_replies" | "wait" }
   | { readonly kind: "resume"; readonly backlog: ChannelBacklog }
   | { readonly kind: "retry" | "settle"; readonly group: UndeliveredGroup }
-  | { readonly kind: "messages"; readonly count: number; readonly canLookUp: boolean };
+  | MessagesAct;
+
+interface MessagesAct {
+  readonly kind: "messages";
+  readonly count: number;
+  /** The recipients in words, such as `to @ada and 2 others`. */
+  readonly to: Sentence;
+  readonly canLookUp: boolean;
+}
 
 /** An item of the attention list: a fault or question that waits for an operator. */
 export interface AttentionItem {
@@ -199,6 +208,7 @@ async function readMessages(moment: AttentionMoment, live: LiveState | undefined
   const looked = events.find(({ type }) => type === "MessagesLookedUp");
   const detail = doubt?.type === "DirectMessageInDoubt" ? say` ${quote(doubt.data.detail)}` : [];
   const others = inDoubt.length === 1 ? [] : say` and ${countInWords(inDoubt.length - 1, "other")}`;
+  const to = say`to ${mention(recipient)}${others}`;
   const again =
     looked?.type === "MessagesLookedUp" && looked.data.detail !== undefined && looked.time > (doubted_at ?? "")
       ? say` A lookup did not settle it: ${quote(looked.data.detail)}`
@@ -216,9 +226,9 @@ async function readMessages(moment: AttentionMoment, live: LiveState | undefined
       severity: "warning",
       title: `${countInWords(inDoubt.length, "message")} may or may not have arrived`,
       since: oldestDoubt(inDoubt.map(([, attempt]) => attempt)),
-      cause: say`To ${mention(recipient)}${others}.${detail}${again}`,
+      cause: say`${capitalize(to)}.${detail}${again}`,
       todo,
-      act: { kind: "messages", count: inDoubt.length, canLookUp: running === undefined && current === null },
+      act: { kind: "messages", count: inDoubt.length, to, canLookUp: running === undefined && current === null },
     },
   ];
 }

@@ -109,7 +109,7 @@ describe("the filter of the activity", () => {
     const { harness, seenAt } = await openMixed();
     expect((await textsAt(await pageAt(harness, "/activity"), "summary .sentence")).map(({ text }) => text)).toEqual([
       "Run 1 was cut off by a restart: 0 sent, 1 skipped",
-      "Ads did not take 1 click: gone",
+      "Ads did not take 1 dispatch: gone",
       "1 click by people on 2 links · 1 by bots",
     ]);
     expect((await seenAt("/activity?stream=elsewhere")).shown).toEqual([...TABS.everything]);
@@ -306,7 +306,7 @@ describe("the page of an event", () => {
       const meta = { traceparent, caller: "anonymous" };
       await harness.store.append("link-go.example/a", [makeEvent("LinkClicked", makeId(), data, meta)]);
       const facts = await textsAt(await pageAt(harness, "/activity/1"), "dd");
-      expect(facts.map(({ text }) => text)).toContain("API without token");
+      expect(facts.map(({ text }) => text)).toContain("a caller without a token");
       const shown = facts.find(({ text }) => text === traceparent);
       expect(shown?.links).toEqual([...links]);
     }

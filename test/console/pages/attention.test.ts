@@ -52,7 +52,12 @@ describe("what needs attention", () => {
     ]);
     const buttons = await textsAt(await pageAt(harness, "/attention"), ".needs > li:nth-child(3) .actions > a");
     expect(buttons.map(({ text }) => text)).toEqual(["Leave it…", "It arrived…"]);
-    expect((await itemsAt(await pageAt(harness, "/"))).length).toBe(3);
+    const questions = await textsAt(await pageAt(harness, "/"), ".needs > li:nth-child(3) dialog h2");
+    expect(questions.map(({ text }) => text)).toEqual([
+      "Leave the message to @priya_codes as unknown?",
+      "Did the message to @priya_codes arrive?",
+    ]);
+    expect((await itemsAt(await pageAt(harness, "/"))).length).toBe(4);
   });
 
   test("is empty once all is decided, and then says who decided what, and why", async () => {

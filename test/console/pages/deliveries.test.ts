@@ -95,14 +95,20 @@ describe("the page of deliveries", () => {
     const page = await pageAt("/deliveries");
     const [ads, chat, messaging] = (await textsAt(page, ".tile")).map(({ text }) => text);
     expect(ads).toBe(
-      "AdsFailing24 hours ago nowWaiting1Drained innot at this rate0 delivered, 1 request failed in 24 hours. The last attempt failed",
+      "AdsFailing24 hours ago nowWaiting1All sent innot at this rate0 delivered, 1 request failed in 24 hours. The last attempt failed",
     );
     expect(chat).toMatch(
-      /^ChatSuspended.*Waiting2Drained innot while suspended0 delivered.*: channel_is_archivedResume/,
+      /^ChatSuspended.*Waiting2All sent innot while suspended0 delivered.*: channel_is_archivedResume/,
     );
-    expect(messaging).toMatch(/^MessagingUp to date.*Waiting0Drained in–0 delivered in 24 hours$/);
+    expect(messaging).toMatch(/^MessagingUp to date.*Waiting0All sent in–0 delivered in 24 hours$/);
     expect(page).toContain('aria-label="Deliveries of the last 24 hours: 0, and 1 failed request"');
     expect(page).not.toContain("keyed-hash");
+    const lines = (await textsAt(await pageAt("/"), ".channel p")).map(({ text }) => text);
+    expect(lines.slice(0, 3)).toEqual([
+      "0 in 24 hours, 1 dispatch waits; none was sent in the last minutes",
+      "0 in 24 hours, 2 dispatches wait until you resume it",
+      "0 in 24 hours, nothing waits",
+    ]);
   });
 
   test("lists dead letters and dispatches in doubt with their content, reason and attempts", async () => {

@@ -115,6 +115,41 @@ describe("the page of a recipient", () => {
     expect(await oddIn(page)).toEqual([]);
   });
 
+  test("names a recipient by handle, here and in the news, although the event has only the id", async () => {
+    const harness = await openConsole();
+    const recipient = { id: ADA.id };
+    const suppressed: NewEvent = { type: "RecipientSuppressed", data: { recipient, reason: "by_hand" } };
+    await harness.append("outreach", addedOf(ADA, { basis: "opt_in" }), suppressed);
+    for (const path of ["/people/1001", "/", "/activity?show=everything"]) {
+      const said = (await textsAt(await pageAt(harness, path), ".sentence")).map(({ text }) => text);
+      expect([path, said]).toEqual([path, expect.arrayContaining(["An operator suppressed @ada"])]);
+      expect([path, said.filter((text) => text.includes(ADA.id))]).toEqual([path, []]);
+    }
+  });
+
+  test("says what suppressing and forgetting do, beside the buttons", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", addedOf(ADA, { basis: "opt_in" }));
+    const hint = async () => (await textsAt(await pageAt(harness, "/people/1001"), ".actions > .quiet"))[0]?.text;
+    const forget = "Forget: no message again, and their data is erased.";
+    expect(await hint()).toBe(`Suppress: no message again, their data stays. ${forget}`);
+    await harness.append("outreach", SUPPRESSED);
+    expect(await hint()).toBe(forget);
+  });
+
+  test("gives the reason of a skip in the same words as the list of people", async () => {
+    const harness = await openConsole();
+    await harness.append("outreach", addedOf(ADA, { basis: "opt_in" }), {
+      type: "DirectMessageSkipped",
+      data: { run_id: RUN, recipient: ADA, reason: "cannot_receive_dm" },
+    });
+    const words = "cannot receive messages from us";
+    expect((await factsOf(await pageAt(harness, "/people/1001")))["skipped for"]).toBe(words);
+    const list = await pageAt(harness, "/people");
+    expect((await rowsOf(list))[0]?.split(" | ")[3]).toBe(words);
+    expect(list).toContain(`<option value="cannot_receive_dm">${words}</option>`);
+  });
+
   test("shows the exact text of each message, its variant, run and outcome", async () => {
     const harness = await openWithAda();
     const page = await pageAt(harness, "/people/1001");
@@ -126,31 +161,41 @@ describe("the page of a recipient", () => {
   });
 
   test.each<readonly [string, readonly NewEvent[], string, Readonly<Record<string, readonly number[]>>]>([
-    ["was not written to", [], "no", { Consent: [1], "Not contacted": [] }],
-    ["was sent a message", [attempted("Hi"), SENT], "a", { Consent: [1], Message: [2] }],
-    ["was skipped", [SKIPPED], "no", { Consent: [1], Skipped: [2] }],
+    ["was not written to", [], "did @ada get no message", { Consent: [1], "Not contacted": [] }],
+    ["was sent a message", [attempted("Hi"), SENT], "did @ada get a message", { Consent: [1], Message: [2] }],
+    ["was skipped", [SKIPPED], "did @ada get no message", { Consent: [1], Skipped: [2] }],
     [
       "replied",
       [received("m0"), attempted("Hi"), SENT, received("m2")],
-      "a",
+      "did @ada get a message",
       { Consent: [2], Message: [3], Reply: [5] },
     ],
-    ["was suppressed", [attempted("Hi"), SENT, SUPPRESSED], "a", { Consent: [1], Message: [2], Suppressed: [4] }],
-    ["was suppressed before any message", [SUPPRESSED, SKIPPED], "no", { Consent: [1], Skipped: [3], Suppressed: [2] }],
+    [
+      "was suppressed",
+      [attempted("Hi"), SENT, SUPPRESSED],
+      "will @ada get no more messages",
+      { Consent: [1], Message: [2], Suppressed: [4] },
+    ],
+    [
+      "was suppressed before any message",
+      [SUPPRESSED, SKIPPED],
+      "will @ada get no message",
+      { Consent: [1], Skipped: [3], Suppressed: [2] },
+    ],
     [
       "was written to twice",
       [attempted("one"), SENT, attempted("two", { attempt_id: "a2" })],
-      "a",
+      "did @ada get a message",
       { Consent: [1], Message: [4] },
     ],
   ])(
     "explains with events and proofs why a recipient who %s got a message or none",
-    async (_what, events, got, proofs) => {
+    async (_what, events, question, proofs) => {
       const harness = await openConsole();
       await harness.append("outreach", addedOf(ADA, { basis: "opt_in" }), ...events);
       const page = await pageAt(harness, "/people/1001");
       const [title] = await textsAt(page, "#case");
-      expect(title?.text).toBe(`Why did @ada get ${got} message?`);
+      expect(title?.text).toBe(`Why ${question}?`);
       const reasons = await reasonsOf(page);
       expect(Object.fromEntries(Object.entries(reasons).map(([name, { links }]) => [name, links]))).toEqual(
         Object.fromEntries(

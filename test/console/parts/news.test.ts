@@ -62,11 +62,11 @@ test("a day is a few lines with the counts of its run, its clicks and what went 
   ).toEqual([
     "14 clicks by people on 2 links · 14 by bots",
     "@sam opted out. No run will message them again",
-    "Chat did not take 1 click: 429 from Slack, rate_limited",
+    "Chat did not take 1 dispatch: 429 from Slack, rate_limited",
     "Run 1: 12 sent, 1 skipped, 1 failed",
   ]);
   expect((await textsAt(page, ".day > header")).map(({ text }) => text)[0]).toContain(
-    "12 sent · 14 clicks by people · 1 dead letter",
+    "12 sent · 14 clicks by people · 1 dispatch given up",
   );
   expect((await textsAt(page, ".badge.bad")).map(({ text }) => text)).toContain("Error");
 });

@@ -9,7 +9,7 @@ import { SocialError } from "../../../src/networks/network.ts";
 import { disposedAfterEach } from "../../harness/dispose.ts";
 import { oddIn } from "../../harness/page.ts";
 import { createSimulatedNetwork, OWN } from "../../harness/memory/social-network.ts";
-import { ask, openApp, problemIn } from "../../harness/memory/app.ts";
+import { ask, openApp, post, problemIn, TOKEN } from "../../harness/memory/app.ts";
 import { requestBytes } from "../wire/bytes.ts";
 import { openConnection } from "../wire/connection.ts";
 
@@ -95,6 +95,20 @@ test("a browser is sent to the network and links the account when it comes back"
   expect([back.status, back.headers.get("location")]).toEqual([303, "/"]);
   expect(back.headers.get("set-cookie")).toStartWith("reachlog_oauth=; Max-Age=0; Path=/social;");
   expect(world.projector.state("account")).toMatchObject({ authorized: true, user: OWN });
+});
+
+test("the event names the operator who is signed in, and none for a browser without a session", async () => {
+  const { world, begin, callback } = await openX();
+  const cookie = await begin();
+  const signedIn = await post(world.app, "/session", `token=${TOKEN}`, {
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+  });
+  const [session = ""] = signedIn.headers.get("set-cookie")?.split(";", 1) ?? [];
+  await callback("state=the-state&code=c", { cookie: `${cookie}; ${session}` });
+  const other = await openX();
+  await other.callback("state=the-state&code=c", { cookie: await other.begin() });
+  const callers = await Promise.all([world, other.world].map((one) => one.events("AccountAuthorized")));
+  expect(callers.flat().map(({ meta }) => meta.caller)).toEqual(["tests", "anonymous"]);
 });
 
 test("a repeated callback of the same browser shows its success without another exchange", async () => {
