@@ -7,10 +7,10 @@ import type { TemplateVerdict } from "../results-verdict.ts";
 import { shortened } from "../../template/normalize-field.ts";
 import { ENDS, type RunEndReason } from "../run-events.ts";
 import { SKIPS } from "./outreach.ts";
-import { sayCounts, type ToldCounts } from "./short-outreach.ts";
+import { sayCounts, type ReportedCounts } from "./short-outreach.ts";
 
 /** Run that a report is about. */
-export interface ReportedRun extends ToldCounts {
+export interface ReportedRun extends ReportedCounts {
   /** Name of the run, such as `Run 36`. */
   readonly name: string;
   readonly template: string | null;
@@ -30,7 +30,7 @@ export interface ReportFigures {
   /** Messages that count against the daily quota now, of `limit`; `window`: the time in which they count. */
   readonly quota: { readonly used: number; readonly limit: number; readonly window: "day" | "last_24_hours" };
   /** Number of earlier runs that ended since the last report, and the sums of their counts. */
-  readonly earlier: (ToldCounts & { readonly runs: number }) | undefined;
+  readonly earlier: (ReportedCounts & { readonly runs: number }) | undefined;
   /** Counts since the last report. `clicks` are those by people. */
   readonly since: SinceReport;
   /**
@@ -96,7 +96,7 @@ function sayRun({ name, template, startedAt, end, usd, ...counts }: ReportedRun)
 }
 
 /** Says the counts of a run as {@link sayCounts} does, and what "in doubt" means. */
-export function explainCounts(counts: ToldCounts): string {
+export function explainCounts(counts: ReportedCounts): string {
   const { in_doubt } = counts;
   if (in_doubt === 0) return sayCounts(counts);
   return `${sayCounts(counts)} (${in_doubt === 1 ? "it" : "they"} may have arrived)`;

@@ -120,12 +120,12 @@ const UNUSUAL_ENDS: Partial<Record<DataOf<"RunFinished">["reason"], string>> = {
 };
 
 /** Counts of a run. `contacted`: those contacted earlier, apart from `skipped`; undefined if `skipped` includes them. */
-export interface ToldCounts extends RunCounts {
+export interface ReportedCounts extends RunCounts {
   readonly contacted?: number;
 }
 
 /** Says how many messages a run has sent, and how many recipients it skipped or failed to reach. */
-export function sayCounts({ sent, skipped, contacted = 0, failed, in_doubt }: ToldCounts): string {
+export function sayCounts({ sent, skipped, contacted = 0, failed, in_doubt }: ReportedCounts): string {
   const others = [
     `${grouped(skipped)} skipped`,
     `${grouped(contacted)} contacted earlier`,
