@@ -29,7 +29,7 @@ const PAGES: Readonly<Record<string, string>> = {
   runs: "/runs",
   run: "/find?q=run+36",
   links: "/links",
-  link: "/links/go.example/winter-b",
+  link: "/links/go.example/guide",
   deliveries: "/deliveries",
   results: "/results",
   "results-7-days": "/results?days=7",
