@@ -69,7 +69,8 @@ export function findMissingEvidence({
  * A withdrawal that names either holds, also for a recipient who wrote first, until a consent of that name follows.
  */
 export function consentFor<One extends Consent>(consent: One, names: readonly (string | undefined)[]): One {
-  const { consents_for: named = {} } = consent;
+  const { consents_for: named } = consent;
+  if (named === undefined) return consent;
   const found = names.flatMap((name) => (name !== undefined && Object.hasOwn(named, name) ? [named[name]!] : []));
   const withdrawn = found.find(({ basis }) => basis === "none");
   if (withdrawn !== undefined) return { ...consent, basis: "none", consent: withdrawn, inbound: false };

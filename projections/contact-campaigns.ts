@@ -35,10 +35,20 @@ export function countReachable({ people }: Contacts, rules: ReachRules): number 
   let count = 0;
   for (const contact of people.values()) {
     const { status = "open" } = outreachIn(contact, rules.campaign) ?? {};
-    if (status !== "open" || contact.suppressed || contact.held || findUnreachable(contact) !== undefined) continue;
-    if (hasConsent(contact, rules)) count++;
+    if (status === "open" && isWritable(contact) && hasConsent(contact, rules)) count++;
   }
   return count;
+}
+
+/** Counts the contacts that a run of some campaign may look up: none of them is ruled out from all campaigns. */
+export function countWritable({ people }: Contacts): number {
+  let count = 0;
+  for (const contact of people.values()) if (isWritable(contact)) count++;
+  return count;
+}
+
+function isWritable(contact: Contact): boolean {
+  return !contact.suppressed && !contact.held && findUnreachable(contact) === undefined;
 }
 
 function hasConsent(contact: Contact, { campaign = DEFAULT_CAMPAIGN, topic, requireConsent }: ReachRules): boolean {

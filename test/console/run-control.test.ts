@@ -223,6 +223,10 @@ describe("a dry run", () => {
       data: { run_id: "run-1", recipient: { username: "eve" }, reason: "protected" },
     });
     expect(await text()).toContain("at most $0.02 for 2 look-ups");
+    // Another campaign may be for the person without consent, so that one counts too.
+    const spring = { name: "spring", text: "Hi", audience: {} };
+    await harness.append("outreach", { type: "CampaignCreated", data: spring });
+    expect(await text()).toContain("at most $0.03 for 3 look-ups");
     const open = await openAuthorized({ env: { RECIPIENT_SOURCES: "list,followers" } });
     const [shown] = await textsAt(await pageAt(open, "/runs"), "form.action small");
     expect(shown?.text).toEndWith("for each message that it reads and each person that it finds at X.");
