@@ -1,6 +1,6 @@
 import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { SkipReason } from "../events/outreach.ts";
-import { consentFor, findMissingEvidence } from "./consent.ts";
+import { type Consent, consentFor, findMissingEvidence, NO_CONSENT } from "./consent.ts";
 import type { CampaignOutreach, Contact, Contacts, ContactStatus } from "./contact.ts";
 
 /** Members of {@link CampaignOutreach} that may be absent. */
@@ -51,10 +51,23 @@ function isWritable(contact: Contact): boolean {
   return !contact.suppressed && !contact.held && findUnreachable(contact) === undefined;
 }
 
-function hasConsent(contact: Contact, { campaign = DEFAULT_CAMPAIGN, topic, requireConsent }: ReachRules): boolean {
-  const consent = consentFor(contact, [campaign, topic]);
-  if (campaign !== DEFAULT_CAMPAIGN || requireConsent === "evidence") return findMissingEvidence(consent).length === 0;
-  return !requireConsent || consent.basis !== "none";
+function hasConsent(contact: Contact, rules: ReachRules): boolean {
+  const consent = consentForCampaign(contact, rules);
+  if (needsEvidence(rules)) return findMissingEvidence(consent).length === 0;
+  return !rules.requireConsent || consent.basis !== "none";
+}
+
+/** True if the campaign's messages need a consent with date and source, as those of any but `default` do. */
+export function needsEvidence({ campaign, requireConsent }: ReachRules): boolean {
+  return campaign !== undefined || requireConsent === "evidence";
+}
+
+/** Returns the recipient's consent for a campaign: one that names the campaign or its topic, else one that names none. */
+export function consentForCampaign(
+  contact: Contact | undefined,
+  { campaign = DEFAULT_CAMPAIGN, topic }: Pick<ReachRules, "campaign" | "topic">,
+): Consent {
+  return consentFor(contact ?? NO_CONSENT, [campaign, topic]);
 }
 
 /** Skip reasons that stand for the network's answer, in an earlier look-up, that we cannot write to the recipient. */

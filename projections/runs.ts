@@ -149,19 +149,19 @@ function evolveRuns(state: Runs, event: Folded): void {
       return settle(state, event.data.run_id, "failed");
     case "RunFinished": {
       const { reason, sent, failed, in_doubt, usage } = event.data;
-      const skipped = event.data.skipped - countContacted(state, event.data.run_id);
+      const skipped = event.data.skipped - countContacted(state.started.get(event.data.run_id));
       return end(state, event, { reason, sent, skipped, failed, in_doubt, usd: usage?.usd ?? null });
     }
     case "RunAbandoned": {
       const { sent, failed, in_doubt } = event.data;
-      const skipped = event.data.skipped - countContacted(state, event.data.run_id);
+      const skipped = event.data.skipped - countContacted(state.started.get(event.data.run_id));
       return end(state, event, { reason: "abandoned", sent, skipped, failed, in_doubt, usd: null });
     }
     case "DryRunFinished": {
       const { run_id, reason, would_send: sent, would_skip, skips = {}, usage } = event.data;
       const run = state.started.get(run_id);
       if (run !== undefined) run.skips = new Map(Object.entries(skips) as [SkipReason, number][]);
-      const skipped = would_skip - countContacted(state, run_id);
+      const skipped = would_skip - countContacted(run);
       return end(state, event, { reason, sent, skipped, failed: 0, in_doubt: 0, usd: usage?.usd ?? null });
     }
     case "SignalsReceived":
@@ -175,9 +175,9 @@ function evolveRuns(state: Runs, event: Folded): void {
   }
 }
 
-/** Returns how many people the run left out because they were contacted earlier. */
-export function countContacted({ started }: Runs, runId: string): number {
-  return started.get(runId)?.skips.get("already_contacted") ?? 0;
+/** Returns how many people the run left out because they were contacted earlier; 0 for an unknown run. */
+export function countContacted(run: Pick<RunSummary, "skips"> | undefined): number {
+  return run?.skips.get("already_contacted") ?? 0;
 }
 
 function start(state: Runs, { data, time, position }: Folded<"RunStarted">): void {

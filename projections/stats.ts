@@ -1,3 +1,4 @@
+import { DEFAULT_CAMPAIGN } from "../events/campaign.ts";
 import type { Projection } from "./projection.ts";
 
 /**
@@ -37,3 +38,11 @@ const KINDS = {
   DirectMessageSkipped: "skipped",
   DirectMessageFailed: "failed",
 } as const;
+
+/** Returns the counts of each campaign: those of `default` are what the others leave of all. */
+export function countCampaigns({ campaigns = new Map(), ...all }: Stats) {
+  const own = { campaign: DEFAULT_CAMPAIGN, ...all };
+  for (const counts of campaigns.values())
+    for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];
+  return [own, ...[...campaigns].map(([campaign, counts]) => ({ campaign, ...counts }))];
+}

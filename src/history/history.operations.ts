@@ -1,6 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
-import type { Stats } from "../../projections/stats.ts";
+import { countCampaigns } from "../../projections/stats.ts";
 import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
 import { LINK_CHARACTERS_MAX } from "../../projections/link-keys.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected.ts";
@@ -113,14 +112,6 @@ export const showStats = operation({
 
 function pickStats({ stats: { sent, skipped, failed } }: SomeStates<"stats">) {
   return { sent, skipped, failed };
-}
-
-/** Returns the counts of each campaign: those of `default` are what the others leave of all. */
-export function countCampaigns({ campaigns = new Map(), ...all }: Stats) {
-  const own = { campaign: DEFAULT_CAMPAIGN, ...all };
-  for (const counts of campaigns.values())
-    for (const kind of ["sent", "skipped", "failed"] as const) own[kind] -= counts[kind];
-  return [own, ...[...campaigns].map(([campaign, counts]) => ({ campaign, ...counts }))];
 }
 
 /** Counts messages and clicks in each day or hour. `start`: beginning of the period, in ms since 1970. */

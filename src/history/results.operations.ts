@@ -92,10 +92,12 @@ export async function answerResults(
     const countLeft = (campaign: string | undefined) =>
       contacts &&
       countReachable(contacts, { campaign, topic: campaigns?.named.get(campaign ?? "")?.topic, requireConsent });
+    // Each count looks at all recipients, and a campaign may have had many templates.
+    const left = new Map<string | undefined, number | undefined>();
     const { rows } = by === "variant" ? results : await createResults(found.states, "variant", asked);
     return judgeTemplates(rows, (template) => ({
       dailyLimit,
-      peopleLeft: countLeft(campaignWith(found.states.results, template)),
+      peopleLeft: left.getOrInsertComputed(campaignWith(found.states.results, template), countLeft),
     }));
   };
   const verdicts = by === "variant" || by === "campaign" ? await judge() : [];

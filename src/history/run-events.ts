@@ -5,7 +5,7 @@ import { findContact } from "../../projections/contact-identity.ts";
 import type { Contact } from "../../projections/contact.ts";
 import { isSameRecipient } from "../../projections/run.ts";
 import { findTracked } from "../../projections/results.ts";
-import { findNumberedRun, RUNS_MAX, type Runs, type RunSummary } from "../../projections/runs.ts";
+import { countContacted, findNumberedRun, RUNS_MAX, type Runs, type RunSummary } from "../../projections/runs.ts";
 import { eventAt, eventsAt } from "../log/event-log.ts";
 import { X_PRICES } from "../networks/x/x-api.ts";
 import { countInWords, formatDuration, grouped } from "../platform/counts-and-lists.ts";
@@ -34,11 +34,11 @@ export async function findRunCallers(
  * Returns the figures of a run; while it is in progress, its figures so far. `contacted`: people contacted earlier, who
  * do not count as skipped.
  */
-export function readRunCounts({ current }: States["run"], runId: string, { end, skips }: RunSummary) {
-  const contacted = skips.get("already_contacted") ?? 0;
+export function readRunCounts({ current }: States["run"], runId: string, run: RunSummary) {
+  const contacted = countContacted(run);
   const none = { sent: 0, skipped: 0, failed: 0, in_doubt: 0 };
   const own = current?.run_id === runId ? { ...current, skipped: current.skipped - contacted } : none;
-  const { sent, skipped, failed, in_doubt } = end ?? own;
+  const { sent, skipped, failed, in_doubt } = run.end ?? own;
   return { sent, skipped, contacted, failed, in_doubt };
 }
 

@@ -6,7 +6,7 @@ import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { DataOf } from "../../events/catalog.ts";
 import type { Recipient, RecipientSource, RunEnd, SkipReason } from "../../events/outreach.ts";
 import type { Account } from "../../projections/account.ts";
-import { findUnreachable, newestAttempt, outreachIn } from "../../projections/contact-campaigns.ts";
+import { consentForCampaign, findUnreachable, newestAttempt, outreachIn } from "../../projections/contact-campaigns.ts";
 import { entriesOf, findPerson } from "../../projections/contact-identity.ts";
 import type { Contact, Contacts } from "../../projections/contact.ts";
 import type { Quota } from "../../projections/quota.ts";
@@ -24,7 +24,6 @@ import { createDecision, isSuppressedByHash } from "../recipients/suppress.ts";
 import type { ShortLink } from "../template/short-link.ts";
 import { render, toTemplateNames, withoutOptOut, type Rendered, type Template } from "../template/template.ts";
 import {
-  consentForCampaign,
   findCampaign,
   findFollowed,
   refuseContacted,

@@ -2,7 +2,7 @@ import type { NotReachedReason, Recipient, RecipientSource, SkipReason } from ".
 import { findPerson } from "../../projections/contact-identity.ts";
 import { toRecipient, type Contact } from "../../projections/contact.ts";
 import type { QuotaMoment } from "../../projections/quota.ts";
-import { consentForCampaign } from "./campaigns/rules.ts";
+import { consentForCampaign } from "../../projections/contact-campaigns.ts";
 import { judgeKnown, messageRecipient, sourceFor, type OutreachRules, type OutreachState } from "./decide.ts";
 import { isSelected, leftOfLimit, remaining, type RunSelection } from "./run-limits.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";

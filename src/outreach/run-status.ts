@@ -63,6 +63,7 @@ function readCurrentRun({ state, now }: PageMoment<"quota" | "run" | "runs">, se
   const { current } = state("run");
   if (current === null) return undefined;
   const { run_id, dry_run, sent, skipped, failed, in_doubt, places, waiting, stop_requested_at } = current;
+  const contacted = countContacted(state("runs").started.get(run_id));
   const left = placesLeft({ quota: state("quota"), run: state("run") }, settings, momentIn(settings.timezone, now));
   const isWaiting = waiting !== null && stop_requested_at === null && Date.parse(waiting.until) > now;
   return {
@@ -74,8 +75,8 @@ function readCurrentRun({ state, now }: PageMoment<"quota" | "run" | "runs">, se
      * are left.
      */
     sentMax: places + left,
-    skipped: skipped - countContacted(state("runs"), run_id),
-    contacted: countContacted(state("runs"), run_id),
+    skipped: skipped - contacted,
+    contacted,
     failed,
     inDoubt: in_doubt,
     /** Limits of the run as text, such as ` with at most 20 messages`; empty for a run for all recipients. */
@@ -90,8 +91,9 @@ type EndOfRun = Recorded<"RunFinished"> | Recorded<"RunAbandoned">;
 /** Returns the end of a run, with the outcomes of its messages that were found out after it. */
 function toEnded({ state }: PageMoment<"runs">, { type, time, data }: EndOfRun) {
   const { run_id } = data;
-  const contacted = countContacted(state("runs"), run_id);
-  const { sent, skipped, failed, in_doubt } = state("runs").started.get(run_id)?.end ?? data;
+  const run = state("runs").started.get(run_id);
+  const contacted = countContacted(run);
+  const { sent, skipped, failed, in_doubt } = run?.end ?? data;
   const [reason, until] = type === "RunFinished" ? [data.reason, data.until] : (["abandoned", undefined] as const);
   return { runId: run_id, time, reason, until, sent, skipped, contacted, failed, inDoubt: in_doubt };
 }
@@ -116,7 +118,8 @@ const SENDS_SHOWN = 50;
 async function readNewestDryRun(moment: PageMoment<"runs">) {
   const newest = [...moment.state("runs").started].findLast(([, { dry_run, end }]) => dry_run && end !== null);
   if (newest === undefined) return undefined;
-  const [runId, { position, end }] = newest;
+  const [runId, run] = newest;
+  const { position, end } = run;
   const { caller, selection } = await readStart(moment, position);
   return {
     runId,
@@ -125,7 +128,7 @@ async function readNewestDryRun(moment: PageMoment<"runs">) {
     selection,
     sends: end!.sent,
     skips: end!.skipped,
-    contacted: countContacted(moment.state("runs"), runId),
+    contacted: countContacted(run),
   };
 }
 

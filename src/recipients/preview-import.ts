@@ -20,7 +20,8 @@ const FINISHED_SHOWN = 3;
 export function* previewImport(contacts: () => Contacts, rows: readonly ImportedRow[], template: Template | undefined) {
   const lacking = new Map<string, LackingEvidence>();
   const counts = { added: 0, updated: 0, unchanged: 0, without_consent: 0, without_evidence: 0, revoked: 0 };
-  for (const [index, { recipient, withdrawals = [] }] of rows.entries()) {
+  for (const [index, row] of rows.entries()) {
+    const { recipient, withdrawals = [] } = row;
     if (index % STEP_ROWS === STEP_ROWS - 1) yield;
     const before = findContact(contacts(), recipient);
     const { consents_for: _, ...contact } = before ?? newContact();
@@ -32,7 +33,7 @@ export function* previewImport(contacts: () => Contacts, rows: readonly Imported
     if (missing[0] === "basis") counts.without_consent++;
     else if (missing[0] !== undefined) {
       counts.without_evidence++;
-      addLacking(lacking, missing, rows[index]!);
+      addLacking(lacking, missing, row);
     }
     if (before !== undefined && isConsentLost(before, consent, recipient)) counts.revoked++;
   }

@@ -50,7 +50,7 @@ test("people contacted earlier are counted by their reason, and not as skipped",
     event("DryRunFinished", { run_id: "dry", reason: "completed", would_send: 1, would_skip: 7, skips }),
   ];
   const state = fold(runs, runs.initial(), [...events, ...dry]);
-  const told = ["a", "dry"].map((id) => [state.started.get(id)?.end?.skipped, countContacted(state, id)]);
+  const told = ["a", "dry"].map((id) => [state.started.get(id)?.end?.skipped, countContacted(state.started.get(id))]);
   expect(told).toEqual([
     [1, 2],
     [2, 5],

@@ -84,13 +84,13 @@ export function importReportPage(report: ImportReport): ConsolePage {
         {without_consent === 0 ? null : (
           <p>
             {grouped(without_consent)} of them without consent: their basis is none or missing
-            <Hindrance isOne={view.settings.requireConsent !== false} />.
+            <Hindrance view={view} isHindering={view.settings.requireConsent !== false} />.
           </p>
         )}
         {without_evidence === 0 ? null : (
           <p>
             {grouped(without_evidence)} of them without the date or source of their consent
-            <Hindrance isOne={view.settings.requireConsent === "evidence"} />.
+            <Hindrance view={view} isHindering={view.settings.requireConsent === "evidence"} />.
           </p>
         )}
         {revoked === 0 ? null : (
@@ -120,11 +120,11 @@ export function importReportPage(report: ImportReport): ConsolePage {
 }
 
 /** Says that the people get no message, and by which setting. Renders nothing if the setting does not hinder it. */
-function Hindrance({ isOne }: { readonly isOne: boolean }): VNode | null {
-  if (!isOne) return null;
+function Hindrance({ view, isHindering }: { readonly view: View; readonly isHindering: boolean }): VNode | null {
+  if (!isHindering) return null;
   return (
     <>
-      , so they get no message while <code>REQUIRE_CONSENT</code> is set so
+      , so they get no message while <code>REQUIRE_CONSENT</code> is {String(view.settings.requireConsent)}
     </>
   );
 }

@@ -17,14 +17,14 @@ import {
   type RunPage,
 } from "../../history/run-events.ts";
 import { formatCaller, toCapital } from "../../history/words.ts";
-import { countInWords, formatDuration, grouped } from "../../platform/counts-and-lists.ts";
+import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
 import { addressWith, dryRunHref, runHref } from "../hrefs.ts";
 import { consolePage, readChoice, readNumber, type Made, type View } from "../page-context.ts";
 import { RecipientLink } from "../parts/events.tsx";
 import { Badge, Icon, type BadgeState, type IconName } from "../parts/icon.tsx";
 import { A, Tabs } from "../parts/link.tsx";
-import { dollars, DryRunFields } from "../parts/run-card.tsx";
+import { DryRunFields } from "../parts/run-card.tsx";
 import {
   breakable,
   type Cell,
@@ -98,7 +98,7 @@ function toCells({ runId, number, started_at, caller, template, sent, skipped, f
     skipped,
     failed,
     end && formatDuration(toSeconds(started_at, end.at)),
-    usd === null ? null : dollars(usd),
+    usd === null ? null : formatUsd(usd),
     number === null && end !== null ? (
       <Badge state={["neutral", "eye", "nothing sent"]} />
     ) : (
@@ -365,7 +365,7 @@ function Facts({ view, runId, run }: RunProps): VNode {
       ),
     ],
     ["Took", end === undefined ? "" : <Fact of={formatDuration(toSeconds(startedAt, end.at))}>{sayWaits(waits)}</Fact>],
-    ["Cost", cost === undefined ? "not recorded" : <Fact of={dollars(cost.usd)}>{cost.parts.join(", ")}</Fact>],
+    ["Cost", cost === undefined ? "not recorded" : <Fact of={formatUsd(cost.usd)}>{cost.parts.join(", ")}</Fact>],
     [
       "Started by",
       <Fact of={caller === undefined ? "unknown" : formatCaller(caller)}>{limits.flat().join(", ")}</Fact>,

@@ -272,11 +272,6 @@ export function DryRunFields({ view, limits, back = "/", isFirst = false }: DryR
   );
 }
 
-/** Formats an amount of money, such as `$0.47`. */
-export function dollars(usd: number): string {
-  return `$${usd.toFixed(2)}`;
-}
-
 function saySkipped(skipped: number, contacted: number): string {
   return `${grouped(skipped)} skipped${contacted === 0 ? "" : `, ${grouped(contacted)} contacted earlier`}`;
 }

@@ -191,8 +191,8 @@ export interface ListRequest {
 }
 
 /**
- * Imports the list in a request's body; one list at a time, for which a preview and a form wait. If the client disconnects, the import stops and the rows
- * imported so far stay. Throws the problems 422 and 503.
+ * Imports the list in a request's body; one list at a time, for which a preview and a form wait. If the client
+ * disconnects, the import stops and the rows imported so far stay. Throws the problems 422 and 503.
  */
 export function takeList<More extends Partial<ReadTask>, Imported extends { readonly taken: number }>(
   { load, clock, stopping }: HttpContext,

@@ -4,7 +4,7 @@ import type { Campaigns } from "../../../projections/campaigns.ts";
 import { outreachIn } from "../../../projections/contact-campaigns.ts";
 import { findPerson } from "../../../projections/contact-identity.ts";
 import { toRecipient } from "../../../projections/contact.ts";
-import { countCampaigns } from "../../history/history.operations.ts";
+import { countCampaigns } from "../../../projections/stats.ts";
 import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
 import { describeAudience } from "../../history/words/campaign.ts";
 import type { PageMoment } from "../../projector/page-moments.ts";

@@ -3,8 +3,14 @@ import { FOLLOW_UPS_MAX } from "../../../projections/campaigns.ts";
 import { DEFAULT_CAMPAIGN } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
 import type { SkipReason } from "../../../events/outreach.ts";
-import { consentFor, NO_CONSENT, type Consent } from "../../../projections/consent.ts";
-import { hasAnswered, newestAttempt, outreachByCampaign, outreachIn } from "../../../projections/contact-campaigns.ts";
+import {
+  consentForCampaign,
+  hasAnswered,
+  needsEvidence,
+  newestAttempt,
+  outreachByCampaign,
+  outreachIn,
+} from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import type { Links } from "../../../projections/links.ts";
 import { DAY_MS, msOf } from "../../../projections/time.ts";
@@ -106,7 +112,7 @@ export function refuseFollowUp(state: CampaignState, contact: Contact | undefine
 /** Refuses a recipient without the consent that the campaign needs. Any other than `default` needs date and source. */
 export function refuseWithoutConsent(contact: Contact | undefined, rules: CampaignRules) {
   const consent = consentForCampaign(contact, rules);
-  if (rules.campaign !== undefined || rules.requireConsent === "evidence") {
+  if (needsEvidence(rules)) {
     const detail = describeMissingEvidence(consent);
     return detail === undefined ? undefined : ({ verdict: "skip", reason: "no_consent", detail } as const);
   }
@@ -126,17 +132,6 @@ export function refuseTooSoon(
   const from = msOf(newest) + days * DAY_MS;
   if (state.ms >= from) return undefined;
   return { verdict: "skip", reason: "too_soon", detail: `possible from ${isoTime(from)}` } as const;
-}
-
-/** Returns the recipient's consent for a campaign: one that names the campaign or its topic, else one that names none. */
-export function consentForCampaign(
-  contact: Contact | undefined,
-  {
-    campaign = DEFAULT_CAMPAIGN,
-    topic,
-  }: { readonly campaign?: string | undefined; readonly topic?: string | undefined },
-): Consent {
-  return contact?.consents_for === undefined ? (contact ?? NO_CONSENT) : consentFor(contact, [campaign, topic]);
 }
 
 /** Returns the campaign of the first message that a message of this campaign follows; undefined if it follows none. */

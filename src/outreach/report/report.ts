@@ -86,7 +86,7 @@ function findReported({ started }: Runs, ending: EndingRun | undefined) {
 
 function toReported(context: Reachlog, runId: string, run: RunSummary, ending: EndingRun | undefined): ReportedRun {
   const { projector } = context;
-  const contacted = countContacted(projector.state("runs"), runId);
+  const contacted = countContacted(run);
   return {
     ...(ending === undefined
       ? readRunCounts(projector.state("run"), runId, run)
@@ -110,9 +110,10 @@ function readQuota(context: Reachlog): ReportFigures["quota"] {
 
 /** Sums up the runs that ended since the last report, except the newest one. Undefined if there were none. */
 function sumEarlier({ started, since }: Runs, newest: string | undefined): ReportFigures["earlier"] {
-  const ends = [...started].flatMap(([id, { number, end, skips }]) => {
+  const ends = [...started].flatMap(([id, run]) => {
+    const { number, end } = run;
     const isTold = number === null || id === newest || end === null || since.at === null || end.at <= since.at;
-    return isTold ? [] : [{ ...end, contacted: skips.get("already_contacted") ?? 0 }];
+    return isTold ? [] : [{ ...end, contacted: countContacted(run) }];
   });
   if (ends.length === 0) return undefined;
   const sum = (name: keyof RunCounts | "contacted") => ends.reduce((all, end) => all + end[name], 0);

@@ -1,6 +1,7 @@
 import { markOfErased } from "../../../events/encryption.ts";
 import type { Basis, Recipient, RecipientSource, RunEnd, SkipReason } from "../../../events/outreach.ts";
 import { findContact, findPerson } from "../../../projections/contact-identity.ts";
+import { consentForCampaign } from "../../../projections/contact-campaigns.ts";
 import type { Contact } from "../../../projections/contact.ts";
 import { createStates } from "../../../projections/states.ts";
 import { chooseVariant } from "../../template/template.ts";
@@ -9,7 +10,6 @@ import { momentIn } from "../quota-day.ts";
 import { isSelected, reasonToEnd } from "../run-limits.ts";
 import { isClosedFor, type TurnMoment } from "../send-window.ts";
 import { rulesForCampaign, type RulesInForce } from "../run-rules.ts";
-import { consentForCampaign } from "../campaigns/rules.ts";
 
 /** Functions that tell if a recipient is suppressed or erased. They do not depend on the rules. */
 export interface Identities {

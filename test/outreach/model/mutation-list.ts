@@ -47,9 +47,9 @@ const OF_CAMPAIGNS: readonly Mutation[] = [
   one("a campaign's longer gap is ignored", CAMPAIGN_RULES, "?.gap_days ?? 0);", "?.ms ?? 0);"),
   one(
     "a campaign needs no evidence of consent",
-    CAMPAIGN_RULES,
-    "rules.campaign !== undefined || rules.requireConsent ===",
-    "rules.requireConsent ===",
+    "projections/contact-campaigns.ts",
+    "return campaign !== undefined || requireConsent ===",
+    "return requireConsent ===",
   ),
   one(
     "a consent for one campaign holds for all",
