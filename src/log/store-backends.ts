@@ -73,6 +73,11 @@ export interface OpenStoreOptions {
   readonly codec?: Codec<Event>;
   /** Module that transforms events on the writer thread, for work that the codec leaves to it, such as encryption. */
   readonly writerTransform?: URL;
+  /**
+   * False to write on the caller's thread. The log then opens sooner, and each commit blocks the caller's event loop.
+   * Default: true.
+   */
+  readonly writerThread?: boolean | undefined;
   /** Clock by which events are recorded; default: the engine's time. */
   readonly clock?: Clock | undefined;
   /**

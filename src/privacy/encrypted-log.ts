@@ -47,10 +47,11 @@ const ENCRYPT_ON_WRITER = new URL("./encrypt-on-writer.ts", import.meta.url);
  * what the store throws.
  */
 export async function openEncryptedLog(options: EncryptedLogOptions): Promise<EncryptedLog> {
-  const { place, keysName, keyring, clock, owner, onCommit } = options;
+  const { place, keysName, keyring, clock, owner, onCommit, writerThread } = options;
   await using opening = new AsyncDisposableStack();
   const codec = encryptingCodec(keyring);
-  const store = opening.use(await place.open({ codec, writerTransform: ENCRYPT_ON_WRITER, clock, owner, onCommit }));
+  const writing = { writerTransform: ENCRYPT_ON_WRITER, writerThread, clock, owner, onCommit };
+  const store = opening.use(await place.open({ codec, ...writing }));
   const lost = await readNewestKeys(store, options);
   await options.bind(store);
   if (lost !== undefined && lost !== keyring.id) {

@@ -39,6 +39,8 @@ export interface LogOverrides {
   readonly takeOverKeys?: boolean | undefined;
   /** True to continue with these keys although other keys encrypted the log, and to record that. */
   readonly acceptLostKeys?: boolean | undefined;
+  /** False to write to the log on the caller's thread, which opens it sooner. Default: true. */
+  readonly writerThread?: boolean | undefined;
 }
 
 export interface OpenLogOptions extends LogOverrides {
@@ -79,7 +81,16 @@ function openClock(file: string | undefined, clock: Clock | undefined, logger: L
  */
 export async function openLogAt(
   logPlace: LogPlace,
-  { owner, acceptLostKeys = false, clock, makeId = newId, onCommit, logger, ...accepted }: OpenLogOptions = {},
+  {
+    owner,
+    acceptLostKeys = false,
+    clock,
+    makeId = newId,
+    onCommit,
+    logger,
+    writerThread,
+    ...accepted
+  }: OpenLogOptions = {},
 ): Promise<OpenedLog> {
   const { store: place, secrets, checkpoints: checkpointsOf } = logPlace;
   await using opening = new AsyncDisposableStack();
@@ -108,6 +119,7 @@ export async function openLogAt(
       clock: secrets.isShared ? clock : logClock.now,
       makeId,
       onCommit,
+      writerThread,
     }),
   );
   await logClock.look(log);

@@ -70,12 +70,12 @@ export async function openReachlog<Member extends Membership>(
 ): Promise<Reachlog & Member>;
 export async function openReachlog(config: Config, overrides: ReachlogOverrides = {}, joining?: Joining<Membership>) {
   const { makeId = newId, write = () => {}, lateAfter, pastEvery } = overrides;
-  const { clock, acceptLoss, acceptLostKeys, takeOverKeys } = overrides;
+  const { clock, acceptLoss, acceptLostKeys, takeOverKeys, writerThread } = overrides;
   await using opening = new AsyncDisposableStack();
 
   // The log, with the keys of its personal data and its vault.
   const served = joining && { owner: joining.owner, onCommit: joining.onCommit, logger: overrides.logger };
-  const accepted = { acceptLoss, acceptLostKeys, takeOverKeys };
+  const accepted = { acceptLoss, acceptLostKeys, takeOverKeys, writerThread };
   const encryptedLog = opening.use(await openLog(config, { clock, makeId, ...accepted, ...served }));
   const { keyring, vault, logClock } = encryptedLog;
   const logger = overrides.logger ?? createLogger(config.logLevel, write, logClock.now);

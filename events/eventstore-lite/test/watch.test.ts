@@ -16,7 +16,13 @@ test("only committed appends of other connections are reported", () => {
   own.exec("PRAGMA journal_mode = WAL; CREATE TABLE events (position INTEGER PRIMARY KEY)");
   using other = new DatabaseSync(file);
   const told: number[] = [];
-  const stop = watchOthers(own, (position) => told.push(position));
+  const stop = watchOthers(
+    own,
+    (position) => told.push(position),
+    (fault) => {
+      throw fault;
+    },
+  );
   other.exec("INSERT INTO events VALUES (1)");
   own.exec("BEGIN IMMEDIATE; INSERT INTO events VALUES (2)");
   jest.advanceTimersByTime(1_000);

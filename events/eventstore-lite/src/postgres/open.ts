@@ -8,7 +8,7 @@ import {
   createSnapshotWriter,
 } from "../append/queued-writes.ts";
 import { createQueue } from "../append/queue.ts";
-import { startThread } from "../append/start-thread.ts";
+import { startWriter, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
 import { createCursors } from "../epoch-cursors.ts";
 import { DEFAULT_LIMITS, type Limits } from "../limits.ts";
@@ -17,7 +17,7 @@ import type { Commit, EventStore, LogReading, NewEvent } from "../store.ts";
 import { backupTo } from "../sqlite/backup.ts";
 import { createLive, type SubscribeEngine } from "../subscribe/subscribe.ts";
 import { createArchiveTable } from "./archive.ts";
-import type { AppendThreadOptions } from "./append-thread.ts";
+import type { PostgresWriterOptions } from "./serve-writer.ts";
 import {
   lastPosition,
   listLeases,
@@ -49,6 +49,11 @@ export interface PostgresStoreOptions<E extends NewEvent> {
   /** URL of a module that finishes on the writer thread what the codec left to it, as for a store on SQLite. */
   readonly writerTransform?: URL;
   /**
+   * False to write on the caller's thread. The log then opens sooner, and large appends block the caller's event loop.
+   * Default: true.
+   */
+  readonly writerThread?: boolean;
+  /**
    * Clock that dates events, in milliseconds since 1970, UTC; default: the server's clock, which all processes share.
    */
   readonly clock?: () => number;
@@ -65,6 +70,11 @@ export interface PostgresStoreOptions<E extends NewEvent> {
 
 const SCHEMA = "eventstore";
 
+const WRITER: WriterModules<PostgresWriterOptions> = {
+  thread: new URL("./append-thread.ts", import.meta.url),
+  loadServe: async () => (await import("./serve-writer.ts")).servePostgresWriter,
+};
+
 /**
  * Opens a log in a PostgreSQL database (14 or later), for any number of processes; creates missing tables. Throws
  * {@link StoreUnavailable}, {@link StoreUnusable} if the server cannot hold a log, {@link StoreBusy} during a restore
@@ -79,19 +89,20 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   await using opening = new AsyncDisposableStack();
   const { epochs, ...prepared } = await prepareSchema(url, schema);
   const place = { url, schema, ...prepared };
-  const threadOptions: AppendThreadOptions = {
+  const writerOptions: PostgresWriterOptions = {
     ...place,
     usesServerClock: clock === undefined,
     eventBytesMax: limits.eventBytes,
     writerTransform: options.writerTransform?.href,
   };
-  const thread = await startThread(new URL("./append-thread.ts", import.meta.url), schema, threadOptions, {
+  const starting = { ...WRITER, log: schema, options: writerOptions, inThread: options.writerThread ?? true };
+  const writer = await startWriter(starting, {
     onReply: (reply) => queue.onReply(reply),
     onNotice: ({ position }) => live.onOthers(position),
     onAway: (notice) => queue.onAway(notice),
     onCrash: (error) => queue.onCrash(error),
   });
-  opening.defer(() => thread.terminate());
+  opening.defer(() => writer.terminate());
   const reader = openReader(url, schema);
   const archive = createLogArchive(createArchiveTable(reader), segments);
   const log = { database: reader, archive: archive.reader };
@@ -104,7 +115,7 @@ export async function openPostgresStore<E extends NewEvent = NewEvent>(
   const queue = createQueue({
     limits,
     clock: now,
-    send: (request) => thread.send(request),
+    send: (request) => writer.send(request),
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),

@@ -9,7 +9,7 @@ import {
   createSnapshotWriter,
 } from "../append/queued-writes.ts";
 import { createQueue } from "../append/queue.ts";
-import { startThread } from "../append/start-thread.ts";
+import { startWriter, type WriterModules } from "../append/start-writer.ts";
 import { createDecode, createDecodeFolded, createDecoding, identityCodec, type Codec } from "../codec.ts";
 import { createCursors } from "../epoch-cursors.ts";
 import { StoreUnavailable } from "../errors.ts";
@@ -38,7 +38,7 @@ import {
 } from "./read/heads.ts";
 import { type LogReader, readBatches, readCanonical, readFolded, readKeys } from "./read/read.ts";
 import { createVerifier } from "./verify/verify.ts";
-import type { ThreadOptions } from "./writer/writer-thread.ts";
+import type { SqliteWriterOptions } from "./writer/serve-writer.ts";
 
 export interface SqliteStoreOptions<E extends NewEvent> {
   /** Path of the database; it and its directory are created if they do not exist. */
@@ -50,6 +50,11 @@ export interface SqliteStoreOptions<E extends NewEvent> {
    * Costly work, such as encryption, then does not delay the thread that serves requests.
    */
   readonly writerTransform?: URL;
+  /**
+   * False to write on the caller's thread. The log then opens sooner, and each commit blocks the caller's event loop.
+   * Default: true.
+   */
+  readonly writerThread?: boolean;
   /**
    * True if no other process or store may own the log while this one has it open; opening fails if one does. `holder`:
    * name of the owner that others see.
@@ -63,6 +68,11 @@ export interface SqliteStoreOptions<E extends NewEvent> {
   /** The store calls this after each transaction of appends, so that the caller can measure the disk. */
   readonly onCommit?: (commit: Commit) => void;
 }
+
+const WRITER: WriterModules<SqliteWriterOptions> = {
+  thread: new URL("./writer/writer-thread.ts", import.meta.url),
+  loadServe: async () => (await import("./writer/serve-writer.ts")).serveSqliteWriter,
+};
 
 /**
  * Opens an event log in one SQLite file, and creates it if it does not exist. Throws {@link StoreOwned} if another
@@ -80,18 +90,19 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   createPrivateFile(file);
   opening.defer(refuseStaleFiles(file));
   if (owner !== false) opening.defer(takeOwnership(file, owner === true ? "" : owner.holder, clock()));
-  const threadOptions: ThreadOptions = {
+  const writerOptions: SqliteWriterOptions = {
     file,
     databaseBytesMax: limits.databaseBytes,
     eventBytesMax: limits.eventBytes,
     writerTransform: options.writerTransform?.href,
   };
-  const thread = await startThread(new URL("./writer/writer-thread.ts", import.meta.url), file, threadOptions, {
+  const starting = { ...WRITER, log: file, options: writerOptions, inThread: options.writerThread ?? true };
+  const writer = await startWriter(starting, {
     onReply: (reply) => queue.onReply(reply),
     onNotice: ({ position }) => live.onOthers(position),
     onCrash: (error) => queue.onCrash(error),
   });
-  opening.defer(() => thread.terminate());
+  opening.defer(() => writer.terminate());
   const requireFiles = rememberFiles(filesOf(file));
   const reader = createDatabaseReader(openReader(file));
   const archive = createLogArchive(createArchiveTable(reader), segments);
@@ -101,8 +112,8 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   const queue = createQueue({
     limits,
     clock,
-    send: (request) => thread.send(request),
-    sendPiece: (piece) => thread.send(piece),
+    send: (request) => writer.send(request),
+    sendPiece: (piece) => writer.send(piece),
     isFollowed: () => live.isFollowed(),
     onDurable: (batch) => live.onDurable(batch),
     onCommit: options.onCommit ?? (() => {}),
@@ -117,10 +128,10 @@ export async function openSqliteStore<E extends NewEvent = NewEvent>(
   opening.defer(() => live.close());
   const resources = opening.move();
   const reading = createReading(log, codec);
-  const archiving = { id: thread.storeId, ...createSegmentRecorder(queue), verifyLive: verifier.verify };
+  const archiving = { id: writer.storeId, ...createSegmentRecorder(queue), verifyLive: verifier.verify };
 
   return {
-    ...createCursors(thread.storeId, readEpochs(reader), () => lastPosition(reader)),
+    ...createCursors(writer.storeId, readEpochs(reader), () => lastPosition(reader)),
     failed: queue.failed,
     append: createAppend(queue, codec, limits),
     ...reading,

@@ -12,7 +12,11 @@ const POLL_MS = 100;
  * function that ends this. Runs in the writer thread, because a busy writer makes SQLite's other readers wait for
  * milliseconds.
  */
-export function watchOthers(db: DatabaseSync, onAppended: (position: number) => void): () => void {
+export function watchOthers(
+  db: DatabaseSync,
+  onAppended: (position: number) => void,
+  onFault: (error: unknown) => void,
+): () => void {
   // SQLite changes this number only when another connection has written to the file
   // (https://sqlite.org/pragma.html#pragma_data_version).
   const selectChange = db.prepare("PRAGMA data_version");
@@ -34,7 +38,7 @@ export function watchOthers(db: DatabaseSync, onAppended: (position: number) => 
       look();
     } catch (error) {
       // Another process is recovering the log; the next poll reads the position.
-      if (!isBusy(error)) throw error;
+      if (!isBusy(error)) onFault(error);
     }
   }, POLL_MS);
   timer.unref();

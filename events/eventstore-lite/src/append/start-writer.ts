@@ -1,0 +1,161 @@
+import { MessageChannel, parentPort, Worker, workerData, type MessagePort } from "node:worker_threads";
+import { StoreBusy, StoreUnusable } from "../errors.ts";
+import type { AwayNotice, Notice, Piece, Reply, Request } from "./writer-messages.ts";
+
+/** The writer's first message: it can write to the log, or cannot. */
+export type Started = { readonly storeId: string } | { readonly refused: string; readonly isBusy: boolean };
+
+/** The writer of a log, seen from the code that requests appends. */
+export interface Writer {
+  readonly storeId: string;
+  send(message: Request | Piece): void;
+  /** Ends the writer. A thread ends without closing its database; send `close` first. */
+  terminate(): Promise<void>;
+}
+
+export interface WriterListener {
+  onReply(reply: Reply): void;
+  /** The writer reports by this that another process has appended to the log. */
+  onNotice(notice: Notice): void;
+  onAway?(notice: AwayNotice): void;
+  /** Runs when the writer has died; its last requests get no reply. */
+  onCrash(error: Error): void;
+}
+
+/** Connection to the code that requests appends, seen from the writer. */
+export interface WriterPort {
+  send(message: Started | Reply | Notice | AwayNotice): void;
+  onRequest(answer: (request: Request | Piece) => void): void;
+  /** Reports that the writer cannot continue. */
+  onFault(error: unknown): void;
+  /** Called after the last request, so that the port does not keep the process alive. */
+  end(): void;
+}
+
+/** Opens a log for writing, and answers requests from then on. */
+type Serve<Options> = (port: WriterPort, options: Options) => Promise<void>;
+
+/** Ways to start the writer of an engine. */
+export interface WriterModules<Options> {
+  /** Module that calls {@link servingThread}. */
+  readonly thread: URL;
+  readonly loadServe: () => Promise<Serve<Options>>;
+}
+
+export interface StartOptions<Options> extends WriterModules<Options> {
+  /** Name of the log, for errors. */
+  readonly log: string;
+  readonly options: Options;
+  /** False to write on the caller's thread. */
+  readonly inThread: boolean;
+}
+
+/**
+ * Starts the writer of a log. Throws {@link StoreUnusable}, whose message begins with the log's name, if it cannot open
+ * the log, and {@link StoreBusy} if it cannot do so now.
+ */
+export async function startWriter<Options extends object>(
+  { thread, loadServe, log, options, inThread }: StartOptions<Options>,
+  listener: WriterListener,
+): Promise<Writer> {
+  const started = inThread ? startThread(thread, options, listener) : startHere(await loadServe(), options, listener);
+  const { port, send, terminate } = started;
+  const first = await new Promise<Started>((resolve, reject) => {
+    port.once("message", resolve);
+    port.once("error", reject);
+  });
+  if ("refused" in first) {
+    await terminate();
+    if (first.isBusy) throw new StoreBusy();
+    throw new StoreUnusable(`${log}: ${first.refused}`);
+  }
+  port.on("message", (message: Reply | Notice | AwayNotice) => {
+    if (message.kind === "notice") listener.onNotice(message);
+    else if (message.kind === "away") listener.onAway?.(message);
+    else listener.onReply(message);
+  });
+  return {
+    storeId: first.storeId,
+    send,
+    terminate,
+  };
+}
+
+interface StartedWriter extends Pick<Writer, "send" | "terminate"> {
+  /** Emits the writer's messages. */
+  readonly port: Worker | MessagePort;
+}
+
+function startThread(module: URL, options: object, { onCrash }: WriterListener): StartedWriter {
+  const worker = new Worker(module, { workerData: options });
+  let terminated = false;
+  worker.on("error", onCrash);
+  worker.on("exit", (code) => {
+    if (!terminated) onCrash(new Error(`the writer thread ended with code ${code}`));
+  });
+  return {
+    port: worker,
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+    send: (message) => worker.postMessage(message),
+    async terminate() {
+      terminated = true;
+      await worker.terminate();
+    },
+  };
+}
+
+/** Starts a writer on this thread. Its messages are copied and arrive later, as between threads. */
+function startHere<Options>(serve: Serve<Options>, options: Options, { onCrash }: WriterListener): StartedWriter {
+  const { port1: ours, port2: writers } = new MessageChannel();
+  const onFault = (error: unknown): void => onCrash(error instanceof Error ? error : new Error(String(error)));
+  let answer: (request: Request | Piece) => void = () => undefined;
+  let isOpen = true;
+  writers.on("message", (request: Request | Piece) => {
+    try {
+      answer(request);
+    } catch (error) {
+      onFault(error);
+    }
+  });
+  void serve(
+    {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has no origin
+      send: (message) => writers.postMessage(message),
+      onRequest: (given) => (answer = given),
+      onFault,
+      end: () => (isOpen = false),
+    },
+    options,
+  );
+  return {
+    port: ours,
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port has no origin
+    send: (message) => ours.postMessage(message),
+    async terminate() {
+      // A writer whose store could not be opened whole still has its database open.
+      if (isOpen) answer({ kind: "close" });
+      ours.close();
+      writers.close();
+    },
+  };
+}
+
+/** Serves the thread that started this one, as the module of a writer's thread. */
+export async function servingThread<Options>(serve: Serve<Options>): Promise<void> {
+  if (!parentPort) throw new Error("a writer's thread runs as a worker only");
+  const port = parentPort;
+  await serve(
+    {
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker has no origin
+      send: (message) => port.postMessage(message),
+      onRequest: (answer) => void port.on("message", answer),
+      onFault(error) {
+        throw error;
+      },
+      // After the last reply, nothing keeps the thread alive. Closing the port would do the same, but not every runtime
+      // can.
+      end: () => port.unref(),
+    },
+    workerData as Options,
+  );
+}
