@@ -74,8 +74,8 @@ export interface OpenStoreOptions {
   /** Module that transforms events on the writer thread, for work that the codec leaves to it, such as encryption. */
   readonly writerTransform?: URL;
   /**
-   * False to write on the caller's thread. The log then opens sooner, and each commit blocks the caller's event loop.
-   * Default: true.
+   * True to write on a separate thread, so that commits do not block the caller's. Most commands end sooner without
+   * one. Default: false.
    */
   readonly writerThread?: boolean | undefined;
   /** Clock by which events are recorded; default: the engine's time. */
@@ -114,13 +114,13 @@ export function sqliteStore(
         return `${file} keeps its size while a service uses it, and reuses the space; archive once with the service stopped`;
       }
     },
-    open({ owner, ...options } = {}) {
+    open({ owner, writerThread = false, ...options } = {}) {
       mkdirSync(dirname(file), { recursive: true });
       const holder = owner === undefined ? undefined : { holder: owner };
       return openSqliteStore<Event>({
         file,
         segments,
-        ...omitUndefined({ ...options, owner: holder }),
+        ...omitUndefined({ ...options, writerThread, owner: holder }),
       });
     },
   };
@@ -145,8 +145,10 @@ export function postgresStore({ url, shown, segments }: PostgresPlace): StorePla
     const rows = await reachServer(shown, () => askOnce<{ there: boolean }>(url, IS_THERE));
     return rows[0]?.there === true;
   };
-  const open = (options: OpenStoreOptions = {}): Promise<LogStore> =>
-    reachServer(shown, () => openPostgresStore<Event>({ ...log, ...omitUndefined({ segments, ...options }) }));
+  const open = ({ writerThread = false, ...options }: OpenStoreOptions = {}): Promise<LogStore> => {
+    const given = omitUndefined({ segments, writerThread, ...options });
+    return reachServer(shown, () => openPostgresStore<Event>({ ...log, ...given }));
+  };
   const refuseLiving = async (): Promise<void> => {
     if (!(await isThere())) return;
     await using store = await open();

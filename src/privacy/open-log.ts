@@ -39,7 +39,7 @@ export interface LogOverrides {
   readonly takeOverKeys?: boolean | undefined;
   /** True to continue with these keys although other keys encrypted the log, and to record that. */
   readonly acceptLostKeys?: boolean | undefined;
-  /** False to write to the log on the caller's thread, which opens it sooner. Default: true. */
+  /** True to write to the log on a separate thread, as {@link OpenStoreOptions.writerThread} says. */
   readonly writerThread?: boolean | undefined;
 }
 

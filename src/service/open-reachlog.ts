@@ -70,7 +70,7 @@ export async function openReachlog<Member extends Membership>(
 ): Promise<Reachlog & Member>;
 export async function openReachlog(config: Config, overrides: ReachlogOverrides = {}, joining?: Joining<Membership>) {
   const { makeId = newId, write = () => {}, lateAfter, pastEvery } = overrides;
-  const { clock, acceptLoss, acceptLostKeys, takeOverKeys, writerThread } = overrides;
+  const { clock, acceptLoss, acceptLostKeys, takeOverKeys, writerThread = joining !== undefined } = overrides;
   await using opening = new AsyncDisposableStack();
 
   // The log, with the keys of its personal data and its vault.

@@ -11,6 +11,7 @@ export interface EngineOptions {
   readonly writerTransform?: URL;
   readonly clock?: () => number;
   readonly limits?: Partial<Limits>;
+  readonly writerThread?: boolean;
 }
 
 /** Opens a new, empty store for a test. */
@@ -43,13 +44,16 @@ function passClosed(error: unknown): void {
   if (!(error instanceof StoreClosed)) throw error;
 }
 
-/** Returns each engine with its name, as `describe.each` takes them; call it at the top of a test file. */
-export function engines(): readonly (readonly [name: string, open: OpenEngine])[] {
+/**
+ * Returns each engine with its name, as `describe.each` takes them; call it at the top of a test file. `common`:
+ * options of all stores.
+ */
+export function engines(common: EngineOptions = {}): readonly (readonly [name: string, open: OpenEngine])[] {
   const newLogPath = temporaryLogs();
   let database: Promise<string> | undefined;
   let schemas = 0;
   return [
-    ["SQLite", (options) => openSqliteStore({ file: newLogPath(), ...options })],
+    ["SQLite", (options) => openSqliteStore({ file: newLogPath(), ...common, ...options })],
     [
       "PostgreSQL",
       async (options) =>
@@ -57,6 +61,7 @@ export function engines(): readonly (readonly [name: string, open: OpenEngine])[
           url: await (database ??= newDatabase()),
           schema: `log ${(schemas += 1)}`,
           segments: createSegmentFolder(`${newLogPath()}.segments`),
+          ...common,
           ...options,
         }),
     ],

@@ -34,7 +34,7 @@ async function untilShown(
   return false;
 }
 
-describe.each(engines())("on %s", (_name, open) => {
+describe.each(engines({ writerThread: false }))("on %s", (_name, open) => {
   test("appends of this process reach all subscribers from memory, decoded once", async () => {
     let decoded = 0;
     const counting: Codec<NewEvent> = {

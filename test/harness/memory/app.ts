@@ -199,7 +199,8 @@ function createLines(logged: string[]): Logger {
 /** Opens the log as a service does that is one of the given instances. */
 function openServed(config: Config, given: Given, logger: Logger) {
   const { logClock: clock, lateAfter, followed: follow, before = [], instances: live = [INSTANCE] } = given;
-  const overrides = { logger, makeId: given.makeId ?? randomId, clock, lateAfter, ...(follow && { follow }) };
+  const makeId = given.makeId ?? randomId;
+  const overrides = { logger, makeId, clock, lateAfter, writerThread: false, ...(follow && { follow }) };
   const member = { saves: () => true, async [Symbol.asyncDispose]() {} };
   return openReachlog(config, overrides, {
     owner: undefined,

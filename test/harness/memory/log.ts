@@ -54,7 +54,7 @@ export async function openMemoryLog(options: MemoryLogOptions = {}): Promise<Mem
   const { clock, makeId = randomId, file, engine = "in a file" } = options;
   const stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
-  const common = { codec, ...(clock === undefined ? {} : { clock }) };
+  const common = { codec, writerThread: false, ...(clock === undefined ? {} : { clock }) };
   const opening =
     engine === "in a file"
       ? openSqliteStore<Event>({ file: file ?? folder.file("log.sqlite"), ...common })

@@ -49,7 +49,7 @@ async function tilesOf(store: EventStore): Promise<Record<string, string>> {
   return tiles;
 }
 
-describe.each(engines())("the tree of a log on %s", (_, open) => {
+describe.each(engines({ writerThread: false }))("the tree of a log on %s", (_, open) => {
   test("covers the canonical bytes, with and without stored tiles", async () => {
     await using store = await open();
     const leaves = await fill(store);
