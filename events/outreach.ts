@@ -255,8 +255,8 @@ export const usage = Type.Object(
 export type Usage = Static<typeof usage>;
 
 /**
- * Event: the network signalled that a recipient has read all our messages up to the time `seen_at`. Appended once for
- * each message of ours; without it, it is unknown whether the recipient has read the message.
+ * Event: the network signalled that a recipient has read our messages up to the time `seen_at`. Appended once, and only
+ * if the newest message is among them. Without this event, nothing is known about reading.
  */
 export const DirectMessagesSeen = withPersonal(
   defineEvent("DirectMessagesSeen", Type.Object({ recipient, seen_at: Type.String() }, closed)),
@@ -498,7 +498,10 @@ export const DirectMessageAttempted = withPersonal(
         personal_links: Type.Optional(Type.Array(personalLink)),
         /** Shared links that personal ones replace, so that the text does not contain them. */
         replaced_links: Type.Optional(Type.Array(Type.String())),
-        /** Code of the recipient's own page to opt out, if the text links it. */
+        /**
+         * Code in the address of the recipient's own opt-out page; absent if the message's text does not link to the
+         * page.
+         */
         opt_out_code: Type.Optional(Type.String()),
         /** The ground on which the recipient is contacted. */
         basis: Type.Optional(basis),

@@ -37,7 +37,7 @@ export interface Consent {
    * message is evidence in itself.
    */
   wrote_at?: string;
-  /** Consents and withdrawals that name a campaign or topic and hold for no other; absent if there is none. */
+  /** Consents and withdrawals that hold only for the campaign or topic that they name; absent if there are none. */
   consents_for?: Named;
 }
 

@@ -96,7 +96,10 @@ export function hasAnswered({ held_at }: Contact, { replied, attempted_at }: Cam
   return replied || (held_at !== undefined && attempted_at !== undefined && held_at >= attempted_at);
 }
 
-/** Changes the outreach to a contact in a campaign. Other campaigns than that of the newest attempt are copied first. */
+/**
+ * Changes the outreach to a contact in a campaign. The newest attempt's campaign is stored in the contact itself and
+ * changes in place; for any other campaign, a changed copy replaces the object in `contact.campaigns`.
+ */
 export function changeOutreach(
   contact: Contact,
   campaign: string | undefined,

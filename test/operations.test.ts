@@ -560,7 +560,10 @@ async function planCampaigns(log: LogStore): Promise<void> {
   await createEventLog(log, makeId).append(STREAMS.outreach, planned, {});
 }
 
-/** Adds two recipients with a failed message and a held reply: one for HTTP, one for the command line. */
+/**
+ * Adds two recipients, each with a failed message and a held reply. The test uses the first over HTTP and the second on
+ * the command line.
+ */
 async function appendFailedAndHeld(): Promise<void> {
   const people = ["ben_noconsent", "eve_failed"];
   const events = people.flatMap((username, at): NewEvent[] => {

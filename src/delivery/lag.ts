@@ -65,8 +65,8 @@ export interface DispatchRate {
 }
 
 /**
- * Reads the rate at which a channel's dispatches end, and its failures in a row. Reads only the end of the channel's
- * stream.
+ * Reads how many dispatches of a channel end per unit of time, and how many failures the channel has had since its last
+ * success. Reads only the end of the channel's stream.
  */
 export async function readTail(store: LogStore, channel: ChannelName, now: number, tail: Tail = {}) {
   const settled = new Set<number>();

@@ -103,8 +103,9 @@ const BUSINESS_USAGE = Type.Record(Type.String(), Type.Array(USAGE));
 const USAGE_PERCENT_MAX = 95;
 
 /**
- * Returns the pause in ms that Meta's report of our use suggests, if any. Shares are whole per cents of a rolling hour;
- * the time to regain access is in minutes. https://developers.facebook.com/docs/graph-api/overview/rate-limiting
+ * Returns the pause in ms that Meta's usage headers suggest, if any. Usage is in whole per cent of the hourly limit, the
+ * time to regain access in minutes.
+ * https://developers.facebook.com/docs/graph-api/overview/rate-limiting
  */
 export function usagePauseMs(headers: Headers): number | undefined {
   const app = parseAnswer(USAGE, headers.get("x-app-usage") ?? "");

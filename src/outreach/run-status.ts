@@ -216,8 +216,8 @@ export async function readDryRun(
      */
     costs: estimate && toCost(estimate),
     /**
-     * Seconds that the run would take, at the configured time between two messages or, without one, the time that X
-     * documents.
+     * Duration of the run in seconds: one interval for each message, either the configured one or, without it, the
+     * interval that X documents.
      */
     seconds: sends * (settings.sendSpacingSeconds ?? DEFAULT_SPACING_MS / 1000),
     quota: { used, after: Math.min(dailyLimit, used + sends), limit: dailyLimit },

@@ -128,7 +128,8 @@ async function checkClock(config: Config): Promise<string> {
   const { now, skewMs } = context.logClock;
   const newest = newestTime(projector);
   const apartMs = skewMs(newest);
-  // If both clocks agree and the newest event is ahead of them, an instance with a wrong clock recorded it.
+  // If this process's clock agrees with the log's clock, and the newest event is ahead of both, an instance with a
+  // wrong clock recorded the event.
   const isAhead = newest !== undefined && isSkewed(Date.parse(newest) - now()) && Date.parse(newest) > now();
   if (isAhead)
     throw new Error(`the newest event was recorded at ${newest}, and this clock shows ${isoTime(now())}: ${HEAL}`);

@@ -8,7 +8,7 @@ const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;
 
 /**
- * Maximum time in ms from the moment when the service listens to its kill. Most kills come during the first batches,
+ * Maximum time in ms from the service's start to listen until it is killed. Most kills come during the first batches,
  * some under full load.
  */
 const LIFE_MS_MAX = 800;

@@ -31,7 +31,7 @@ test("commands on the log of a running service show recipients and quota as of a
   const at = (type: string): number => events.find((event) => event.type === type)?.position ?? 0;
   const head = events.length;
 
-  // Checks the recipient's status before the message, with its intent, and now.
+  // Checks the recipient's status at three moments: before the message, at the intent to send, and now.
   const attempted = at("DirectMessageAttempted");
   const { out } = await world.command("audit", "show", "@Ada_Builds");
   const [imported, intent, sent, ...rest] = out.split("\n");

@@ -32,7 +32,10 @@ function expectSame(state: Contacts, folded: Contacts): void {
   expect([...state.people.keys()]).toEqual([...folded.people.keys()]);
 }
 
-/** Expects the same listed recipients; their positions may differ, because a list does not show them. */
+/**
+ * Expects the same recipients in both, except for the log positions of their events, which a list of recipients does
+ * not show.
+ */
 function expectListed(people: People, folded: Contacts): void {
   const shown = (contact: Contact): unknown => ({ ...contact, positions: [], reads: undefined, replaced: undefined });
   const wanted = new Map([...folded.people].map(([key, contact]) => [key, shown(contact)]));

@@ -35,8 +35,8 @@ export function compareRates(what: string, ours: readonly Work[], raw: readonly 
 }
 
 /**
- * Returns rows that compare the processor time of an appended event, in each thread, with that of a raw insert. The
- * ratio is meaningful on a busy machine too.
+ * Returns one row for each thread. A row compares the processor time of an appended event with that of a raw insert,
+ * because this ratio is meaningful on a busy machine too.
  */
 export function compareThreads(what: string, ours: readonly Work[], raw: readonly Work[]): readonly Row[] {
   const inserts = raw.map(({ caller }) => caller);

@@ -23,7 +23,10 @@ export interface XOptions {
   readonly clock: Clock;
 }
 
-/** Function that sends a GET to X. Returns the body of a 200, and throws a {@link SocialError} for everything else. */
+/**
+ * Function that sends a GET request to X. Returns the body of a response with status 200, and throws a {@link
+ * SocialError} for every other response.
+ */
 export type XRead = (question: {
   readonly path: string;
   /** Query of the request; undefined members are left out. */

@@ -109,7 +109,10 @@ export function refuseFollowUp(state: CampaignState, contact: Contact | undefine
   return sent.length < FOLLOW_UPS_MAX ? undefined : leftOut(`${FOLLOW_UPS_MAX}_follow_ups`);
 }
 
-/** Refuses a recipient without the consent that the campaign needs. Any other than `default` needs date and source. */
+/**
+ * Refuses a recipient without the consent that the campaign needs. Every campaign except `default` needs a consent with
+ * date and source; `default` does if REQUIRE_CONSENT is `evidence`.
+ */
 export function refuseWithoutConsent(contact: Contact | undefined, rules: CampaignRules) {
   const consent = consentForCampaign(contact, rules);
   if (needsEvidence(rules)) {

@@ -91,7 +91,7 @@ async function findUnlinked({ events, witness, network }: House): Promise<Readon
 /** Maximum time between the grant of a lease, which shows a clock's skew, and the request that follows, in ms. */
 const LATE_MS = 30_000;
 
-/** Checks that a process was allowed to make a request to send, by the log's content at the time of the request. */
+/** Checks that a process was allowed to ask the network to send a message, by what the log contained at that time. */
 function judge(books: Books, ask: Ask, house: House): void {
   const { latest, suppressed, stopped, askedAfterStop, linked } = books;
   const { witness, setting } = house;

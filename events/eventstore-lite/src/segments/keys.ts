@@ -3,8 +3,8 @@ import type { ArchiveTable, Catalogue, KeyRange } from "./catalogue.ts";
 import type { OpenSegments } from "./open-segments.ts";
 
 /**
- * Number of positions whose keys are read in one pass, and maximum number of keys kept, some 60 MB. Each pass scans all
- * keys, because no index leads from a position to its keys.
+ * Number of positions whose idempotency keys are read in one pass; also the maximum number of keys in memory, about 60
+ * MB. Each pass scans all keys, because no index leads from a position to its keys.
  */
 const WINDOW_POSITIONS = 131_072;
 

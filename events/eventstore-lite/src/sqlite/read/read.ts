@@ -21,7 +21,7 @@ import { lastPosition, lastPositionUntil } from "./bounds.ts";
 import { CANONICAL, FOLDED, readChunks, type Shape, WHOLE } from "./chunks.ts";
 import type { DatabaseReader } from "./database-reader.ts";
 
-/** Reads a log whose first events may be archived. */
+/** Reads a log, including the events at its beginning that may have been moved to archived segments. */
 export interface LogReader {
   readonly database: DatabaseReader;
   readonly archive: ArchiveReader;

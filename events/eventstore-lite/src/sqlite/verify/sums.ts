@@ -49,7 +49,10 @@ export function addAllTo(sums: Sums, others: Sums): void {
   for (const [at, other] of others.entries()) sums[at]! += other;
 }
 
-/** Formats sums as {@link SUMS_BY_TYPE} does, for comparison with them. */
+/**
+ * Formats the sums that the verification has added up like a result of the query {@link SUMS_BY_TYPE}, so that both can
+ * be compared as texts.
+ */
 export function byType([count, positions, types, products]: Sums): string {
   return `${count} ${positions} ${types} ${products}`;
 }
