@@ -1,8 +1,8 @@
 import { Type, type Static, type TProperties } from "@sinclair/typebox";
-import { channelName, lane } from "./channel.ts";
+import { channelName, lane } from "./channel-names.ts";
 import { defineEvent } from "./event.ts";
 import { ERASED, withPersonal } from "./encryption.ts";
-import { sources } from "./sources.ts";
+import { sources } from "./position-ranges.ts";
 
 const closed = { additionalProperties: false };
 

@@ -19,9 +19,9 @@ import { runs } from "./runs.ts";
 import { signals } from "./signals.ts";
 import { sources } from "./sources.ts";
 import { stats } from "./stats.ts";
-import { suspected } from "./suspected.ts";
+import { suspected } from "./suspected-clicks.ts";
 import { tokens } from "./token-use.ts";
-import { timeline } from "./messages-by-quarter.ts";
+import { timeline } from "./messages-by-quarter-hour.ts";
 import { visits } from "./visits.ts";
 
 /** All projections. A new one is added here and nowhere else. */

@@ -6,7 +6,7 @@ import { type Change, noteChanges, replaceRefused } from "./contact-changes.ts";
 import { countField, findContact, isUnnamed, meant, meet } from "./contact-identity.ts";
 import { type CampaignOutreach, type Contact, type Contacts, isOwnRefusal, later } from "./contact.ts";
 import type { Projection } from "./projection.ts";
-import { FETCH_MS } from "./suspected.ts";
+import { FETCH_MS } from "./suspected-clicks.ts";
 import { msOf } from "./time.ts";
 
 export const contacts: Projection<Contacts> = {

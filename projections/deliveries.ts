@@ -7,7 +7,7 @@ import {
   type ChannelName,
   type Lane,
   type WebhookChannel,
-} from "../events/channel.ts";
+} from "../events/channel-names.ts";
 import {
   DISPATCHED_TYPES,
   isSubscribed,
@@ -19,7 +19,7 @@ import {
   type OutcomeType,
   type Subscription,
 } from "../events/dispatch-rules.ts";
-import { forEachPosition, positionsOf } from "../events/sources.ts";
+import { forEachPosition, positionsOf } from "../events/position-ranges.ts";
 import {
   listEnded,
   noDeadLetters,
@@ -29,7 +29,7 @@ import {
   type EndsUndelivered,
 } from "./dead-letters.ts";
 import type { Projection } from "./projection.ts";
-import { quarterAt, type Quarters } from "./quarters.ts";
+import { quarterAt, type Quarters } from "./quarter-hours.ts";
 import { msOf } from "./time.ts";
 
 /**

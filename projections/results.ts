@@ -3,7 +3,7 @@ import type { DataOf, Folded } from "../events/catalog.ts";
 import type { Recipient } from "../events/outreach.ts";
 import type { Projection } from "./projection.ts";
 import { linksOf } from "./link-keys.ts";
-import { FETCH_MS } from "./suspected.ts";
+import { FETCH_MS } from "./suspected-clicks.ts";
 import { msOf } from "./time.ts";
 
 type Attempted = DataOf<"DirectMessageAttempted">;

@@ -10,7 +10,7 @@ import { systemClock } from "../platform/clock.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { WorkMonitor } from "../log/work-monitor.ts";
-import { locateLog } from "../privacy/log-place.ts";
+import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, type OpenedLog } from "../privacy/open-log.ts";
 import { keyId } from "../vault/derive-keys.ts";
 import { nameOfKey } from "../vault/master-key.ts";

@@ -12,7 +12,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { keysLost, newestKeys, refuseForeignSecrets } from "../privacy/secrets-binding.ts";
-import { locateFiles, locateLog, type LogPlace } from "../privacy/log-place.ts";
+import { locateFiles, locateLog, type LogPlace } from "../privacy/locate-log.ts";
 import { openLogAt } from "../privacy/open-log.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import { openSecretStore } from "../vault/encrypted-secrets.ts";

@@ -1,4 +1,4 @@
-import { isWebhook, type ChannelName } from "../../events/channel.ts";
+import { isWebhook, type ChannelName } from "../../events/channel-names.ts";
 import type { DispatchMode } from "../../events/delivery.ts";
 import type { OutcomeType } from "../../events/dispatch-rules.ts";
 import { VISITOR_IDS, type VisitorId, type VisitorIds } from "../../events/tracking.ts";

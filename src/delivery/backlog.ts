@@ -1,7 +1,7 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { findChannel, listChannels, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
-import { QUARTER_MS } from "../../projections/quarters.ts";
+import { QUARTER_MS } from "../../projections/quarter-hours.ts";
 import { isoTime } from "../platform/clock.ts";
 import { formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
@@ -22,7 +22,7 @@ import {
   type DeadLetter,
   type RetryOptions,
 } from "./dead-letters.ts";
-import { measureLags, type ChannelLag } from "./lag.ts";
+import { measureLags, type ChannelLag } from "./channel-lag.ts";
 import { formatCursor, parseCursor, readDispatchPage, type ListCursor } from "./list-dispatches.ts";
 
 /** Numbers of a channel's dispatches: those delivered, those that wait, and those that were given up. */

@@ -58,7 +58,7 @@ import { healthEndpoints } from "./features/health.ts";
 import { runEndpoints } from "./features/run.ts";
 import { suppressionEndpoints } from "./features/suppressions.ts";
 import { redirectEndpoints, trackingEndpoints } from "./features/clicks.ts";
-import { verificationEndpoints } from "./features/verification.ts";
+import { verificationEndpoints } from "./features/log-verification.ts";
 import { whatsappEndpoints } from "./features/whatsapp.ts";
 import { whatIfEndpoints } from "./features/what-if.ts";
 import { repeatable } from "./server/problem.ts";

@@ -14,7 +14,7 @@ import {
   type RetryPolicy,
   type RunContext,
   type Source,
-} from "./context.ts";
+} from "./run-context.ts";
 import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { isForRun } from "./judge-recipients.ts";

@@ -6,7 +6,7 @@ import { systemTimer, type Timer } from "../platform/clock.ts";
 import { expiredDays, firstKept, newestDay, removeDays } from "./day-keys.ts";
 import type { Keyring } from "./keyring.ts";
 import type { DataOf, LogStore } from "../../events/catalog.ts";
-import type { Erase } from "../projector/restore.ts";
+import type { Erase } from "../projector/restore-states.ts";
 import { inChunks } from "../platform/time-slices.ts";
 
 /**

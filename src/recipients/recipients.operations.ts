@@ -26,7 +26,7 @@ import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
 import { recordConsent, type ConsentContext } from "./record-consent.ts";
-import { release } from "./release.ts";
+import { release } from "./release-held-recipient.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressContext } from "./suppress.ts";

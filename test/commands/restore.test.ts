@@ -14,7 +14,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { keysIn } from "../../src/privacy/key-store.ts";
-import { locateLog } from "../../src/privacy/log-place.ts";
+import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
 import { capture, type Captured, withLog } from "../harness/capture.ts";

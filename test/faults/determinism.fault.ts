@@ -6,7 +6,7 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
-import { filePlace } from "../../src/privacy/log-place.ts";
+import { filePlace } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import {
   authorize,

@@ -16,7 +16,7 @@ import { startRetention, applyErasures } from "../../src/privacy/retention.ts";
 import { createVisitorSketch } from "../../src/privacy/visitor-sketch.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { secret } from "../../src/platform/secret.ts";
-import { filePlace, locateLog } from "../../src/privacy/log-place.ts";
+import { filePlace, locateLog } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import { clickOf, PERSON } from "../harness/memory/new-events.ts";
 import { toLogContext } from "../harness/memory/log.ts";

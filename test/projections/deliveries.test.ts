@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { type ClickChannel, type Lane } from "../../events/channel.ts";
+import { type ClickChannel, type Lane } from "../../events/channel-names.ts";
 import { LETTERS_MAX } from "../../projections/dead-letters.ts";
 import { deliveries, findChannel, isSettled, pendingOf, type Deliveries } from "../../projections/deliveries.ts";
 import { fold } from "../../projections/projection.ts";

@@ -5,7 +5,7 @@ import type { Recorded } from "../../events/catalog.ts";
 import { clicks } from "../../projections/clicks.ts";
 import { fold } from "../../projections/projection.ts";
 import { COUNTED_LINKS_MAX } from "../../projections/recent-links.ts";
-import { suspected } from "../../projections/suspected.ts";
+import { suspected } from "../../projections/suspected-clicks.ts";
 import { addVisits, countVisitors, LINK_DAYS_MAX, noVisits, visits, type Visits } from "../../projections/visits.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";

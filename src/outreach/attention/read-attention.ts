@@ -8,7 +8,7 @@ import { capitalize } from "../../history/words.ts";
 import { mention, other, quote, say, type Sentence } from "../../history/words/sentence.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment, type ReadMoment } from "../../projector/page-moments.ts";
-import { readDecided } from "./decided.ts";
+import { readDecided } from "./decided-items.ts";
 
 const SEVERITIES: readonly Severity[] = ["critical", "error", "warning"];
 

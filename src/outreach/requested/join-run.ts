@@ -3,7 +3,7 @@ import type { Recipient } from "../../../events/outreach.ts";
 import { handle } from "../../log/decide-and-append.ts";
 import { type EventMetadata, eventAt, STREAMS } from "../../log/event-log.ts";
 import { ROLES } from "../../log/lease.ts";
-import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../context.ts";
+import { forCampaign, outreachState, quotaNow, RUN_ATTEMPTS_MAX, type OutreachContext } from "../run-context.ts";
 import { isEnded } from "../campaigns/rules.ts";
 import { judgeRequested, type Expected } from "../judge-recipients.ts";
 import { findTransientEnd } from "../run-end.ts";

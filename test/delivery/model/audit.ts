@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { Recorded } from "../../../events/catalog.ts";
-import { lanesOf, type ChannelName, type Lane } from "../../../events/channel.ts";
+import { lanesOf, type ChannelName, type Lane } from "../../../events/channel-names.ts";
 import { laneOf, requestsDispatch } from "../../../events/dispatch-rules.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts";

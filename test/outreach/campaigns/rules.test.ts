@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Audience } from "../../../events/campaign.ts";
 import type { DataOf } from "../../../events/catalog.ts";
-import { FETCH_MS } from "../../../projections/suspected.ts";
+import { FETCH_MS } from "../../../projections/suspected-clicks.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
 import { judgeKnown, decideStart, isSkipRecorded, type OutreachState } from "../../../src/outreach/decide.ts";
 import { rulesForCampaign } from "../../../src/outreach/run-rules.ts";

@@ -21,7 +21,7 @@ const WINDOW = "src/outreach/send-window.ts";
 const RECOVERY = "src/outreach/recover-dead-run.ts";
 const RECONCILE = "src/outreach/reconcile.ts";
 const QUOTA = "projections/quota.ts";
-const CONTEXT = "src/outreach/context.ts";
+const CONTEXT = "src/outreach/run-context.ts";
 const QUOTA_DAY = "src/outreach/quota-day.ts";
 const CONTACTS = "projections/contacts.ts";
 const RESTORED = "src/outreach/after-restore.ts";
@@ -31,7 +31,7 @@ const RECORD_RESTORE = "src/log/record-restore.ts";
 const START_RUN = "src/outreach/start-run.ts";
 const INSTANCES = "src/log/instance-heartbeats.ts";
 const LOG_CLOCK = "src/log/log-clock.ts";
-const CIRCLES = "src/outreach/sources/paged.ts";
+const CIRCLES = "src/outreach/sources/paged-source.ts";
 
 const one = (name: string, file: string, from: string, to: string): Mutation => ({ name, edits: [{ file, from, to }] });
 

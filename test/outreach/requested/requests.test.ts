@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { OutreachContext } from "../../../src/outreach/context.ts";
+import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import type { Triggered } from "../../../src/outreach/start-run.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { parseOpenHours, type SendWindow } from "../../../src/config/send-window.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { createResults } from "../../../src/history/results.ts";
-import { release } from "../../../src/recipients/release.ts";
+import { release } from "../../../src/recipients/release-held-recipient.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity.ts";
 import { METADATA } from "../../harness/memory/log.ts";
