@@ -17,8 +17,9 @@ export const level = Type.Union([
 export type Level = Static<typeof level>;
 
 /**
- * Details of a notification that is a report of outreach. `run_id`: run that ends with it; absent if a caller requested
- * it. `clicks`: all clicks by people until then, from which the next report counts; absent if they could not be read.
+ * Details of a notification that is a report of outreach. `run_id`: run whose end it reports; absent if a caller
+ * requested it. `clicks`: all clicks by people until then, from which the next report counts; absent if they could not
+ * be read.
  */
 const report = Type.Object({ run_id: Type.Optional(Type.String()), clicks: Type.Optional(Type.Integer()) }, closed);
 

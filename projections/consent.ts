@@ -78,7 +78,7 @@ export function consentFor<One extends Consent>(consent: One, names: readonly (s
   return own === undefined ? consent : { ...consent, basis: consent.inbound ? "dm_first" : own.basis, consent: own };
 }
 
-/** Consent that one row of an import, or one ConsentRecorded event, says. */
+/** Consent that one row of an import, or one ConsentRecorded event, states. */
 export type ConsentRecord = Partial<Omit<DataOf<"ConsentRecorded">, "recipient" | "message_id">>;
 
 /**

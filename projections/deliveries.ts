@@ -282,8 +282,8 @@ function fail(state: Deliveries, { time, data }: Folded<"DispatchFailed">): void
   const lane = openChannel(state, data.channel).lanes[data.lane];
   let isNews = false;
   for (const { sources, attempt, retry_at, may_have_arrived } of data.requests) {
-    // If the log was out of reach, it records the failure late. The attempt was over by `retry_at` at the latest,
-    // because the next attempt was due then.
+    // If the log was unreachable, the failure is recorded late. The attempt ended at `retry_at` at the latest, because
+    // the next attempt was due then.
     const over = may_have_arrived && (time < retry_at ? time : retry_at);
     for (const source of positionsOf(sources)) {
       if (isSettled(lane, source)) continue;

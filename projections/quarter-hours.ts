@@ -1,8 +1,8 @@
 import { DAY_MS, HOUR_MS } from "./time.ts";
 
 /**
- * Length of a quarter of an hour in ms. Counts over time are kept by quarters, because in every time zone of today
- * hours and days begin with one.
+ * Length of a quarter of an hour in ms. Counts over time are kept by quarters of an hour, because in every time zone of
+ * today hours and days begin at one.
  */
 export const QUARTER_MS = 15 * 60_000;
 

@@ -2,8 +2,8 @@ import type { Projection } from "./projection.ts";
 import { msOf } from "./time.ts";
 
 /**
- * Number of messages that count against each day, and against the last 24 hours. An intent takes a place. Only a
- * certain refusal by the network gives it back; an unknown outcome does not.
+ * Number of messages that count against each day, and against the last 24 hours. Each intent to send a message takes a
+ * place. Only a certain refusal by the network gives the place back; an unknown outcome does not.
  */
 export interface Quota {
   /**

@@ -69,7 +69,10 @@ interface TrackedClicks {
    * Time of the first click that a person is likely to have made (not a bot), in ms since 1970; null if there is none.
    */
   first: number | null;
-  /** Number of the recipient's earlier message with tracked clicks, of another campaign; absent if there is none. */
+  /**
+   * Key in `messages` of the recipient's earlier message with tracked clicks, of another campaign; absent if there is
+   * none.
+   */
   readonly before?: number;
 }
 

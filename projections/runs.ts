@@ -40,7 +40,7 @@ export interface RunOutcome {
   readonly at: string;
   /** Position of the event that ended the run. */
   readonly position: number;
-  /** Maximum cost of the run in US dollars; null if no event says it. */
+  /** Upper bound of the run's cost in US dollars; null if no event states it. */
   readonly usd: number | null;
 }
 

@@ -279,7 +279,7 @@ function removeOpen({ open }: SentLink, id: string): void {
   if (at !== -1) open.splice(at, 1);
 }
 
-/** Records that a message has its final outcome, also if it was in doubt: that outcome may come at any time. */
+/** Records that a message has its final outcome, possibly long after it was in doubt. */
 function close(send: Send | undefined): void {
   if (send !== undefined) send.open = false;
 }

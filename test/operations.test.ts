@@ -320,8 +320,8 @@ const WRITES: Readonly<
 };
 
 /**
- * Functions that give an action something to do again, by its name. They run before each call, because an earlier call
- * left nothing to do.
+ * Functions that prepare the effect of an operation, by the operation's name. They run before each call, because an
+ * earlier call left nothing to do.
  */
 const PREPARE: Readonly<Record<string, () => Promise<unknown>>> = {
   "outreach stop": () => {

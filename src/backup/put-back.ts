@@ -81,8 +81,8 @@ interface PutBackOptions {
 }
 
 /**
- * Proves a backup in a scratch folder, then restores it to the configured place; on a server, the log is proved there
- * once more. Throws a ServiceError. No log is there then, unless it was that last proof that failed.
+ * Proves a backup in a scratch folder, then restores it to the configured place. On a server, proves the restored log
+ * once more. Throws a ServiceError; the place then holds no log, unless this last proof failed.
  */
 export async function putBack(
   monitor: WorkMonitor,

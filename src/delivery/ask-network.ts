@@ -74,7 +74,7 @@ interface AskOptions {
   readonly stopping: AbortSignal;
 }
 
-/** Time in ms that the dispatches wait which a batch ended without sending. */
+/** Time in ms that dispatches wait if their batch ended before it sent them. */
 const UNASKED_WAIT_MS = 1_000;
 
 /**

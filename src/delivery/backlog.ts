@@ -236,8 +236,8 @@ export interface CountedLetters {
 }
 
 /**
- * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way names its
- * number of them; it is refused if another number would be retried by then. Empty for a suspended channel.
+ * Returns the ways to retry these dead letters: only those that certainly did not arrive, or all. Each way states how
+ * many it retries, and is refused if that number has changed by then. Empty for a suspended channel.
  */
 export function listRetries({ backlog, count, doubles, fields }: CountedLetters) {
   const { suspended, title, whyDouble } = backlog;

@@ -13,7 +13,7 @@ const CONNECTIONS = 8;
  */
 const LIFE_MS_MAX = 800;
 
-/** One of so many kills comes during a start, after which the next start must cope with what is left. */
+/** Number of kills of which one comes during a start. The next start must cope with what the killed start left. */
 const KILL_DURING_START_EVERY = 10;
 const START_MS_MAX = 400;
 

@@ -68,7 +68,7 @@ export interface AccountProcess {
   readonly tokens: Tokens & AsyncDisposable;
   readonly projector: Projector;
   readonly vault: Vault;
-  /** Stops the timers of this process: it hangs where it waits for one, and renews no lease. */
+  /** Stops the timers of this process: work that waits for a timer hangs, and no lease is renewed. */
   freeze(): void;
   thaw(): void;
 }

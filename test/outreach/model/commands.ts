@@ -359,7 +359,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
       });
       trigger(instance, false);
       await house.clockwork.pass(MINUTE_MS);
-      // Without an intent in this run, the ambush would hit a later one.
+      // If this run records no intent, the ambush must not hit the intent of a later run.
       isOver = true;
       house.setClocksRight();
     },

@@ -7,7 +7,7 @@ export interface Edit {
 
 /** Edits of the sources that break one rule of the outreach protocol. */
 export interface Mutation {
-  /** True if the hunt for it makes only histories about campaigns. */
+  /** True if the search for a history that breaks the rule generates only histories about campaigns. */
   readonly isOfCampaigns?: true;
   readonly name: string;
   readonly edits: readonly Edit[];
@@ -293,7 +293,8 @@ export const MUTATIONS: readonly Mutation[] = [
     "const LATE_MS = -3_600_000;",
   ),
   {
-    // Breaks all three: a handle may change before the next one, so each is the last chance for some recipients.
+    // Breaks all three checks: a handle may change before the next check, so each check is the last chance for some
+    // recipients.
     name: "a recipient who is suppressed by hash is named neither by a list, a message nor a skip",
     edits: [
       { file: SUPPRESS, from: "recipients.filter(isFound)", to: "recipients.filter(() => false)" },

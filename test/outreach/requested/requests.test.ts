@@ -14,7 +14,7 @@ const reached = ({ network }: OutreachHarness): string[] => network.accepted.map
 
 const OPEN = { ...RULES, requireConsent: false };
 
-/** Outcome of each recipient in the log, by id or handle: the newest event that says one. */
+/** Returns the outcome of each recipient in the log, by id or handle, as the newest event with an outcome states it. */
 async function outcomes(world: OutreachHarness): Promise<Record<string, string>> {
   const types = ["DirectMessageSent", "DirectMessageSkipped", "RecipientNotReached"] as const;
   const events = (await Promise.all(types.map((type) => world.events(type)))).flat();

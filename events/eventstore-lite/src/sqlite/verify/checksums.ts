@@ -57,7 +57,10 @@ export function byType([count, positions, types, products]: Sums): string {
   return `${count} ${positions} ${types} ${products}`;
 }
 
-/** Formats sums as {@link SUMS_BY_PLACE} does, for comparison with them. */
+/**
+ * Formats the sums that the verification has added up like a result of the query {@link SUMS_BY_PLACE}, so that both
+ * can be compared as texts.
+ */
 export function byPlace([count, positions, , , places, products]: Sums): string {
   return `${count} ${positions} ${places} ${products}`;
 }
