@@ -15,7 +15,7 @@ import {
   type RunContext,
   type Source,
 } from "./run-context.ts";
-import { judgeKnown, judgeUser, type Refused } from "./decide.ts";
+import { judgeKnown, judgeUser, needsLookUp, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { isForRun } from "./judge-recipients.ts";
 import { eraseLeftClicks } from "../recipients/record-consent.ts";
@@ -344,7 +344,9 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
       continue;
     }
     const verdict = judgeKnown(state, run.rules, recipient, user, contact);
-    if (verdict.verdict === "ask") open.push({ recipient, ...(user === undefined ? {} : { user }) });
+    const isUnsure = verdict.verdict !== "ask" && source === REQUESTED && id === undefined;
+    if (verdict.verdict === "ask" || (isUnsure && needsLookUp(state, run.rules, verdict, contact)))
+      open.push({ recipient, ...(user === undefined ? {} : { user }) });
     else refused.push({ recipient, verdict });
   }
   await skip(refused);

@@ -33,11 +33,16 @@ function expectSame(state: Contacts, folded: Contacts): void {
 }
 
 /**
- * Expects the same recipients in both, except for the log positions of their events, which a list of recipients does
- * not show.
+ * Expects the same recipients in both. A list shows only the first log position of a recipient's events, so the others
+ * may differ.
  */
 function expectListed(people: People, folded: Contacts): void {
-  const shown = (contact: Contact): unknown => ({ ...contact, positions: [], reads: undefined, replaced: undefined });
+  const shown = (contact: Contact): unknown => ({
+    ...contact,
+    positions: contact.positions.slice(0, 1),
+    reads: undefined,
+    replaced: undefined,
+  });
   const wanted = new Map([...folded.people].map(([key, contact]) => [key, shown(contact)]));
   expect(new Map([...people].map(([key, contact]) => [key, shown(contact)]))).toEqual(wanted);
   expect(people.size).toBe(wanted.size);
