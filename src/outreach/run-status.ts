@@ -208,11 +208,11 @@ export async function readDryRun(
     skipped: would_skip - handled,
     passed: Object.entries(passed).map(([reason, count]) => ({ reason, count })),
     skips: groupSkips(skips, listed.skips),
-    /** Maximum cost of the dry run itself in US dollars. Undefined in older dry runs. */
+    /** Upper bound of the cost of the dry run itself in US dollars. Undefined in older dry runs. */
     paid: usage?.usd,
     /**
-     * Maximum cost of the run, which reads what the dry run has read. X says that it charges a repeated read once a UTC
-     * day, but does not guarantee it, so every read counts.
+     * Upper bound of the cost of the run, which reads what the dry run has read. X says that it charges a repeated read
+     * once a UTC day, but does not guarantee it, so every read counts.
      */
     costs: estimate && toCost(estimate),
     /**

@@ -33,7 +33,7 @@ export interface AttentionItem {
   readonly title: string;
   /** When the fault or question arose, ISO 8601; undefined if unknown. */
   readonly since: string | undefined;
-  /** When it last happened, ISO 8601; absent if it did not happen again. */
+  /** When the fault or question last arose, ISO 8601; absent if it arose only once. */
   readonly to?: string;
   /** Why the item needs an operator, in the network's own words if the log has them. */
   readonly cause: Sentence;
