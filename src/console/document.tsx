@@ -9,7 +9,7 @@ import { Asked, type AskedConfirmation } from "./parts/action-form.tsx";
 import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/bars-and-menus.tsx";
 import { Icon, IconSymbols } from "./parts/icon.tsx";
 import { A, PageForm, ShownMoment } from "./parts/link.tsx";
-import { MomentChoice, PastBar } from "./parts/moment.tsx";
+import { MomentChoice, PastBar } from "./parts/moment-controls.tsx";
 import { formatTime, readTimes, Time, TimesRead, toIso } from "./parts/time.tsx";
 import type { View } from "./page-context.ts";
 
