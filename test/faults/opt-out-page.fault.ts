@@ -38,7 +38,7 @@ test.each(["in a file", "on PostgreSQL"].flatMap((place) => ROUNDS.map((round) =
   "a recipient who opts out on their page gets no message, after kill -9 too, in a log %s, round %i",
   async (place, round) => {
     console.log(`seed ${SEED} (FAULT_SEED=${SEED} chooses the same moments)`);
-    const pick = createPick(SEED);
+    const pick = createPick(SEED + round);
     await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 10_000 } });
     Object.assign(world.env, { PUBLIC_URL: "http://localhost:0", MESSAGE_TEMPLATE: "Hi {{name}}: {{optout}}" });
     if (place === "on PostgreSQL")
