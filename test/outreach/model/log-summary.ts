@@ -159,8 +159,8 @@ export function createBooks(unlinked: ReadonlySet<number> = new Set()): Books {
 }
 
 /**
- * Carries facts over from the books of a lost log: requests already made, quota already used, and erasures. They stay
- * true although the present log lacks them.
+ * Carries facts over from the summary of a lost log to that of its replacement: requests already made, quota already
+ * used, and erasures. They stay true although the present log lacks them.
  */
 export function inherit(books: Books, before: Books, { replaced, forgotten }: House): void {
   const { head, ownTime } = replaced.at(-1) ?? { head: 0, ownTime: 0 };
