@@ -197,7 +197,7 @@ function EventReason({
 
 interface ReasonProps {
   readonly title: string;
-  /** Event that proves this step of the answer. */
+  /** Event that shows why this step of the answer, whether the recipient gets a message, is true. */
   readonly proof?: Recorded | undefined;
   readonly children: ComponentChildren;
 }

@@ -174,7 +174,7 @@ export function inherit(books: Books, before: Books, { replaced, forgotten }: Ho
   const isLost = ({ id, isFreed, time }: Attempt): boolean =>
     isFreed !== true && time <= ownTime && !books.attempts.has(id);
   books.lost.push(...[...before.lost, ...before.attempts.values()].filter(isLost));
-  // The keys of erased people stay destroyed under any log.
+  // An erased person stays erased under any log, because their keys are destroyed.
   for (const id of forgotten) books.suppressed.set(id, head);
 }
 

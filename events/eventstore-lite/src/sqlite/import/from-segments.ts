@@ -34,8 +34,9 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes a log from sealed segments, the same as `backup` would copy as of one of their events; returns its head and its
- * Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and what `segments` throws.
+ * Makes a log from sealed segments: the events up to a chosen one, as a backup made right after that event would hold
+ * them. Returns its head and its Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken},
+ * and what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(
