@@ -34,9 +34,9 @@ export interface CopiedSegments {
 }
 
 /**
- * Makes a log from sealed segments: the events up to a chosen one, as a backup made right after that event would hold
- * them. Returns its head and its Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken},
- * and what `segments` throws.
+ * Makes a log from sealed segments, with the content that a backup made right after the chosen event would have;
+ * returns its head and its Merkle root in hex. All or nothing. Throws {@link ImportRefused}, {@link TargetTaken}, and
+ * what `segments` throws.
  */
 export function copyFromSegments({ file, ...options }: SegmentsOptions): Promise<CopiedSegments> {
   return createDatabaseFile(
