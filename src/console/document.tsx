@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-import type { ComponentChildren, VNode } from "preact";
+import { h, type ComponentChildren, type VNode } from "preact";
 import { renderToString } from "preact-render-to-string";
 import { listBacklogs } from "../delivery/backlog.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
@@ -7,11 +7,12 @@ import { escapeControls } from "../platform/escape-controls.ts";
 import { addressWith } from "./hrefs.ts";
 import { Asked, type AskedConfirmation } from "./parts/action-form.tsx";
 import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/bars-and-menus.tsx";
-import { Icon, IconSymbols } from "./parts/icon.tsx";
-import { A, PageForm, ShownMoment } from "./parts/link.tsx";
+import { Icon } from "./parts/icon.tsx";
+import * as icons from "./parts/icons.ts";
+import { A, PageForm } from "./parts/link.tsx";
 import { MomentChoice, PastBar } from "./parts/moment.tsx";
-import { formatTime, readTimes, Time, TimesRead, toIso } from "./parts/time.tsx";
-import type { View } from "./page-context.ts";
+import { formatTime, readTimes, Time, toIso } from "./parts/time.tsx";
+import { ShownView, type View } from "./page-context.ts";
 
 /**
  * The console's pages in the order of the menu. On a phone the first few are at the foot, the others behind the button
@@ -24,9 +25,9 @@ export const PAGES = [
   { path: "/runs", title: "Runs", icon: "send", isOnPhone: false },
   { path: "/activity", title: "Activity", icon: "list", isOnPhone: true },
   { path: "/deliveries", title: "Deliveries", icon: "inbox", isOnPhone: true },
-  { path: "/results", title: "Results", icon: "flask-conical", isOnPhone: false },
+  { path: "/results", title: "Results", icon: "flaskConical", isOnPhone: false },
   { path: "/links", title: "Links", icon: "link", isOnPhone: false },
-  { path: "/setup", title: "Setup", icon: "sliders-horizontal", isOnPhone: false },
+  { path: "/setup", title: "Setup", icon: "slidersHorizontal", isOnPhone: false },
 ] as const;
 
 export type PagePath = (typeof PAGES)[number]["path"];
@@ -56,13 +57,10 @@ export function ConsoleDocument(props: ConsoleDocumentProps): VNode {
       </Html>
     );
   }
-  const confirmation = findConfirmation(props);
   return (
-    <TimesRead.Provider value={readTimes(view)}>
-      <ShownMoment.Provider value={view.asOf}>
-        <Frame {...props} {...confirmation} view={view} />
-      </ShownMoment.Provider>
-    </TimesRead.Provider>
+    <ShownView.Provider value={view}>
+      <Frame {...props} {...findConfirmation(props)} view={view} />
+    </ShownView.Provider>
   );
 }
 
@@ -94,6 +92,24 @@ function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
         <IconSymbols />
       </body>
     </html>
+  );
+}
+
+/**
+ * The drawings of the icons, which all icons of a page refer to. An element around them hides them, because browsers
+ * ignore `hidden` on an `svg`, which then adds 150 px to the page.
+ */
+function IconSymbols(): VNode {
+  return (
+    <div hidden>
+      <svg>
+        {Object.entries(icons).map(([name, elements]) => (
+          <symbol id={`icon-${name}`} viewBox="0 0 24 24">
+            {elements.map(([tag, attributes]) => h(tag, attributes))}
+          </symbol>
+        ))}
+      </svg>
+    </div>
   );
 }
 
@@ -164,7 +180,11 @@ function findConfirmation({ view, children }: ConsoleDocumentProps) {
   const id = view?.query.get("confirm") ?? "";
   if (id === "") return undefined;
   const asked: AskedConfirmation = { id };
-  renderToString(<Asked.Provider value={asked}>{children}</Asked.Provider>);
+  renderToString(
+    <ShownView.Provider value={view}>
+      <Asked.Provider value={asked}>{children}</Asked.Provider>
+    </ShownView.Provider>,
+  );
   const { found } = asked;
   if (found === undefined) return undefined;
   return { title: found.title, isStill: true, children: <section class="confirm">{found.content}</section> };
@@ -243,7 +263,7 @@ function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
   if (verified === undefined) {
     return (
       <A href="/activity">
-        <Icon name="circle-question-mark" />
+        <Icon name="circleQuestionMark" />
         <span>Log not checked yet</span>
       </A>
     );
@@ -252,7 +272,7 @@ function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
   const isWhole = result === "whole";
   return (
     <A class={isWhole ? "whole" : "red"} href="/activity" title={`Checked up to position ${grouped(position)}`}>
-      <Icon name={isWhole ? "shield-check" : "triangle-alert"} />
+      <Icon name={isWhole ? "shieldCheck" : "triangleAlert"} />
       <span>
         {isWhole ? "Log intact, checked" : "Log broken, checked"} <Time at={verified.time} as="near" />
       </span>
@@ -304,6 +324,40 @@ function Foot({ view }: { readonly view: View<"account"> }): VNode {
         </p>
       )}
     </div>
+  );
+}
+
+interface HeadProps {
+  readonly title: ComponentChildren;
+  /** Links above the title, to the pages that lead here. */
+  readonly above?: ComponentChildren;
+  /** A sentence below the title. */
+  readonly says?: ComponentChildren;
+  /** What can be done on the page. */
+  readonly children?: ComponentChildren;
+}
+
+/** The head of a page: its title with a sentence, and next to it the page's buttons. */
+export function Head({ title, above, says, children }: HeadProps): VNode {
+  return (
+    <div class="head">
+      <div>
+        {above === undefined ? null : <p>{above}</p>}
+        <h1>{title}</h1>
+        {says === undefined ? null : <p>{says}</p>}
+      </div>
+      {children}
+    </div>
+  );
+}
+
+/** A fault of what the page was asked for. Renders nothing without one. */
+export function Fault({ children }: { readonly children: ComponentChildren }): VNode | null {
+  if (children === undefined) return null;
+  return (
+    <p class="notice fault" role="alert">
+      <bdi>{children}</bdi>
+    </p>
   );
 }
 

@@ -83,21 +83,16 @@ export function MappedColumn({ column: of, index, preview }: MappedColumnProps):
       </label>
       <bdi class="eg">{example}</bdi>
       <select id={`map-${index}`} name={`map_${index}`}>
-        {known.map((one) => (
+        {[...known, ...others].map((one) => (
           <option value={`${name}=${one}`} selected={one === column}>
-            {columnInWords(one)}
-          </option>
-        ))}
-        {others.map((one) => (
-          <option value={`${name}=${one}`} selected={one === column}>
-            field {one}
+            {known.includes(one) ? columnInWords(one) : `field ${one}`}
           </option>
         ))}
         <option value={`${name}=`} selected={column === null}>
           do not import
         </option>
       </select>
-      <Icon name={isUnclear ? "triangle-alert" : column === null ? "x" : "check"} />
+      <Icon name={isUnclear ? "triangleAlert" : column === null ? "x" : "check"} />
       <div class="hint">
         {isUnclear ? <b>Please check. </b> : null}
         {why === "guessed" && column !== null ? "Recognised by its name: change it if it is something else. " : null}

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { countInWords, grouped, ALL_OF } from "../../platform/counts-and-lists.ts";
-import { Select } from "../parts/action-form.tsx";
+import { Field, Select } from "../parts/action-form.tsx";
 import { columnInWords } from "./import-columns.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 
@@ -21,9 +21,7 @@ export interface ConsentPreview {
   readonly stated: { readonly basis: string; readonly source: string };
 }
 
-interface ConsentProps {
-  readonly preview: ConsentPreview;
-}
+type ConsentProps = { readonly preview: ConsentPreview };
 
 const BASES = ["opt_in", "dm_first", "none"] as const;
 
@@ -52,10 +50,13 @@ export function ConsentOfAllRows({ preview: { stated, without_basis: without } }
             inWords={(one) => (one === "none" ? "no consent" : BASIS_WORDS[one])}
             none="as the file says"
           />
-          <label>
-            Source of consent{" "}
-            <input name="consent_source" value={stated.source} maxLength={500} placeholder="Newsletter form" />
-          </label>
+          <Field
+            label="Source of consent"
+            name="consent_source"
+            value={stated.source}
+            maxLength={500}
+            placeholder="Newsletter form"
+          />
         </div>
       </details>
     </section>
