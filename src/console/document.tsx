@@ -356,7 +356,7 @@ export function Fault({ children }: { readonly children: ComponentChildren }): V
   if (children === undefined) return null;
   return (
     <p class="notice fault" role="alert">
-      <bdi>{children}</bdi>
+      {children}
     </p>
   );
 }

@@ -73,7 +73,7 @@ export function ImportForm({ view, preview, notice }: ImportFormProps): VNode | 
       aria-labelledby="import-title"
     >
       <HiddenFields of={Object.entries({ form_token: view.formToken, back: "/people", ...preview?.kept })} />
-      <Fault>{notice?.text}</Fault>
+      <Fault>{notice && <bdi>{notice.text}</bdi>}</Fault>
       <p class="busy">Reading the file…</p>
       {preview === undefined ? <FileChoice /> : <PreviewedFile preview={preview} />}
     </form>
@@ -144,7 +144,7 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
           <FileField describedBy="import-again" />
         </div>
       ) : null}
-      <Fault>{fault && `No row can be imported: ${fault}.`}</Fault>
+      <Fault>{fault && <bdi>No row can be imported: {fault}.</bdi>}</Fault>
       {fault === undefined ? <ConsentOfAllRows preview={preview} /> : null}
       <dl class="sums" aria-label="What the import would do">
         {sums.map(([name, count, tone]) => (

@@ -82,7 +82,11 @@ export function importReportPage(report: ImportReport): ConsolePage {
         without_evidence > 0 &&
           `${grouped(without_evidence)} of them without the date or source of their consent${sayHindrance(requireConsent, requireConsent === "evidence")}.`,
         revoked > 0 && `${grouped(revoked)} of them had consent before: the file revokes it by the basis none.`,
-        fields.length > 0 && `Template fields: ${fields.join(", ")}.`,
+        fields.length > 0 && [
+          "Template fields: ",
+          fields.map((name, at) => [at === 0 ? "" : ", ", <bdi>{name}</bdi>]),
+          ".",
+        ],
       ];
       return (
         <ReportPage view={view} title="Import" sentences={sentences} report={report}>
@@ -116,8 +120,8 @@ export function suppressionsReportPage(report: SuppressionsReport): ConsolePage 
 interface ReportPageProps {
   readonly view: View<"account">;
   readonly title: string;
-  /** Sentences on the result. They name columns of the file, which are texts from outside. */
-  readonly sentences: readonly (string | false)[];
+  /** Sentences on the result. */
+  readonly sentences: readonly ComponentChildren[];
   readonly report: RefusedRows & NotedCells;
   readonly children: ComponentChildren;
 }
@@ -126,14 +130,7 @@ function ReportPage({ view, title, sentences, report, children }: ReportPageProp
   return (
     <ConsoleDocument title="Import" path="/people" view={view} isStill>
       <h1>{title}</h1>
-      {sentences.map(
-        (sentence) =>
-          sentence && (
-            <p>
-              <bdi>{sentence}</bdi>
-            </p>
-          ),
-      )}
+      {sentences.map((sentence) => sentence && <p>{sentence}</p>)}
       <Noted {...report} />
       <Refused {...report} />
       {children}

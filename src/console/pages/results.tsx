@@ -282,7 +282,10 @@ function AllRows({ view, results }: ResultsProps & { readonly view: View<"runs">
         ])}
         isTall
       />
-      <p class="quiet">Bars in the charts are 95 % intervals (Wilson). {note}</p>
+      <p class="quiet">
+        Bars in the charts are 95 % intervals (Wilson). Rates count each message from the moment it is sent, so those of
+        the last hours still rise as people answer and click. {note}
+      </p>
       {omitted === 0 ? null : <p>{grouped(omitted)} earlier rows are left out: choose fewer days.</p>}
       <p>
         <A href={csv}>All figures as of now, as CSV</A>

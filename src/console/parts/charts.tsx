@@ -41,7 +41,8 @@ const BELOW = 22;
 const LEFT = 7;
 /** Maximum number of ticks on the axis above zero. */
 const TICKS_MAX = 3;
-const LABELS_MAX = 5;
+/** Maximum number of times below the bars, with which those of a 12-hour clock fit on a phone. */
+const LABELS_MAX = 4;
 
 /**
  * Stacked bars with a legend, and the same numbers as a table for screen readers. A dashed outline around the lowest

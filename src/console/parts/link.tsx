@@ -1,14 +1,14 @@
 /** @jsxImportSource preact */
-import { type ComponentProps, type VNode } from "preact";
+import { h, type ComponentProps, type VNode } from "preact";
 import { useContext } from "preact/hooks";
 import { hrefAt } from "../hrefs.ts";
 import { ShownView, useView } from "../page-context.ts";
 import { Icon } from "./icon.tsx";
 
 /** A link that keeps the moment of the page. A link to another moment is a plain `<a>`, marked with `data-moment`. */
-export function A(props: ComponentProps<"a"> & { readonly href: string }): VNode {
+export function A({ href, ...rest }: Omit<ComponentProps<"a">, "href"> & { readonly href: string }) {
   const asOf = useContext(ShownView)?.asOf;
-  return <a {...props} href={asOf === undefined ? props.href : hrefAt(props.href, asOf)} />;
+  return h("a", { href: asOf === undefined ? href : hrefAt(href, asOf), ...rest });
 }
 
 /** A link that opens the import of a list, in a dialog or, without script, as a page. */
