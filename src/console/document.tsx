@@ -66,13 +66,12 @@ export function ConsoleDocument(props: ConsoleDocumentProps): VNode {
 
 interface HtmlProps {
   readonly title: string;
-  readonly asOf?: string | undefined;
-  /** True if the page needs the console's script. */
-  readonly hasScript?: boolean;
+  /** The page's view. Undefined on a page without one, which needs no script. */
+  readonly view?: View;
   readonly children: ComponentChildren;
 }
 
-function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
+function Html({ title, view, children }: HtmlProps): VNode {
   return (
     <html lang="en">
       <head>
@@ -82,9 +81,9 @@ function Html({ title, asOf, hasScript = false, children }: HtmlProps): VNode {
         <title>{title === "reachlog" ? title : `${title} · reachlog`}</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href="/console.css" />
-        {hasScript ? <script type="module" src="/console.js" /> : null}
+        {view && <script type="module" src="/console.js" />}
       </head>
-      <body data-as-of={asOf}>
+      <body data-as-of={view?.asOf}>
         <a class="skip" href="#main">
           Skip to the content
         </a>
@@ -131,11 +130,10 @@ function Frame({
   children,
 }: ConsoleDocumentProps & { view: View<"account"> }): VNode {
   const { asOf } = view;
-  const isOverview = title === "reachlog";
-  const name = isOverview ? "Overview" : title;
+  const name = title === "reachlog" ? "Overview" : title;
   const moment = asOf === undefined ? "" : `${formatTime(view.now, "short", readTimes(view))}: `;
   return (
-    <Html title={asOf === undefined ? title : moment + name} asOf={asOf} hasScript>
+    <Html title={asOf === undefined ? title : moment + name} view={view}>
       <div class="frame">
         <header class="side">
           <Brand />
@@ -147,9 +145,11 @@ function Frame({
             <div class="top-row">
               <FindForm wanted={view.query.get("q") ?? ""} />
               {isStill ? null : <MomentChoice view={view} />}
-              <Verified view={view} />
+              <section id="verified" aria-label="Verification">
+                <VerifiedLink view={view} />
+              </section>
               <button
-                class="plain help"
+                class="help"
                 type="button"
                 popovertarget="keys"
                 aria-label="Keyboard shortcuts"
@@ -190,24 +190,15 @@ function findConfirmation({ view, children }: ConsoleDocumentProps) {
   return { title: found.title, isStill: true, children: <section class="confirm">{found.content}</section> };
 }
 
-interface MenuProps {
-  readonly view: View;
-  readonly path: PagePath | undefined;
-}
+type MenuProps = { readonly view: View; readonly path: PagePath | undefined };
 
 function Menu({ view, path }: MenuProps): VNode {
   return (
     <nav id="menu" aria-label="Pages">
       {PAGES.map((page) => (
-        <A
-          href={page.path}
-          class={page.isOnPhone ? undefined : "wide"}
-          aria-current={page.path === path ? "page" : undefined}
-        >
-          <Icon name={page.icon} />
-          {page.title}
+        <MenuLink page={page} path={path} look={page.isOnPhone ? undefined : "wide"}>
           {page.path === "/deliveries" ? <DeadLetters view={view} /> : null}
-        </A>
+        </MenuLink>
       ))}
       <button class="narrow" type="button" popovertarget="more">
         <Icon name="ellipsis" />
@@ -223,15 +214,28 @@ function More({ view, path }: MenuProps): VNode {
     <section id="more" popover="auto" class="pop sheet" aria-labelledby="more-title">
       <h2 id="more-title">More</h2>
       <nav aria-label="More pages">
-        {PAGES.filter(({ isOnPhone }) => !isOnPhone).map((page) => (
-          <A href={page.path} aria-current={page.path === path ? "page" : undefined}>
-            <Icon name={page.icon} />
-            {page.title}
-          </A>
-        ))}
+        {PAGES.map((page) => (page.isOnPhone ? null : <MenuLink page={page} path={path} />))}
         <VerifiedLink view={view} />
       </nav>
     </section>
+  );
+}
+
+interface MenuLinkProps {
+  readonly page: (typeof PAGES)[number];
+  /** Path of the page that is shown. */
+  readonly path: PagePath | undefined;
+  readonly look?: string | undefined;
+  readonly children?: ComponentChildren;
+}
+
+function MenuLink({ page, path, look, children }: MenuLinkProps): VNode {
+  return (
+    <A href={page.path} class={look} aria-current={page.path === path ? "page" : undefined}>
+      <Icon name={page.icon} />
+      {page.title}
+      {children}
+    </A>
   );
 }
 
@@ -251,14 +255,6 @@ function DeadLetters({ view: { live, stateNow } }: { readonly view: View }): VNo
  * Shows the result of the newest verification of the log, with its time and position. Does not claim anything about
  * later events.
  */
-function Verified({ view }: { readonly view: View }): VNode {
-  return (
-    <section id="verified" aria-label="Verification">
-      <VerifiedLink view={view} />
-    </section>
-  );
-}
-
 function VerifiedLink({ view: { verified } }: { readonly view: View }): VNode {
   if (verified === undefined) {
     return (

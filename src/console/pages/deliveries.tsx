@@ -23,10 +23,7 @@ import { A, HiddenFields, PageForm } from "../parts/link.tsx";
 type DeliveriesView = View<"account" | "deliveries" | "runs">;
 
 /** Page Deliveries: the progress of each channel, and the dispatches that were given up or are in doubt. */
-export const deliveriesPage = consolePage({
-  reads: ["account", "deliveries", "runs"],
-  render: renderDeliveries,
-});
+export const deliveriesPage = consolePage({ reads: ["account", "deliveries", "runs"], render: renderDeliveries });
 
 /** Query parameters that name the dispatch after which a list continues. */
 const CURSORS = { dead: "letters_after", in_doubt: "in_doubt_after" } as const;

@@ -22,10 +22,7 @@ const CHARACTERS_SHOWN = 500;
 /**
  * Page that shows one recorded dry run: the recipients that a real run would write to or skip, and what it would cost.
  */
-export const dryRunPage = consolePage({
-  reads: ["account", "contacts", "quota", "runs"],
-  render: renderDryRun,
-});
+export const dryRunPage = consolePage({ reads: ["account", "contacts", "quota", "runs"], render: renderDryRun });
 
 type DryRunView = View<"account" | "contacts" | "quota" | "runs">;
 

@@ -91,7 +91,7 @@ function Group({ view, group: { kind, total, results }, part }: GroupProps): VNo
           <small>{count}</small>
         )}
       </h2>
-      <ul class="options">
+      <ul>
         {results.map((result) => {
           const [name, href] = toLink(view, result);
           return href === undefined ? null : (

@@ -1,8 +1,8 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { grouped, countInWords } from "../../platform/counts-and-lists.ts";
-import { dayInWords, MappedColumn, reasonInWords, type ColumnsPreview } from "./import-columns.tsx";
-import { ConsentOfAllRows, LackingConsent, type ConsentPreview } from "./import-consent.tsx";
+import { dayInWords, MappedColumn, reasonInWords, type Preview } from "./import-columns.tsx";
+import { ConsentOfAllRows, LackingConsent } from "./import-consent.tsx";
 import { BASIS_WORDS } from "./people.tsx";
 import { FileField } from "../parts/action-form.tsx";
 import { Badge } from "../parts/icon.tsx";
@@ -13,41 +13,6 @@ import { useView, type Notice, type View } from "../page-context.ts";
 /** Number of refused lines that the page lists, if there are more than it lists at most. A link downloads the others. */
 const LINES_SHOWN = 20;
 const LINES_SHOWN_MAX = 25;
-
-interface Finished {
-  readonly line: number;
-  readonly id?: string;
-  readonly username?: string;
-  readonly name?: string;
-  readonly basis?: keyof typeof BASIS_WORDS;
-  readonly consent_at?: string;
-  readonly consent_source?: string;
-  readonly fields: Readonly<Record<string, string>>;
-  readonly message?: string;
-  readonly missing?: readonly string[];
-}
-
-/** Preview of an import, as the API answers it, with the hidden fields of its form. */
-export interface Preview extends ColumnsPreview, ConsentPreview {
-  readonly rows: number;
-  readonly delimiter?: string;
-  readonly fault?: string;
-  readonly added: number;
-  readonly updated: number;
-  readonly unchanged: number;
-  readonly without_consent: number;
-  readonly without_evidence: number;
-  readonly revoked: number;
-  readonly duplicates: number;
-  readonly finished: readonly Finished[];
-  readonly refused: number;
-  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
-  readonly notes: readonly string[];
-  /** Hidden fields with which the page keeps the file for the next form. `kept` is absent if the file is too large. */
-  readonly kept: { readonly kept_name: string; readonly kept?: string; readonly kept_sha256: string };
-  /** Refused lines as CSV, as many as fit in a page. */
-  readonly refusedCsv: { readonly text: string; readonly lines: number };
-}
 
 interface ImportFormProps {
   readonly view: View;
@@ -160,8 +125,8 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
       <section>
         <h3>Columns</h3>
         <ul class="map">
-          {preview.columns.map((column, index) => (
-            <MappedColumn column={column} index={index} preview={preview} />
+          {preview.columns.map((_column, index) => (
+            <MappedColumn index={index} preview={preview} />
           ))}
         </ul>
       </section>

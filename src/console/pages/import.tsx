@@ -5,18 +5,13 @@ import type { RunSettings } from "../../outreach/run-status.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { breakable, OnlyFirst, Table } from "../parts/table.tsx";
-import { ImportForm, type Preview } from "./import-preview.tsx";
+import type { Preview, RefusedRows } from "./import-columns.tsx";
+import { ImportForm } from "./import-preview.tsx";
 import { consolePage, type ConsolePage, type Notice, type View } from "../page-context.ts";
 import { A } from "../parts/link.tsx";
 
 /** Maximum number of rows listed for each kind of fault. The first ones show what is wrong with the file. */
 const ROWS_SHOWN_MAX = 200;
-
-/** Rows of an imported file that could not be used. Their values are texts from outside. */
-interface RefusedRows {
-  readonly refused: number;
-  readonly refused_rows: readonly { readonly line: number; readonly value: string; readonly reason: string }[];
-}
 
 /** Cells of an imported file whose value was changed when they were read. */
 interface NotedCells {

@@ -23,10 +23,7 @@ import { A } from "../parts/link.tsx";
 const LINKS_SHOWN = 100;
 
 /** Page that lists all clicked links, with clicks by people, suspected clicks of X itself, and clicks by bots. */
-export const linksPage = consolePage({
-  reads: ["account", "clicks", "conversions", "suspected"],
-  render: renderLinks,
-});
+export const linksPage = consolePage({ reads: ["account", "clicks", "conversions", "suspected"], render: renderLinks });
 
 function renderLinks(view: View<"account" | "clicks" | "conversions" | "suspected">): VNode {
   const sort = readSort(view, LINK_LIST_COLUMNS, { by: "last", order: "descending" });

@@ -26,10 +26,7 @@ const READS = [
 ];
 
 /** Page of one recipient: the status, the grounds for writing, the exact texts, and all events about them. */
-export const recipientPage = consolePage({
-  reads: READS,
-  render: renderRecipient,
-});
+export const recipientPage = consolePage({ reads: READS, render: renderRecipient });
 
 async function renderRecipient(view: View<(typeof READS)[number]>): Promise<DisclosingPage> {
   const asked = view.parameters["id"] ?? "";

@@ -43,10 +43,7 @@ import { formatContactName } from "./people.tsx";
 const RUNS_SHOWN = 50;
 
 /** Page that lists all runs and dry runs, newest first, and how each ended. */
-export const runsPage = consolePage({
-  reads: ["account", "run", "runs"],
-  render: renderRuns,
-});
+export const runsPage = consolePage({ reads: ["account", "run", "runs"], render: renderRuns });
 
 async function renderRuns(view: View<"account" | "run" | "runs">): Promise<VNode> {
   const sort = readSort(view, RUN_COLUMNS, { by: "run", order: "descending" });
@@ -118,10 +115,7 @@ function toEndState(reason: RunEndReason | undefined): BadgeState {
   return reason === "stopped" ? ["neutral", "pause", "stopped"] : ["bad", "triangleAlert", "broke off"];
 }
 
-export const runPage = consolePage({
-  reads: ["account", "contacts", "results", "run", "runs"],
-  render: renderRun,
-});
+export const runPage = consolePage({ reads: ["account", "contacts", "results", "run", "runs"], render: renderRun });
 
 type RunView = View<"account" | "contacts" | "results" | "run" | "runs">;
 

@@ -136,29 +136,28 @@ interface AnswersProps {
  * did arrive. Each answer needs a reason.
  */
 function Answers({ count, fields, about, ...form }: AnswersProps): VNode {
-  const [leave, arrived] = count === 1 ? ["Leave it", "It arrived"] : ["Leave all", "All arrived"];
+  const answers = [
+    {
+      as: "left",
+      label: count === 1 ? "Leave it" : "Leave all",
+      question: <>Leave {about} as unknown?</>,
+      says: "It stays unknown, and nothing is sent or looked up again. The log keeps the reason.",
+    },
+    {
+      as: "arrived",
+      label: count === 1 ? "It arrived" : "All arrived",
+      question: <>Did {about} arrive?</>,
+      says: "It counts as arrived, and nothing is sent. The log keeps the reason.",
+    },
+  ];
   return (
     <>
-      <ConfirmedAction
-        {...form}
-        fields={{ ...fields, as: "left" }}
-        label={`${leave}…`}
-        question={<>Leave {about} as unknown?</>}
-        says="It stays unknown, and nothing is sent or looked up again. The log keeps the reason."
-      >
-        <Reason />
-        <button>{leave}</button>
-      </ConfirmedAction>
-      <ConfirmedAction
-        {...form}
-        fields={{ ...fields, as: "arrived" }}
-        label={`${arrived}…`}
-        question={<>Did {about} arrive?</>}
-        says="It counts as arrived, and nothing is sent. The log keeps the reason."
-      >
-        <Reason />
-        <button>{arrived}</button>
-      </ConfirmedAction>
+      {answers.map(({ as, label, ...words }) => (
+        <ConfirmedAction {...form} {...words} fields={{ ...fields, as }} label={`${label}…`}>
+          <Reason />
+          <button>{label}</button>
+        </ConfirmedAction>
+      ))}
     </>
   );
 }

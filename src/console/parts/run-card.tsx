@@ -244,7 +244,7 @@ export function DryRunFields({ limits, back = "/", isFirst = false }: DryRunFiel
         {formatUsd(READ_USD.message)} for each message that it reads
         {isOpenEnded ? " and each person that it finds at X" : ""}.
       </small>
-      <details class="some">
+      <details>
         <summary>Only for some…</summary>
         <div class="filter">
           <Field label="Messages, at most" type="number" name="limit" min={1} max={dailyLimit} value={limit} />
