@@ -1,4 +1,4 @@
-import type { Quarters } from "./quarters.ts";
+import type { Quarters } from "./quarter-hours.ts";
 
 /** Unit of the periods that events are counted by: days of a calendar, or hours of a clock, in a time zone. */
 interface PeriodUnit {

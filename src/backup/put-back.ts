@@ -12,7 +12,7 @@ import { ServiceError } from "../platform/service-error.ts";
 import { keysIn } from "../privacy/key-store.ts";
 import { openKeyring } from "../privacy/keyring.ts";
 import { keysLost, newestKeys, refuseForeignSecrets } from "../privacy/secrets-binding.ts";
-import { locateFiles, locateLog, type LogPlace } from "../privacy/log-place.ts";
+import { locateFiles, locateLog, type LogPlace } from "../privacy/locate-log.ts";
 import { openLogAt } from "../privacy/open-log.ts";
 import type { Binding, SecretPlace } from "../vault/secret-database.ts";
 import { openSecretStore } from "../vault/encrypted-secrets.ts";
@@ -81,8 +81,8 @@ interface PutBackOptions {
 }
 
 /**
- * Proves a backup in a scratch folder, then restores it to the configured place; on a server, the log is proved there
- * once more. Throws a ServiceError. No log is there then, unless it was that last proof that failed.
+ * Proves a backup in a scratch folder, then restores it to the configured place. On a server, proves the restored log
+ * once more. Throws a ServiceError; the place then holds no log, unless this last proof failed.
  */
 export async function putBack(
   monitor: WorkMonitor,

@@ -8,7 +8,7 @@ import { secret } from "../platform/secret.ts";
 import { ServiceError } from "../platform/service-error.ts";
 import type { Keyring } from "../privacy/keyring.ts";
 import { missingKeys } from "../privacy/missing-keys.ts";
-import { filePlace } from "../privacy/log-place.ts";
+import { filePlace } from "../privacy/locate-log.ts";
 import { openLogAt } from "../privacy/open-log.ts";
 import { makeNewFile } from "../platform/new-file.ts";
 import { copyUnchanged } from "./copy-file.ts";

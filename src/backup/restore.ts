@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import { temporaryFolder } from "../platform/new-file.ts";
 import { usageError } from "../platform/service-error.ts";
-import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { type Moment, parseMoment } from "../projector/parse-moment.ts";
 import { keyError, parseKey } from "../vault/derive-keys.ts";
 import { loadKeyFile } from "../vault/master-key.ts";

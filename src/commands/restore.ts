@@ -3,7 +3,7 @@ import { redactedUrl } from "../config/database.ts";
 import { acceptClock } from "../log/clock-record.ts";
 import { skewInWords } from "../log/log-clock.ts";
 import { correctLogTime } from "../outreach/correct-log-time.ts";
-import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 import { parseBackupPlace } from "../backup/backup-place.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { COMMAND_METADATA, openExistingReachlog, requireLog } from "./shared/log-session.ts";

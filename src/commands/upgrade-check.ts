@@ -1,5 +1,5 @@
 import type { Config } from "../config/config.ts";
-import { finding, type Finding } from "../service/finding.ts";
+import { finding, type Finding } from "../service/examination-finding.ts";
 import { VERSION } from "../platform/version.ts";
 import { examineStored } from "../service/examine-stored.ts";
 import { Command, readServedConfig, type MakeCommand } from "./shared/command.ts";

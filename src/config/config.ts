@@ -11,7 +11,7 @@ import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";
 import type { Environment, Variable } from "./schema.ts";
 import { readSecretFiles } from "./secret-files.ts";
 import { allowPlainHttp, readUrl } from "./urls.ts";
-import { readWebhooks } from "./webhook.ts";
+import { readWebhooks } from "./outgoing-webhooks.ts";
 
 /** Everything that an operator can set, checked. The part of a network without credentials is undefined. */
 export type Config = ReturnType<typeof loadConfig>;

@@ -158,7 +158,7 @@ function isAddressOrNetwork(text: string): boolean {
 }
 
 /**
- * True if no other machine can reach the service, by the address that it listens on, its proxies and its host names.
+ * True if no other machine can reach the service. The address that it listens on, its proxies and its host names tell.
  */
 export function isOfThisMachineOnly({ host, publicUrl, allowedHosts, trustedProxies }: HttpConfig): boolean {
   const names = [new URL(publicUrl).host, ...allowedHosts];

@@ -112,7 +112,7 @@ export function readOutreach(from: Settings, linkBase: LinkBase | undefined, pub
     /** Words of a reply that revoke only the consent to tracking, in lower case. */
     trackingStopWords: readTrackingStopWords(values, report),
     dailyLimit: values.DAILY_LIMIT,
-    /** Fewest days between two messages to one recipient, over all campaigns. */
+    /** Minimum number of days between two messages to one recipient, over all campaigns. */
     gapDays: values.CONTACT_GAP_DAYS,
     timezone: readTimezone(values.QUOTA_TIMEZONE, report),
     /** When messages may go out. Undefined if they always may. */

@@ -3,7 +3,7 @@ import type { NewsRun } from "../../projections/news.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
 import type { Sentence } from "./words/sentence.ts";
 import { channelName } from "./words/short.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 
 /** Severity of a line of the news. */
 export type Severity =

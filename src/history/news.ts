@@ -1,11 +1,11 @@
 import type { EventType } from "../../events/catalog.ts";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { SomeStates } from "../../projections/all.ts";
 import type { News, NewsCount, NewsRun, NewsTrouble } from "../../projections/news.ts";
 import { TROUBLE_GAP_MS } from "../../projections/news.ts";
 import { splitLink } from "../../projections/normalize-link.ts";
-import { QUARTER_MS } from "../../projections/quarters.ts";
-import type { Suspected, SuspectedCounts } from "../../projections/suspected.ts";
+import { QUARTER_MS } from "../../projections/quarter-hours.ts";
+import type { Suspected, SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { HOUR_MS } from "../../projections/time.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";

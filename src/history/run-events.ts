@@ -311,7 +311,10 @@ export function toCost(usage: Usage) {
 
 const MILLION = 1_000_000;
 
-/** Maximum cost, in US dollars, to look up a person, and to read a message with the profile of its sender. */
+/**
+ * Highest price in US dollars that X charges for each of two reads: looking up a person, and reading a message with the
+ * profile of its sender.
+ */
 export const READ_USD = {
   person: X_PRICES.user / MILLION,
   message: (X_PRICES.message + X_PRICES.user) / MILLION,

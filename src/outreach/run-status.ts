@@ -208,16 +208,16 @@ export async function readDryRun(
     skipped: would_skip - handled,
     passed: Object.entries(passed).map(([reason, count]) => ({ reason, count })),
     skips: groupSkips(skips, listed.skips),
-    /** Maximum cost of the dry run itself in US dollars. Undefined in older dry runs. */
+    /** Upper bound of the cost of the dry run itself in US dollars. Undefined in older dry runs. */
     paid: usage?.usd,
     /**
-     * Maximum cost of the run, which reads what the dry run has read. X says that it charges a repeated read once a UTC
-     * day, but does not guarantee it, so every read counts.
+     * Upper bound of the cost of the run, which reads what the dry run has read. X says that it charges a repeated read
+     * once a UTC day, but does not guarantee it, so every read counts.
      */
     costs: estimate && toCost(estimate),
     /**
-     * Seconds that the run would take, at the configured time between two messages or, without one, the time that X
-     * documents.
+     * Duration of the run in seconds: one interval for each message, either the configured one or, without it, the
+     * interval that X documents.
      */
     seconds: sends * (settings.sendSpacingSeconds ?? DEFAULT_SPACING_MS / 1000),
     quota: { used, after: Math.min(dailyLimit, used + sends), limit: dailyLimit },

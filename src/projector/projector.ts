@@ -9,7 +9,7 @@ import { createTimeSlices, type TimeSlices } from "../platform/time-slices.ts";
 import { differences, listMembers } from "./differences.ts";
 import { createFoldBeside, type FoldBeside, type FoldBesideOptions } from "./late-projections.ts";
 import { foldRange, STEP_EVENTS } from "./fold-range.ts";
-import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore.ts";
+import { restoreStates, type Restored, type RestoreOptions, type Erase, refold } from "./restore-states.ts";
 import { loadRebuilt } from "./snapshots.ts";
 
 /** Projector of a service: feeds the log, in order, to every projection, and holds the states. */

@@ -175,7 +175,7 @@ export function* findPeople(
   return { variants: [...variants].sort(), counts, page, next };
 }
 
-/** Creates a function that tests a contact against the filter, except its status. */
+/** Creates a function that tests a contact against all parts of the filter except the status. */
 function createTest({ search = "", basis, skipped, variant, source }: PeopleFilter): (contact: Contact) => boolean {
   const wanted = search.replace(/^@/, "");
   // A regular expression ignores case without a copy in lower case, which for 50,000 contacts would take as long as the

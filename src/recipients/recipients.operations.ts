@@ -1,7 +1,9 @@
 import { Type } from "@sinclair/typebox";
 import { basis, skipReason, tracking, type SkipReason } from "../../events/outreach.ts";
 import { consentFor, NO_CONSENT } from "../../projections/consent.ts";
+import { canRewind } from "../../projections/all.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
+import { peopleAt, type People } from "../../projections/rewind-contacts.ts";
 import { describeConsent } from "../history/words/outreach.ts";
 import { formatSentence } from "../history/words/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
@@ -20,13 +22,20 @@ import {
   toErasedJson,
 } from "../privacy/privacy.operations.ts";
 import type { WriteContext } from "../privacy/reachlog.ts";
-import { asOf, asOfInput, describeMomentJson, toMomentJson, type LogReader } from "../projector/log-reader.ts";
+import {
+  asOf,
+  asOfInput,
+  describeMomentJson,
+  MomentFolding,
+  toMomentJson,
+  type LogReader,
+} from "../projector/log-reader.ts";
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
 import { recordConsent, type ConsentContext } from "./record-consent.ts";
-import { release } from "./release.ts";
+import { release } from "./release-held-recipient.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressContext } from "./suppress.ts";
@@ -57,15 +66,16 @@ export const listRecipients = operation({
   },
   output: { recipients: Type.Array(recipientJson), count, next: orNull(count), ...asOf },
   list: "recipients",
-  async run({ at }: LogReader, { limit = RECIPIENTS_SHOWN, after = 0, as_of, ...filter }) {
-    const found = await at(as_of, "contacts");
-    const matching = await inTimeSlices(findMatching(found.states.contacts, filter));
-    const rest = matching.filter((contact) => firstPosition(contact) > after);
+  async run(reader: LogReader, { limit = RECIPIENTS_SHOWN, after = 0, as_of, ...filter }) {
+    const { people, found } = await findPeopleAt(reader, as_of);
+    const matching = await inTimeSlices(findMatching(people, filter));
+    const rest = matching.filter(({ first }) => first > after);
     const page = rest.slice(0, limit);
+    const present = people();
     return {
-      recipients: page.map(toRecipientJson),
+      recipients: page.flatMap(({ key }) => present.get(key) ?? []).map(toRecipientJson),
       count: matching.length,
-      next: rest.length > limit ? firstPosition(page.at(-1)!) : null,
+      next: rest.length > limit ? page.at(-1)!.first : null,
       as_of: toMomentJson(found),
     };
   },
@@ -85,19 +95,43 @@ interface RecipientFilter {
   readonly skipped?: SkipReason;
 }
 
-/** Finds the recipients that match a filter, in the order of their first events. */
-function* findMatching({ people }: Contacts, { held, suppressed, status, skipped }: RecipientFilter) {
-  const found: Contact[] = [];
-  for (const contact of people.values()) {
+/**
+ * Returns the recipients known at a moment. Those of a past moment are put back one by one from the present ones, if
+ * those still hold the changes since: a list needs none of the indexes that a whole past state has.
+ */
+async function findPeopleAt({ at, held }: LogReader, asOf: string | undefined) {
+  if (asOf !== undefined && held?.isFolded("contacts") === true) {
+    const found = await at(asOf);
+    const { position } = found;
+    const now = (): Contacts => {
+      // An import during the search may have dropped the older values of contacts that the moment needs.
+      if (!canRewind("contacts", held.state("contacts"), position)) throw new MomentFolding(position);
+      return held.state("contacts");
+    };
+    const isHeld = held.position >= position && canRewind("contacts", held.state("contacts"), position);
+    const then = peopleAt(now, position);
+    if (isHeld) return { found, people: () => then };
+  }
+  const found = await at(asOf, "contacts");
+  return { found, people: (): People => found.states.contacts.people };
+}
+
+/**
+ * Finds the recipients that match a filter, in the order of their first events. Contacts may change between its steps,
+ * so it returns their keys.
+ */
+function* findMatching(people: () => People, { held, suppressed, status, skipped }: RecipientFilter) {
+  const found: { readonly first: number; readonly key: string }[] = [];
+  for (const [key, contact] of people()) {
     const isMatch =
       (held !== true || contact.held) &&
       (suppressed !== true || contact.suppressed) &&
       (status === undefined || contact.status === status) &&
       (skipped === undefined || contact.skipped.includes(skipped));
-    if (isMatch) found.push(contact);
+    if (isMatch) found.push({ first: firstPosition(contact), key });
     yield;
   }
-  return found.sort((one, other) => firstPosition(one) - firstPosition(other));
+  return found.sort((one, other) => one.first - other.first);
 }
 
 /** Refusal of a request for a recipient that the log does not know. */

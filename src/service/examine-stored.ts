@@ -5,9 +5,9 @@ import { codec } from "../../events/catalog.ts";
 import { InvalidEvent } from "../../events/event.ts";
 import type { Config } from "../config/config.ts";
 import { locateSegments } from "../networks/s3/segment-storage.ts";
-import { finding, type Finding } from "./finding.ts";
+import { finding, type Finding } from "./examination-finding.ts";
 import type { SecretPlace } from "../vault/secret-database.ts";
-import { locateFiles, locateLog } from "../privacy/log-place.ts";
+import { locateFiles, locateLog } from "../privacy/locate-log.ts";
 
 /** Examines if this version of reachlog can read the log, the vault and the keys. Changes nothing. */
 export async function examineStored(config: Config): Promise<readonly Finding[]> {

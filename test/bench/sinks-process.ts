@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { ClickChannel } from "../../events/channel.ts";
+import type { ClickChannel } from "../../events/channel-names.ts";
 import { startServer, type Server } from "./server.ts";
 
 /** Settings of the service that direct the requests to all networks to one address. */

@@ -563,7 +563,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
 
   test("every page of the console has an action", () => {
     const pages = describeEndpoints().filter(
-      // The page to opt out is none of the console's; it has tests of its own.
+      // The opt-out page is not part of the console; it has its own tests.
       ({ method, answers, path }) =>
         method === "GET" && answers[200]?.mediaType === "text/html" && !path.startsWith("/o/"),
     );

@@ -16,7 +16,7 @@ import { monitorOn } from "../../src/commands/shared/progress.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../src/log/event-log.ts";
-import { locateLog } from "../../src/privacy/log-place.ts";
+import { locateLog } from "../../src/privacy/locate-log.ts";
 import { newDayRef } from "../../src/privacy/day-keys.ts";
 import { newKey } from "../../src/privacy/key-store.ts";
 import { openLog } from "../../src/privacy/open-log.ts";

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { EventLog } from "../../src/log/event-log.ts";
 import type { Channel } from "../../src/networks/network.ts";
 import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../harness/memory/fake-channel.ts";

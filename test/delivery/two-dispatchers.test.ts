@@ -1,7 +1,7 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import type { Recorded } from "../../events/catalog.ts";
 import { findChannel, pendingOf } from "../../projections/deliveries.ts";
 import { STREAMS } from "../../src/log/event-log.ts";

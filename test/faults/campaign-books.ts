@@ -65,7 +65,10 @@ export function messagesOf({ sandbox }: Installation, own: string): readonly Sen
   }));
 }
 
-/** Expects that X's messages keep each rule of campaigns, by X's books alone. Returns the numbers of each kind. */
+/**
+ * Expects that X's messages keep each rule of campaigns, judged by X's record of messages alone. Returns the numbers of
+ * each kind.
+ */
 export function expectRulesKept(world: Installation, books: TrialBooks) {
   const messages = messagesOf(world, books.own);
   const perDay: Record<string, number> = {};

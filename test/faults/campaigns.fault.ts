@@ -138,7 +138,7 @@ test.skipIf(libfaketime === undefined).each(["in a file", "on PostgreSQL"])(
   },
 );
 
-/** Has the log on a new server that has the same wrong clock as the service. */
+/** Moves the log to a new server that has the same wrong clock as the service. */
 async function moveToServer(world: Installation, stack: AsyncDisposableStack): Promise<FakeClock> {
   const folder = mkdtempSync(join(tmpdir(), "reachlog-clock-"));
   stack.defer(() => rmSync(folder, { recursive: true }));

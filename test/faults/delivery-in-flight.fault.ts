@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { WINDOW_MAX } from "../../src/delivery/rate-limiter.ts";
-import { UNRECORDED_MAX } from "../../src/delivery/recorder.ts";
+import { UNRECORDED_MAX } from "../../src/delivery/outcome-recorder.ts";
 import { ended } from "./delivery-ended.ts";
 import { NO_DIGESTS, openLives } from "./delivery-lives.ts";
 import { createLoad } from "./delivery-load.ts";

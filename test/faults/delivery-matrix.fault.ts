@@ -8,7 +8,8 @@ import { isWhole } from "../harness/is-whole.ts";
 import { libfaketime } from "./tools.ts";
 
 /**
- * Number of cases that run at once. They mostly wait, and more would slow the services, whose timers run in fast time.
+ * Number of cases that run at once. Most of their time they wait. More cases would slow down the services, whose clocks
+ * run faster than real time.
  */
 const LANES = 4;
 

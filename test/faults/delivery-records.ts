@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../events/channel.ts";
+import type { ChannelName } from "../../events/channel-names.ts";
 import { exported, type Installation } from "../harness/process.ts";
 import type { Kill } from "./delivery-lives.ts";
 import type { NetworkRow } from "./delivery-networks.ts";

@@ -20,7 +20,7 @@ export interface Counts {
    * over all kills.
    */
   readonly cutOff: number;
-  /** Dispatches without an ending. */
+  /** Number of dispatches without a final outcome. */
   readonly lost: number;
 }
 

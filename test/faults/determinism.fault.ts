@@ -6,7 +6,7 @@ import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../proje
 import { decodeState, encodeState } from "../../projections/snapshot.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
-import { filePlace } from "../../src/privacy/log-place.ts";
+import { filePlace } from "../../src/privacy/locate-log.ts";
 import { openLogAt } from "../../src/privacy/open-log.ts";
 import {
   authorize,
@@ -99,7 +99,8 @@ async function liveThrough(world: Installation): Promise<void> {
   await idle(service);
   faults.add({ network: "x", kind: "reset_before", path: "/messages", count: 1 });
   await service.post("/social/run", undefined, { prefer: "wait=300" });
-  // This waits first, because a click that is due for a retry would stay pending once the channel is suspended.
+  // Waits for the deliveries first, because a click that is due for a retry would stay pending once the channel is
+  // suspended.
   await settled(service);
 
   faults.add({ network: "slack", kind: "channel_archived", count: 1 });

@@ -88,7 +88,8 @@ test("a restore is refused while a service runs and accepted once it is killed",
     expect([refused.code, refused.err]).toEqual([EXIT_BUSY, expect.stringContaining(`the service at ${service.url}`)]);
   }
   await kill(service);
-  // The operator removes the vault of the dead service next to its empty log. That the service is dead is detected.
+  // The operator removes the vault of the killed service, whose log has no events. The restore must detect that this
+  // service is dead.
   const database = openDatabase({ url: world.env["DATABASE_URL"], connections: 1, name: "test" });
   await database.run((sql) => sql`DROP SCHEMA reachlog_vault CASCADE`);
   await database.close();

@@ -15,7 +15,7 @@ const DESCRIPTORS_LEFT = 40;
  */
 const RECOVERY_MS_MAX = 60_000;
 
-/** Time that a client waits for a service that may not accept its connection. */
+/** Time in ms that a client waits for a service that may be unable to accept connections. */
 const PATIENCE_MS = 1_000;
 
 test.skipIf(!has("prlimit"))(

@@ -258,8 +258,8 @@ test.skipIf(!isRoot || !has("xfs_io"))(
     const place = inFile(folder);
     expect(await run(place, restoreCommand, all)).toMatchObject({ code: 0 });
     console.log(`power cuts of backups ${2 * CUTS}: ${during} during one; unsynced files ${2 * CUTS}: lost ${gone}`);
-    // On a slow machine, the kernel may write an unsynced file to the disk by itself before the power cut, so not every
-    // one is lost.
+    // Each power cut affects one unsynced file. On a slow machine, the kernel may write such a file to the disk before
+    // the power cut, so that not every one is lost.
     expect(gone).toBeGreaterThan(1.9 * CUTS);
     expect(during).toBeGreaterThan(CUTS / 4);
   },

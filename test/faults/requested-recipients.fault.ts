@@ -33,6 +33,8 @@ const PLACES = ["in a file", "on PostgreSQL"] as const;
 interface Answered {
   readonly status: number;
   readonly name: string;
+  /** URN of the problem, if the request was refused. */
+  readonly type?: string;
   readonly run_id?: string;
   readonly joined?: boolean;
   readonly recipients?: readonly { readonly expected: string; readonly reason?: string }[];
@@ -109,7 +111,9 @@ test.each(PLACES)(`${TRIGGERS} triggers at once for named recipients lose none, 
   await idle(service!);
 
   const answers = [...idleFirst, ...during];
-  const statuses = Map.groupBy(answers, ({ status, joined }) => (joined === true ? "joined" : status));
+  const statuses = Map.groupBy(answers, ({ status, joined, type = "" }) =>
+    joined === true ? "joined" : `${status} ${type.replace("urn:reachlog:problem:", "")}`.trim(),
+  );
   const counts = Object.fromEntries([...statuses].map(([status, { length }]) => [status, length]));
   const ended = await outcomes(world);
   const reasons = Map.groupBy(ended.values(), (reason) => reason);

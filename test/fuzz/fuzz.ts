@@ -30,7 +30,7 @@ export interface FuzzReport {
    */
   readonly operations: number;
   readonly seen: ReadonlySet<string>;
-  /** Maximum memory of the service during the requests, in MiB; `startMiB`: its memory before them. */
+  /** Highest memory use of the service during the requests, in MiB; `startMiB`: its memory use before them. */
   readonly peakMiB: number;
   readonly startMiB: number;
   /** Memory of the service some time after the requests, in MiB. */

@@ -48,7 +48,10 @@ const SCHEMES = [
   ["light", "all"],
 ] as const;
 
-/** The rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves it light. */
+/**
+ * Returns the rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves the page
+ * in the light scheme.
+ */
 export async function violationsInSchemes(page: Page) {
   const found: (readonly [scheme: string, rule: string, element: string | undefined])[] = [];
   for (const [colorScheme, rules] of SCHEMES) {

@@ -164,8 +164,8 @@ const ASKED_MAX = 15_000;
 const PAUSE_MS_MIN = 20;
 
 /**
- * Pause as a multiple of the time that the last call took: while it waits, a test that exports the log each time must
- * not use up the processor.
+ * Pause between two calls of `ask`, as a multiple of the time that the last call took. Otherwise a test whose `ask`
+ * exports the whole log would use up the processor while waiting.
  */
 const PAUSE_SHARE = 2;
 

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Recipient, SkipReason } from "../../events/outreach.ts";
 import { isSkipRecorded } from "../../src/outreach/decide.ts";
-import { outreachState } from "../../src/outreach/context.ts";
+import { outreachState } from "../../src/outreach/run-context.ts";
 import { openSource } from "../../src/outreach/sources/sources.ts";
 import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { parseTemplate } from "../../src/template/template.ts";

@@ -328,7 +328,7 @@ test.each(["contacts", "results", undefined])(
   "a recipient forgotten during a start is not in its states (after it loaded %s)",
   async (loaded) => {
     const { store } = world;
-    // Leaves snapshots from a time when she was known.
+    // Leaves snapshots from a time when the recipient was known.
     if (loaded !== undefined) await (await startProjector(store))[Symbol.asyncDispose]();
     const data = { hashes: [], keys: await keysOfAnn() };
     const tell = (): Promise<void> => world.append(STREAMS.outreach, [{ type: "PersonForgotten", data }]);

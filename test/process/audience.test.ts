@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { FETCH_MS } from "../../projections/suspected.ts";
+import { FETCH_MS } from "../../projections/suspected-clicks.ts";
 import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
 import { results } from "../harness/memory/operation-commands.ts";
 import { openDay } from "../harness/memory/day.ts";

@@ -13,7 +13,7 @@ import { toRecipientJson } from "../../src/recipients/recipient-json.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 
-/** Projection that logs without campaigns have nothing for. */
+/** Projection that the version before campaigns did not have. */
 const NEW = "campaigns";
 
 /**

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
-import { quarterAt, type Quarters } from "../../projections/quarters.ts";
+import { quarterAt, type Quarters } from "../../projections/quarter-hours.ts";
 
 type Counts = Record<"all", number>;
 

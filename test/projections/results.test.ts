@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { fold } from "../../projections/projection.ts";
 import { results, type Results } from "../../projections/results.ts";
-import { FETCH_MS } from "../../projections/suspected.ts";
+import { FETCH_MS } from "../../projections/suspected-clicks.ts";
 import { conversions } from "../../projections/conversions.ts";
 import { runs } from "../../projections/runs.ts";
 import { visits } from "../../projections/visits.ts";

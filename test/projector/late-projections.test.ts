@@ -49,7 +49,7 @@ function refusedNames(projector: Projector): readonly ProjectionName[] {
   });
 }
 
-/** Waits until `holds` returns true. A fold that may go on reaches that within some turns of the event loop. */
+/** Waits until `holds` returns true. A fold that is not held back makes it true within some turns of the event loop. */
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -70,7 +70,7 @@ const MACHINE_TIME = [
   "src/log/witness-server.ts",
   // Default if no clock is given.
   "src/networks/safe-fetch.ts",
-  "src/service/networks.ts",
+  "src/service/connect-networks.ts",
   "src/networks/s3/segment-storage.ts",
 ];
 

@@ -1,6 +1,6 @@
 /** The benchmarks of the store, and the tools with which a program's own benchmarks are measured and compared. */
 export { peerBenches, storeBenches } from "./benches.ts";
-export { outputOf, startChild } from "./child.ts";
+export { outputOf, startChild } from "./start-child-process.ts";
 export { runBenches } from "./command.ts";
 export {
   atLeast,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { cutConnections } from "../test/postgres/cuts.ts";
+import { cutConnections } from "../test/postgres/cut-connections.ts";
 import { startProxy } from "../src/testing/proxy.ts";
 import { startPostgres } from "../src/testing/postgres-server.ts";
 import { isWhole } from "./tools.ts";

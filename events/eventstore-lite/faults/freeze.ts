@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { Program } from "./program.ts";
+import type { Program } from "./start-program.ts";
 
 /**
  * Stops programs, and resolves once each of their threads stands still. An fsync under way has ended by then: an

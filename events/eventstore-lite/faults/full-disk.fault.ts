@@ -5,8 +5,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { take } from "../src/testing/contract/events.ts";
-import { createExt4, createTmpfs } from "./disk.ts";
-import { expectWhole } from "./examine.ts";
+import { createExt4, createTmpfs } from "./test-disk.ts";
+import { expectWhole } from "./examine-log.ts";
 import { lacks } from "./tools.ts";
 
 const KIB = 1024;

@@ -3,7 +3,7 @@ import { openSqliteStore } from "eventstore-lite";
 import { createLogTree } from "eventstore-lite/proof";
 import { rootsOfEvents } from "../src/testing/roots-of-events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { startProgram } from "./program.ts";
+import { startProgram } from "./start-program.ts";
 import { isWhole } from "./tools.ts";
 
 const newLogPath = temporaryLogs();

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createExt4, type Disk } from "./disk.ts";
-import { examine, FAULTLESS, retry } from "./examine.ts";
+import { createExt4, type Disk } from "./test-disk.ts";
+import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { freeze } from "./freeze.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
-import { type Program, startProgram } from "./program.ts";
+import { type Program, startProgram } from "./start-program.ts";
 import { RECORD_BYTES } from "./programs/record.ts";
 import { isWhole, lacks, run } from "./tools.ts";
 

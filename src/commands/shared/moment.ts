@@ -2,7 +2,7 @@ import type { LogStore } from "../../../events/catalog.ts";
 import type { ProjectionName } from "../../../projections/all.ts";
 import { foldTo, type FoldedTo } from "../../projector/fold-to.ts";
 import { checkMoment, type Moment } from "../../projector/parse-moment.ts";
-import { restoreStates } from "../../projector/restore.ts";
+import { restoreStates } from "../../projector/restore-states.ts";
 import type { Terminal } from "./terminal.ts";
 import { withProgress } from "./progress.ts";
 

@@ -9,7 +9,7 @@ import { ServiceError, usageError } from "../../platform/service-error.ts";
 import type { PersonalRead } from "../../privacy/read-audit.ts";
 import type { LogReader, StatesAt } from "../../projector/log-reader.ts";
 import { parseMoment } from "../../projector/parse-moment.ts";
-import { connectNetworks } from "../../service/networks.ts";
+import { connectNetworks } from "../../service/connect-networks.ts";
 import type { OpenedLog } from "../../privacy/open-log.ts";
 import { toOutreachRules } from "../../outreach/run-rules.ts";
 import { createFindLinkKeys } from "../../privacy/person-keys.ts";

@@ -151,7 +151,10 @@ function Facts({ campaign }: { readonly campaign: ShownCampaign }): VNode {
   );
 }
 
-/** Counts of the audience by the log of now, with the reasons why others are left out or get no message yet. */
+/**
+ * Shows how many recipients the audience has now, by what the log knows, and why others are left out or get no message
+ * yet.
+ */
 function Counted({ count: { known, matching, due, left_out, not_due } }: { readonly count: Found["count"] }): VNode {
   const rows = [
     ...not_due.map(({ reason, recipients }) => ["in the audience, but not now", toSpaces(reason), recipients] as const),

@@ -9,7 +9,7 @@ import { eventHref } from "../hrefs.ts";
 import { consolePage, readText, type DisclosingPage, type View } from "../page-context.ts";
 import { EventList, EventSentence } from "../parts/events.tsx";
 import { A } from "../parts/link.tsx";
-import { StateChanges } from "../parts/projection-changes.tsx";
+import { StateChanges } from "../parts/event-state-changes.tsx";
 import { type NamedValue, NamedValues } from "../parts/table.tsx";
 import { Time } from "../parts/time.tsx";
 

@@ -103,7 +103,7 @@ const YES_NO: Readonly<Record<string, string>> = {
   tracking: "“yes” counts as granted, and “no” as denied. ",
 };
 
-/** Asks for the order of day and month, unless another date of the file shows it. */
+/** Asks for the order of day and month, unless some date of the file makes it clear. */
 function DateOrder({ dates }: { readonly dates: UnclearDates }): VNode {
   const { example, order, is_proven: isProven } = dates;
   if (example === "" || (isProven && order !== null)) {

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import type { HistogramBars } from "../../history/figures.ts";
+import type { HistogramBars } from "../../history/chart-figures.ts";
 import { formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { numbers, Table } from "./table.tsx";
 import { formatTime, useTimes } from "./time.tsx";

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { countBars, countQuarters } from "../../history/figures.ts";
+import { countBars, countQuarters } from "../../history/chart-figures.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import type { View } from "../page-context.ts";

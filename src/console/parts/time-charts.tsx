@@ -12,7 +12,7 @@ import {
   type ClickQuarters,
   type PeriodsChoice,
   type PeriodUnit,
-} from "../../history/figures.ts";
+} from "../../history/chart-figures.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import { readChoice, readText, type View } from "../page-context.ts";

@@ -1,7 +1,7 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { ChannelName, WebhookChannel } from "../../../events/channel.ts";
+import type { ChannelName, WebhookChannel } from "../../../events/channel-names.ts";
 import type { DispatchMode } from "../../../events/delivery.ts";
-import type { Sources } from "../../../events/sources.ts";
+import type { Sources } from "../../../events/position-ranges.ts";
 import { formatAmount } from "../../platform/money.ts";
 import {
   because,

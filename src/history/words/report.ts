@@ -57,42 +57,53 @@ const MESSAGE_CHARACTERS_MAX = 40;
 /** Maximum number of reasons for skips, and of open items, that a report names. */
 const NAMED_MAX = 3;
 
-/** Words a report for the team chat, in at most {@link REPORT_CHARACTERS_MAX} characters. */
+/**
+ * Words a report for the team chat, in at most {@link REPORT_CHARACTERS_MAX} characters. Its first two lines hold the
+ * result in about 40 words, because a reader of ten seconds reads no more; the details follow after a blank line.
+ */
 export function wordReport(figures: ReportFigures): string {
-  const { run, open, openUrl } = figures;
-  const lines = new Map<string, string>();
-  const add = (name: string, ...parts: readonly string[]) => parts.length > 0 && lines.set(name, parts.join(" "));
-  add("overdue", ...sayOverdue(figures));
-  if (run !== undefined) add("run", sayRun(run));
-  else if (figures.overdueHours === undefined) add("run", "There was no run yet.");
-  add("skipped", ...saySkips(run));
-  add("quota", sayQuota(figures));
-  add("earlier", ...sayEarlier(figures));
-  add("since", saySince(figures));
-  add("refused", ...sayRefused(figures));
-  add("verdict", ...sayVerdict(figures));
-  add("open", sayOpen(open));
+  const { run, open, openUrl, since } = figures;
+  const result = [...sayOverdue(figures), ...sayRun(run), `${saySince(since)} ${sayOpen(open)}`, "", ""].join("\n");
+  const details = new Map<string, string>();
+  const add = (name: string, ...parts: readonly string[]) => parts.length > 0 && details.set(name, parts.join(" "));
   if (open.length > 0) add("openUrl", `What to do: ${openUrl}`);
+  add("end", ...sayEnd(run));
+  add("quota", sayQuota(figures));
+  add("verdict", ...sayVerdict(figures));
+  add("earlier", ...sayEarlier(figures));
+  add("skipped", ...saySkips(run));
+  add("refused", ...sayRefused(figures));
+  if (since.at !== null) add("at", `Last report: ${since.at.slice(0, 16).replace("T", " ")} UTC.`);
   if (run !== undefined) add("url", `The run: ${run.url}`);
-  const word = () => [...lines.values()].join("\n");
-  for (const name of EXPENDABLE) if (word().length > REPORT_CHARACTERS_MAX) lines.delete(name);
+  const word = () => result + [...details.values()].join("\n");
+  for (const name of EXPENDABLE) if (word().length > REPORT_CHARACTERS_MAX) details.delete(name);
   return word().slice(0, REPORT_CHARACTERS_MAX);
 }
 
-/** Lines that are left out of a report that would be too long, the least important first. */
-const EXPENDABLE = ["skipped", "earlier", "refused", "url", "verdict", "quota", "openUrl"];
+/** Details that are left out of a report that would be too long, the least important first. */
+const EXPENDABLE = ["skipped", "at", "earlier", "refused", "url", "verdict", "quota", "openUrl"];
 
-function sayOverdue({ overdueHours: hours }: ReportFigures): readonly string[] {
-  if (hours === undefined) return [];
-  return [hours === "ever" ? "No run has begun yet." : `No run has begun for ${countInWords(hours, "hour")}.`];
+function sayOverdue({ run, overdueHours: hours }: ReportFigures): readonly string[] {
+  if (run === undefined) return ["No run has begun yet."];
+  return typeof hours === "number" ? [`No run has begun for ${countInWords(hours, "hour")}.`] : [];
 }
 
-function sayRun({ name, template, startedAt, end, usd, ...counts }: ReportedRun): string {
-  const message = template === null ? "" : `, message ${shortened(template, MESSAGE_CHARACTERS_MAX)}`;
-  const named = `${name}, started ${startedAt.slice(0, DAY_CHARACTERS)}${message}`;
-  const cost = usd === null ? "" : ` X charges at most ${formatUsd(usd)}.`;
-  if (end === undefined) return `${named}, is in progress: ${explainCounts(counts)} so far.`;
-  return `${named}: ${explainCounts(counts)}. It ended: ${ENDS[end]}.${cost}`;
+/** Says the counts of a run, without those contacted earlier: they are no result of this run. */
+function sayRun(run: ReportedRun | undefined): readonly string[] {
+  if (run === undefined) return [];
+  const counts = explainCounts({ ...run, contacted: 0 });
+  const named = `${run.name}, started ${run.startedAt.slice(0, DAY_CHARACTERS)}`;
+  return [run.end === undefined ? `${named}, is in progress: ${counts} so far.` : `${named}: ${counts}.`];
+}
+
+function sayEnd(run: ReportedRun | undefined): readonly string[] {
+  if (run === undefined) return [];
+  const { template, end, usd } = run;
+  return [
+    ...(template === null ? [] : [`Message: ${shortened(template, MESSAGE_CHARACTERS_MAX)}.`]),
+    ...(end === undefined ? [] : [`The run ended: ${ENDS[end]}.`]),
+    ...(usd === null ? [] : [`X charges at most ${formatUsd(usd)}.`]),
+  ];
 }
 
 /** Says the counts of a run as {@link sayCounts} does, and what "in doubt" means. */
@@ -108,14 +119,16 @@ function sayQuota({ quota: { used, limit, window } }: ReportFigures): string {
 }
 
 function saySkips(run: ReportedRun | undefined): readonly string[] {
-  // The counts of the run name those contacted earlier, apart from the skipped ones.
   const skips = [...(run?.skips ?? [])]
     .filter(([reason]) => reason !== "already_contacted")
     .toSorted(([, one], [, other]) => other - one);
-  if (skips.length === 0) return [];
   const rest = skips.slice(NAMED_MAX).reduce((sum, [, count]) => sum + count, 0);
   const named = skips.slice(0, NAMED_MAX).map(([reason, count]) => `${SKIPS[reason]} (${grouped(count)})`);
-  return [`Skipped by this run: ${[...named, ...(rest === 0 ? [] : [`others (${grouped(rest)})`])].join(", ")}.`];
+  if (rest > 0) named.push(`others (${grouped(rest)})`);
+  return [
+    ...(named.length === 0 ? [] : [`Skipped: ${named.join(", ")}.`]),
+    ...(run?.contacted ? [`Contacted earlier: ${grouped(run.contacted)}.`] : []),
+  ];
 }
 
 function sayEarlier({ earlier }: ReportFigures): readonly string[] {
@@ -123,21 +136,20 @@ function sayEarlier({ earlier }: ReportFigures): readonly string[] {
   return [`Before it, ${countInWords(earlier.runs, "more run")}: ${explainCounts(earlier)}.`];
 }
 
-function saySince({ since: { at, replies, opt_outs, clicks } }: ReportFigures): string {
-  const from = at === null ? "So far" : `Since the last report (${at.slice(0, 16).replace("T", " ")} UTC)`;
+function saySince({ at, replies, opt_outs, clicks }: SinceReport): string {
   const counts = [
     countInWords(replies, "reply", "replies"),
     countInWords(opt_outs, "opt-out"),
     `${countInWords(clicks, "click")} by people`,
   ];
-  return `${from}: ${counts.join(", ")}.`;
+  return `${at === null ? "So far" : "Since the last report"}: ${counts.join(", ")}.`;
 }
 
-function sayRefused({ since: { at, refused } }: ReportFigures): readonly string[] {
+function sayRefused({ since: { refused } }: ReportFigures): readonly string[] {
   const reasons = [...refused].map(([reason, count]) => `${REFUSALS[reason]} (${grouped(count)})`);
   return reasons.length === 0
     ? []
-    : [`Runs that could not start${at === null ? "" : " since then"}: ${reasons.join(", ")}.`];
+    : [`Runs that could not start: ${reasons.join(", ")}.`];
 }
 
 const REFUSALS: Readonly<Record<DataOf<"RunRefused">["reason"], string>> = {

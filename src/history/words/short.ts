@@ -1,6 +1,6 @@
 import type { DataOf } from "../../../events/catalog.ts";
-import type { ChannelName, Lane } from "../../../events/channel.ts";
-import { countPositions, type Sources } from "../../../events/sources.ts";
+import type { ChannelName, Lane } from "../../../events/channel-names.ts";
+import { countPositions, type Sources } from "../../../events/position-ranges.ts";
 import { countInWords } from "../../platform/counts-and-lists.ts";
 import { sayConversion } from "./delivery.ts";
 import { SHORT_CAMPAIGN } from "./campaign.ts";

@@ -1,5 +1,5 @@
 import { Type, type Static } from "@sinclair/typebox";
-import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link.ts";
+import { linkAccount, STATE_TTL_MS, type Linked } from "../../account/link-account.ts";
 import { OAuthError, type Authorization } from "../../account/oauth.ts";
 import type { EventMetadata } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";

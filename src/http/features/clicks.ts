@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { FormatRegistry, Type, type Static, type StringOptions } from "@sinclair/typebox";
 import { andThen } from "eventstore-lite";
-import type { ClickChannel } from "../../../events/channel.ts";
+import type { ClickChannel } from "../../../events/channel-names.ts";
 import { VISITOR_IDS, type VisitorId } from "../../../events/tracking.ts";
 import { normalizeCode, normalizeDomain, normalizeLink, toLinkHost } from "../../../projections/normalize-link.ts";
 import { codeIn, findLink, type SharedLink } from "../../../projections/links.ts";

@@ -35,7 +35,7 @@ import {
   type RequestContext,
 } from "../server/endpoint.ts";
 import { backField, checkFormToken, commonFields, toBack } from "../server/form-routes.ts";
-import { readLanguage } from "../server/language.ts";
+import { readLanguage } from "../server/accept-language.ts";
 import { problems } from "../server/problem.ts";
 import { closed, closedObject } from "../../platform/common-schemas.ts";
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { CHANNELS } from "../../../events/channel.ts";
+import { CHANNELS } from "../../../events/channel-names.ts";
 import { RunPaused } from "../../../events/outreach.ts";
 import { channelsOf, pendingOf } from "../../../projections/deliveries.ts";
 import type { RunState } from "../../../projections/run.ts";

@@ -12,7 +12,7 @@ import { previewImport } from "../../recipients/preview-import.ts";
 import { fieldsUsed } from "../../template/template.ts";
 import type { HttpContext } from "../context.ts";
 import type { Form } from "../server/endpoint.ts";
-import { keepFile } from "./kept-file.ts";
+import { keepFile } from "./kept-upload.ts";
 import {
   describeNotes,
   line,

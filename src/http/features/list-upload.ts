@@ -10,7 +10,7 @@ import { CONSENT_SOURCE_CHARS_MAX, parseStatedConsent } from "../../recipients/p
 import { parseColumnMap } from "../../recipients/file/column-map.ts";
 import { ServiceError } from "../../platform/service-error.ts";
 import type { HttpContext } from "../context.ts";
-import { checkKeptFile, readKeptFile } from "./kept-file.ts";
+import { checkKeptFile, readKeptFile } from "./kept-upload.ts";
 import { type Fields, type SentFile, uploadBody } from "../server/body.ts";
 import { commonFields } from "../server/form-routes.ts";
 import { Problem, problems, repeatable } from "../server/problem.ts";

@@ -3,7 +3,7 @@ import { importReportPage } from "../../console/pages/import.tsx";
 import { importRecipients } from "../../recipients/import.ts";
 import { REMARKS_MAX, SENT_BYTES_MAX } from "../../recipients/file/format.ts";
 import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
-import { findHeld } from "../../recipients/release.ts";
+import { findHeld } from "../../recipients/release-held-recipient.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
 import { feature, type HttpContext } from "../context.ts";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { Recorded } from "../../../events/catalog.ts";
 import { requestedChannels } from "../../../events/dispatch-rules.ts";
-import { positionsOf } from "../../../events/sources.ts";
+import { positionsOf } from "../../../events/position-ranges.ts";
 import { EVENT_ID, findEventNear, parseIdTime, positionBefore, toReading } from "../../history/find-event.ts";
 import { CLOCKS_DIFFER_MS } from "../../links/conversion-attribution.ts";
 import { eventsAt, inOrder, STREAMS, type NewEvent } from "../../log/event-log.ts";

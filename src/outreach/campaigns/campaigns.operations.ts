@@ -179,7 +179,7 @@ export const countCampaign = operation({
       return refuse("unusable_audience", { why: fault.why }, { errors });
     }
     const counted = own ?? campaign?.audience ?? {};
-    // An audience without a campaign is counted as that of a new one.
+    // An audience without a campaign is counted as that of a new campaign.
     const of = campaign ?? { ...NEW_CAMPAIGN, name: "" };
     const isDefault = own === undefined && campaign === undefined;
     const campaigns = { named: new Map(states.campaigns.named).set(of.name, { ...of, audience: counted }) };

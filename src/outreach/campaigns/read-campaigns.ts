@@ -28,7 +28,10 @@ export interface CampaignSettings {
 /** A campaign as pages show it. */
 export interface ShownCampaign extends CampaignJson {
   readonly isDefault: boolean;
-  /** Gap that the campaign asks for, in days; undefined if it has the one of the settings. */
+  /**
+   * Minimum number of days between two messages to a recipient that the campaign itself requires; undefined if that of
+   * the settings applies.
+   */
   readonly ownGapDays: number | undefined;
   /** The audience in words, such as `recipients with the basis opt in`. */
   readonly who: string;

@@ -16,7 +16,7 @@ import { momentIn, newestMoment } from "../quota-day.ts";
 import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
 import { readOpenItems } from "../attention/read-attention.ts";
 
-/** Run that is about to end. `usd`: the maximum that it cost, in US dollars; null if unknown, as for a dead process. */
+/** Run that is about to end. `usd`: upper bound of its cost in US dollars; null if unknown, as for a dead process. */
 export interface EndingRun extends RunCounts {
   readonly run_id: string;
   readonly reason: RunEndReason;

@@ -9,7 +9,7 @@ import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
 import { countsOn, countSkip, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
 import { fromRunRules } from "../run-rules.ts";
-import type { WalkTarget } from "./recipient-walk.ts";
+import type { WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";
 import { advance, beginRun, completeRun, finishRun, postpone } from "./hypothetical-run.ts";
 import { SOURCE_KINDS } from "../sources/sources.ts";

@@ -7,7 +7,7 @@ import { findFollowed } from "../campaigns/rules.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
 import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
-import type { Walk, WalkTarget } from "./recipient-walk.ts";
+import type { Walk, WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, createWorld, toMoment, type Identities, type Met, type World } from "./redecide.ts";
 
 export interface ComparedRules {

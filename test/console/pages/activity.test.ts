@@ -96,7 +96,7 @@ describe("the filter of the activity", () => {
   test.each(Object.entries(TABS))("shows and exports exactly the types of the tab %s", async (tab, positions) => {
     const { seenAt } = await openMixed();
     const { page, shown, exported } = await seenAt(`/activity?show=${tab}`);
-    // The news are lines of what belongs together, and not a list of events.
+    // The news show lines that each sum up several events, and not a list of single events.
     if (tab !== "news") expect(shown).toEqual([...positions]);
     expect(exported).toEqual([...positions]);
     const tabs = await textsAt(page, ".tabs li");

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { StoreFull } from "eventstore-lite/testing";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
-import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel.ts";
+import { CHANNELS, CLICK_CHANNELS, type ChannelName } from "../../../events/channel-names.ts";
 import { deliveries, findChannel, pendingOf } from "../../../projections/deliveries.ts";
 import { encodeState } from "../../../projections/snapshot.ts";
 import { WINDOW_MAX } from "../../../src/delivery/rate-limiter.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { EventType } from "../../../events/catalog.ts";
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import type { Kind } from "./fates.ts";
 
 export type Step =

@@ -1,4 +1,4 @@
-import type { ChannelName } from "../../../events/channel.ts";
+import type { ChannelName } from "../../../events/channel-names.ts";
 import type { Recorded } from "../../../events/catalog.ts";
 import type { EventLog } from "../../../src/log/event-log.ts";
 import type { Dispatch, DispatchResult } from "../../../src/networks/network.ts";
@@ -40,7 +40,10 @@ interface Made {
   readonly position: number;
 }
 
-/** Returns the key by which a simulated receiver recognises an event: its short code, message or text. */
+/**
+ * Returns the text by which a simulated receiver recognises an event: the short code of a click, or the text of a
+ * notification or message.
+ */
 export function keyOf({ type, data }: Recorded): string | undefined {
   if (type === "LinkClicked") return data.short_code;
   if (type === "NotificationRequested") return data.message;

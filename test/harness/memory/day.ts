@@ -5,7 +5,7 @@ import { isoTime, type Clock } from "../../../src/platform/clock.ts";
 import { loadConfig } from "../../../src/config/config.ts";
 import { createEventLog, STREAMS, type NewEvent } from "../../../src/log/event-log.ts";
 import type { SafeFetch } from "../../../src/networks/safe-fetch.ts";
-import { connectNetworks, outbound } from "../../../src/service/networks.ts";
+import { connectNetworks, outbound } from "../../../src/service/connect-networks.ts";
 import { openAccount, outreachContext } from "../../../src/service/outreach-context.ts";
 import { createRunner } from "../../../src/outreach/start-run.ts";
 import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";

@@ -1,11 +1,11 @@
-import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel.ts";
+import { CLICK_CHANNELS, type ChannelName, type ClickChannel } from "../../../events/channel-names.ts";
 import type { OutcomeType } from "../../../events/dispatch-rules.ts";
 import { findChannel, listChannels, pendingOf } from "../../../projections/deliveries.ts";
 import { makeId, type Clock } from "../../../src/platform/clock.ts";
 import type { DispatchMetrics, DispatchTracing } from "../../../src/delivery/ask-network.ts";
 import { createDelivery, type Delivery } from "../../../src/delivery/wait-for-outcome.ts";
 import { startDispatchers, type Dispatchers } from "../../../src/delivery/dispatcher.ts";
-import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/recorder.ts";
+import { GATHERING_ITERATIONS_MAX } from "../../../src/delivery/outcome-recorder.ts";
 import { STREAMS, type NewEvent, type EventLog, type Announce, type StateContext } from "../../../src/log/event-log.ts";
 import { createRoles } from "../../../src/log/lease.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";

@@ -45,7 +45,10 @@ export interface Books {
   readonly suppressed: Map<string, number>;
   /** Id of a recipient and campaign, as `keyOf` writes them -> the recipient's newest attempt in the campaign. */
   readonly ofCampaign: Map<string, Attempt>;
-  /** Answers of people: who, the position of its event, and when it was received, ms since the epoch. */
+  /**
+   * Answers of people: the id of the person, the position of the answer's event, and the time at which it was received,
+   * in ms since the epoch.
+   */
   readonly answers: { readonly id: string; readonly position: number; readonly at: number }[];
   /** Ids of recipients and campaigns, as keys of `ofCampaign`, for which a consent was withdrawn by name. */
   readonly withdrawn: Set<string>;

@@ -17,7 +17,7 @@ export const CAMPAIGNS: Readonly<Record<string, { readonly follows?: string; rea
   fourth: { follows: "second" },
 };
 
-/** Most follow-ups after a first message. */
+/** Maximum number of follow-ups after a first message. */
 const FOLLOW_UPS_MAX = 2;
 
 const DAY_MS = 24 * 3_600_000;
@@ -25,7 +25,10 @@ const DAY_MS = 24 * 3_600_000;
 /** Minimum number of days between two messages to one recipient, over all campaigns, in each generated history. */
 export const GAP_DAYS = 2;
 
-/** Minimum number of days that the campaign `spring` requires instead. */
+/**
+ * Minimum number of days that the campaign `spring` requires between two messages to one recipient, instead of
+ * GAP_DAYS.
+ */
 export const SPRING_GAP_DAYS = 4;
 
 export function createCampaigns(): NewEvent[] {

@@ -96,7 +96,10 @@ const apart = fc.constantFrom(
 
 const jumps = fc.constantFrom(-25 * HOUR_MS, -HOUR_MS, -40_000, -1_000, 1_000, 25_000, 40_000, 4 * MINUTE_MS, HOUR_MS);
 
-/** fast-check generators of the commands about campaigns. A hunt for one of their rules makes no others. */
+/**
+ * fast-check generators of the commands about campaigns. A random test of the campaign rules (hunt.ts) generates only
+ * these commands.
+ */
 export const campaignCommands: fc.Arbitrary<HistoryCommand>[] = [
   command("runs of campaigns", chain, runChain),
   command("runs of campaigns", chain, runChain),
@@ -356,7 +359,7 @@ export const historyCommands: fc.Arbitrary<HistoryCommand>[] = [
       });
       trigger(instance, false);
       await house.clockwork.pass(MINUTE_MS);
-      // Without an intent in this run, the ambush would hit a later one.
+      // If this run records no intent, the ambush must not hit the intent of a later run.
       isOver = true;
       house.setClocksRight();
     },

@@ -12,7 +12,10 @@ import { MUTATIONS, type Edit, type Mutation } from "./mutation-list.ts";
 /** Histories to try for each mutation. It counts as not caught if none of them breaks a rule. */
 const HISTORIES_MAX = 4_000;
 
-/** The same for a rule of campaigns, in histories about campaigns alone. */
+/**
+ * Maximum number of histories to try for each mutation of a rule of campaigns; these histories are about campaigns
+ * alone.
+ */
 const OF_CAMPAIGNS_MAX = 300;
 
 /** Names in the root folder that are not copied. */

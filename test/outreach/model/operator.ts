@@ -1,7 +1,7 @@
 import type { Recipient } from "../../../events/outreach.ts";
 import { findContact } from "../../../projections/contact-identity.ts";
 import { createEventLog, type NewEvent } from "../../../src/log/event-log.ts";
-import { release } from "../../../src/recipients/release.ts";
+import { release } from "../../../src/recipients/release-held-recipient.ts";
 import type { SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { makeId } from "../../../src/platform/clock.ts";
 import { createEraseHandler } from "../../../src/privacy/retention.ts";

@@ -15,7 +15,7 @@ const LEASE_MS = 30_000;
 /** Period before and after a change of QUOTA_TIMEZONE, in ms, in which no more messages go out than the daily limit. */
 const WINDOW_MS = 24 * 3_600_000;
 
-/** Adds an event to the books. Throws a Violation if the event is illegal. */
+/** Adds an event to the summary that the rule checks use. Throws a Violation if the event is illegal. */
 export function enter(books: Books, event: Recorded, house: House): void {
   take(books, event, house);
   bringTogether(books, event, house);

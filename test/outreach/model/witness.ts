@@ -72,7 +72,7 @@ export interface Witness {
   optOut(recipientId: string, lateMs: number): void;
   /** Notes that a person's page to opt out answered now that no message to them is sent any more. */
   answerOptOut(recipientId: string): void;
-  /** Id of each person whose page to opt out has answered -> when it did so first, by the network's clock, ms. */
+  /** Time when the opt-out page first confirmed an opt-out, in ms by the network's clock, by the id of the person. */
   readonly answeredOptOuts: ReadonlyMap<string, number>;
   /** Requests to send that were under way when the recipient's page had answered that no message is sent any more. */
   readonly lateAsks: readonly Ask[];

@@ -5,7 +5,7 @@ import { createLineFetch, createSafeFetch } from "../../../src/networks/safe-fet
 import { createActivityStream } from "../../../src/networks/x/activity-stream.ts";
 import { createX } from "../../../src/networks/x/x-api.ts";
 import { secret } from "../../../src/platform/secret.ts";
-import type { OutreachContext } from "../../../src/outreach/context.ts";
+import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import { followSignals } from "../../../src/outreach/signals/follow-network-stream.ts";
 import { openOutreach } from "../../harness/memory/outreach.ts";
 import { authorized, personId } from "../../sandbox/client.ts";
@@ -43,7 +43,7 @@ export async function openSignals(sandbox: Sandbox, ...handles: readonly string[
       const role = await createRoles(instance.context, false).start(TERMS, async (lease) =>
         followSignals({ ...instance.context, stream }, lease),
       );
-      // The role of a dead process never ends, so that is not waited for.
+      // The role of a dead process never ends, so the test does not wait for its end.
       const end = async () => Promise.race([role[Symbol.asyncDispose](), instance.dead]);
       world.use({ [Symbol.asyncDispose]: end });
       return { ...instance, role };

@@ -217,7 +217,7 @@ test("a what-if with other rules matches a second log that ran by them", async (
     { numRuns: HISTORIES, examples: [ENDED_AT_PAID_SOURCE] },
   );
   console.log(met);
-  // Pauses are rare: a part of the histories may hold that of the example alone.
+  // Pauses are rare: if only a part of the histories is tried, the only pause may be that of the example.
   expect(Math.min(met.differing, met.messages, met.paused)).toBeGreaterThan(isWhole ? HISTORIES / 15 : 0);
 });
 
