@@ -329,7 +329,7 @@ interface HeadProps {
   readonly above?: ComponentChildren;
   /** A sentence below the title. */
   readonly says?: ComponentChildren;
-  /** What can be done on the page. */
+  /** Buttons and forms of the page. */
   readonly children?: ComponentChildren;
 }
 
@@ -348,7 +348,7 @@ export function Head({ title, above, says, children }: HeadProps): VNode {
 }
 
 /** A fault of what the page was asked for. Renders nothing without one. */
-export function Fault({ children }: { readonly children: ComponentChildren }): VNode | null {
+export function FaultNotice({ children }: { readonly children: ComponentChildren }): VNode | null {
   if (children === undefined) return null;
   return (
     <p class="notice fault" role="alert">

@@ -33,7 +33,9 @@ import {
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
+import type { FilePreview } from "./file/preview-file.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
+import type { previewImport } from "./preview-import.ts";
 import { recordConsent, type ConsentContext } from "./record-consent.ts";
 import { release } from "./release-held-recipient.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
@@ -309,3 +311,8 @@ export const forgetRecipient = operation({
   file: certificate,
   examples: ["@sara_sells", "@sara_sells --ground objection --yes"],
 });
+
+type PreviewedRows = ReturnType<typeof previewImport> extends Generator<void, infer Found> ? Found : never;
+
+/** Preview of an import of recipients: what the file's columns become, and what the import would do. */
+export type ImportPreview = FilePreview & PreviewedRows;

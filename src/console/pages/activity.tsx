@@ -4,7 +4,7 @@ import { spaced, toCapital } from "../../history/words.ts";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { NEWS_TYPES, readLogPage, readNews } from "../../history/activity.ts";
 import { addressWith } from "../hrefs.ts";
-import { ConsoleDocument, Fault, Head } from "../document.tsx";
+import { ConsoleDocument, FaultNotice, Head } from "../document.tsx";
 import { Field, Select } from "../parts/action-form.tsx";
 import { EventList, isProblem } from "../parts/events.tsx";
 import { NewsDays } from "../parts/news.tsx";
@@ -68,7 +68,11 @@ async function renderActivity(
       <FilterForm filter={filter} shown={shown} chosen={chosen} />
       <TypeChips query={view.query} chosen={chosen} />
       {shownNews === undefined ? null : <FoundNews view={view} news={shownNews} />}
-      {found?.fault === undefined ? found && <Found view={view} found={found} /> : <Fault>{found.fault}.</Fault>}
+      {found?.fault === undefined ? (
+        found && <Found view={view} found={found} />
+      ) : (
+        <FaultNotice>{found.fault}.</FaultNotice>
+      )}
     </ConsoleDocument>
   );
   return { page, disclosed: found?.recipient === undefined ? {} : { recipient: found.recipient } };

@@ -8,7 +8,7 @@ import {
 } from "../../outreach/campaigns/read-campaigns.ts";
 import { countInWords, formatPercent, grouped } from "../../platform/counts-and-lists.ts";
 import { BASES } from "../../recipients/list-recipients.ts";
-import { ConsoleDocument, Fault, Head, Section } from "../document.tsx";
+import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { campaignHref } from "../hrefs.ts";
 import { consolePage, useView, type View } from "../page-context.ts";
 import { ConfirmedAction, Field, Lines, Select, toSpaces } from "../parts/action-form.tsx";
@@ -107,11 +107,11 @@ async function renderCampaign(view: CampaignView) {
           {isOwn && isOpen ? <EndForm name={name} back={href} /> : null}
         </div>
       </Head>
-      <Fault>
+      <FaultNotice>
         {campaign.fault === null
           ? undefined
           : `No run of it can start, because the settings cannot send its text: ${campaign.fault}.`}
-      </Fault>
+      </FaultNotice>
       <div class="columns">
         <div class="stack">
           <Section id="text" title="Message" class="card">

@@ -12,7 +12,7 @@ import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith, eventHref, linkHref } from "../hrefs.ts";
 import { ChannelTile } from "../parts/channel-status.tsx";
 import { DecideLetters, Reason } from "../parts/dead-letter-actions.tsx";
-import { ConsoleDocument, Fault, Head, Section } from "../document.tsx";
+import { ConsoleDocument, FaultNotice, Head, Section } from "../document.tsx";
 import { MINUTE } from "../parts/attention.tsx";
 import { EventSentence } from "../parts/events.tsx";
 import { ActionForm } from "../parts/action-form.tsx";
@@ -41,7 +41,7 @@ async function renderDeliveries(view: DeliveriesView): Promise<VNode> {
   return (
     <ConsoleDocument title="Deliveries" path="/deliveries" view={view}>
       <Head title="Deliveries" says="What each channel received in the last 24 hours, and what waits for you" />
-      <Fault>{fault && `${fault}.`}</Fault>
+      <FaultNotice>{fault && `${fault}.`}</FaultNotice>
       <div class="tiles">
         {channels.map((channel) => (
           <ChannelTile view={view} channel={channel} />

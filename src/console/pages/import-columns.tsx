@@ -1,10 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import type { FilePreview, UnclearDates } from "../../recipients/file/preview-file.ts";
-import type { previewImport } from "../../recipients/preview-import.ts";
+import type { ImportPreview } from "../../recipients/recipients.operations.ts";
 import { Icon } from "../parts/icon.tsx";
-
-type Found = ReturnType<typeof previewImport> extends Generator<void, infer Result> ? Result : never;
 
 /** Rows of an imported file that could not be used. Their values are texts from outside. */
 export interface RefusedRows {
@@ -13,7 +10,7 @@ export interface RefusedRows {
 }
 
 /** Preview of an import, as the API answers it, with the operator's choices and the hidden fields of its form. */
-export interface Preview extends FilePreview, Found, RefusedRows {
+export interface Preview extends ImportPreview, RefusedRows {
   /** Names of our columns, to which a column of the file can be assigned. */
   readonly known: readonly string[];
   /** Template fields that the message uses. */
@@ -104,7 +101,7 @@ const YES_NO: Readonly<Record<string, string>> = {
 };
 
 /** Asks for the order of day and month, unless some date of the file makes it clear. */
-function DateOrder({ dates }: { readonly dates: UnclearDates }): VNode {
+function DateOrder({ dates }: { readonly dates: NonNullable<Preview["dates"]> }): VNode {
   const { example, order, is_proven: isProven } = dates;
   if (example === "" || (isProven && order !== null)) {
     const isRead = example === "" || order === null ? "" : `${example} is read as ${dayInWords(dates[order])}`;

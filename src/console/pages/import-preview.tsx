@@ -7,7 +7,7 @@ import { BASIS_WORDS } from "./people.tsx";
 import { FileField } from "../parts/action-form.tsx";
 import { Badge } from "../parts/icon.tsx";
 import { A, HiddenFields } from "../parts/link.tsx";
-import { Fault } from "../document.tsx";
+import { FaultNotice } from "../document.tsx";
 import { useView, type Notice, type View } from "../page-context.ts";
 
 /** Number of refused lines that the page lists, if there are more than it lists at most. A link downloads the others. */
@@ -38,7 +38,7 @@ export function ImportForm({ view, preview, notice }: ImportFormProps): VNode | 
       aria-labelledby="import-title"
     >
       <HiddenFields of={Object.entries({ form_token: view.formToken, back: "/people", ...preview?.kept })} />
-      <Fault>{notice && <bdi>{notice.text}</bdi>}</Fault>
+      <FaultNotice>{notice && <bdi>{notice.text}</bdi>}</FaultNotice>
       <p class="busy">Reading the file…</p>
       {preview === undefined ? <FileChoice /> : <PreviewedFile preview={preview} />}
     </form>
@@ -109,7 +109,7 @@ function PreviewedFile({ preview }: PreviewProps): VNode {
           <FileField describedBy="import-again" />
         </div>
       ) : null}
-      <Fault>{fault && <bdi>No row can be imported: {fault}.</bdi>}</Fault>
+      <FaultNotice>{fault && <bdi>No row can be imported: {fault}.</bdi>}</FaultNotice>
       {fault === undefined ? <ConsentOfAllRows preview={preview} /> : null}
       <dl class="sums" aria-label="What the import would do">
         {sums.map(([name, count, tone]) => (

@@ -2,8 +2,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Section } from "../document.tsx";
-import type { describeReport } from "../../outreach/what-if/report.ts";
-import { eventHref } from "../hrefs.ts";
+import { eventHref, type RecipientNames } from "../hrefs.ts";
 import { ActionForm, Field, Lines, Select } from "../parts/action-form.tsx";
 import { RecipientLink } from "../parts/events.tsx";
 import { numbers, OnlyFirst, Table } from "../parts/table.tsx";
@@ -13,7 +12,32 @@ import { Figure } from "./results.tsx";
 import { A } from "../parts/link.tsx";
 
 /** Comparison of the log's runs with the runs that other rules would have led to, as rows and sentences. */
-type ShownReport = ReturnType<typeof describeReport>;
+interface ShownReport {
+  readonly runs: { readonly was: number; readonly would: number };
+  /** Position of the last event that the what-if calculation has taken into account. */
+  readonly position: number;
+  /** Position of the event that records the operator's question. */
+  readonly recordedAt: number;
+  /** True if nothing would have been different under the other rules. */
+  readonly isSame: boolean;
+  readonly rows: readonly {
+    readonly day: string;
+    readonly what: string;
+    readonly was: number;
+    readonly would: number;
+    readonly difference: string;
+    readonly unknown: number | undefined;
+  }[];
+  /** Sentences on what the log cannot tell, and on what the answer assumes to be unchanged. */
+  readonly open: readonly string[];
+  /** Recipients whose messages or skips would differ under the other rules. */
+  readonly lists: readonly {
+    readonly name: string;
+    readonly title: string;
+    readonly count: number;
+    readonly shown: readonly { readonly recipient: RecipientNames; readonly was: string; readonly would: string }[];
+  }[];
+}
 
 /** Page What if: a form that asks what other rules would have done to the runs in the log. */
 export const whatIfPage = consolePage({

@@ -127,7 +127,7 @@ interface RecipientActionProps extends Omit<ComponentProps<typeof ConfirmedActio
   readonly children?: ComponentChildren;
 }
 
-/** An action on one recipient, whom its question and its button name. */
+/** An action on one recipient. Its question and its button name the recipient. */
 function RecipientAction({ name, verb, end, isPrimary, children, ...form }: RecipientActionProps): VNode {
   const act = verb ?? form.label;
   return (

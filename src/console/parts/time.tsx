@@ -19,7 +19,7 @@ export interface TimeReading {
   readonly now: number;
 }
 
-/** Returns the reader for whom a page writes times. */
+/** Returns the format of a page's times: the language and time zone of its reader. */
 export function readTimes({ language, settings, now }: View): TimeReading {
   return { language, timezone: settings.timezone, now };
 }

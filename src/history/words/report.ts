@@ -147,9 +147,7 @@ function saySince({ at, replies, opt_outs, clicks }: SinceReport): string {
 
 function sayRefused({ since: { refused } }: ReportFigures): readonly string[] {
   const reasons = [...refused].map(([reason, count]) => `${REFUSALS[reason]} (${grouped(count)})`);
-  return reasons.length === 0
-    ? []
-    : [`Runs that could not start: ${reasons.join(", ")}.`];
+  return reasons.length === 0 ? [] : [`Runs that could not start: ${reasons.join(", ")}.`];
 }
 
 const REFUSALS: Readonly<Record<DataOf<"RunRefused">["reason"], string>> = {
