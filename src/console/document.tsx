@@ -10,7 +10,7 @@ import { AwayBar, KeyList, NoticeBar, SignedIn } from "./parts/bars-and-menus.ts
 import { Icon } from "./parts/icon.tsx";
 import * as icons from "./parts/icons.ts";
 import { A, PageForm } from "./parts/link.tsx";
-import { MomentChoice, PastBar } from "./parts/moment.tsx";
+import { MomentChoice, PastBar } from "./parts/moment-controls.tsx";
 import { formatTime, readTimes, Time, toIso } from "./parts/time.tsx";
 import { ShownView, type View } from "./page-context.ts";
 

@@ -45,7 +45,7 @@ import {
 } from "../recipients/recipients.operations.ts";
 import type { Template } from "../template/template.ts";
 import { createSlot } from "./access/load-shedding.ts";
-import { feature, type HttpContext } from "./context.ts";
+import { feature, type HttpContext } from "./http-context.ts";
 import { conversionEndpoints } from "./features/conversions.ts";
 import { accountEndpoints } from "./features/account.ts";
 import { recipientEndpoints } from "./features/recipients.ts";

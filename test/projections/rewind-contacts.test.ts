@@ -7,11 +7,11 @@ import type { Contact, Contacts } from "../../projections/contact.ts";
 import { contacts } from "../../projections/contacts.ts";
 import { fold } from "../../projections/projection.ts";
 import { canRewindContacts, peopleAt, rewindContacts, type People } from "../../projections/rewind-contacts.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
 import { histories } from "./history.ts";
-import { countCases, isWhole } from "../harness/is-whole.ts";
+import { countCases, isWhole } from "../harness/case-count.ts";
 
 function rewound(now: Contacts, position: number): Contacts {
   const steps = rewindContacts(now, position);

@@ -18,7 +18,7 @@ import type { Template } from "../../template/template.ts";
 import { openAccount } from "../../service/outreach-context.ts";
 import { readConfig } from "./command.ts";
 import { openExistingLog, openExistingReachlog, readCaller, recordRead } from "./log-session.ts";
-import { contactsNow, foldToMoment } from "./moment.ts";
+import { contactsNow, foldToMoment } from "./as-of-option.ts";
 import { checkNewFile, makeNewFile } from "../../platform/new-file.ts";
 import { withProgress } from "./progress.ts";
 import { describeFault } from "../../platform/system-fault.ts";

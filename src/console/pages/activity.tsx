@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { spaced, toCapital } from "../../history/words.ts";
+import { spaced, toCapital } from "../../history/event-sentences.ts";
 import { EVENT_TYPES, type EventType, type Recorded } from "../../../events/catalog.ts";
 import { NEWS_TYPES, readLogPage, readNews } from "../../history/activity.ts";
 import { addressWith } from "../hrefs.ts";
@@ -11,7 +11,7 @@ import { NewsDays } from "../parts/news.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { formatTime, readTimes } from "../parts/time.tsx";
 import { consolePage, type DisclosingPage, readChoice, readNumber, readText, type View } from "../page-context.ts";
-import { Proof } from "../parts/proof.tsx";
+import { Proof } from "../parts/verification-result.tsx";
 import { A, HiddenFields, PageForm, Tabs } from "../parts/link.tsx";
 
 /**

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ENDS, READ_USD } from "../../history/run-events.ts";
-import { formatCaller, shorten } from "../../history/words.ts";
+import { formatCaller, shorten } from "../../history/event-sentences.ts";
 import { checkRun, readDryRun, type ShownDryRun } from "../../outreach/run-status.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";

@@ -2,7 +2,7 @@
 import type { VNode } from "preact";
 import type { Recorded } from "../../../events/catalog.ts";
 import { findEventAt, readEventPage } from "../../history/activity.ts";
-import { formatCaller, spaced } from "../../history/words.ts";
+import { formatCaller, spaced } from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";

@@ -16,7 +16,7 @@ import {
   type RunEndReason,
   type RunPage,
 } from "../../history/run-events.ts";
-import { formatCaller, toCapital } from "../../history/words.ts";
+import { formatCaller, toCapital } from "../../history/event-sentences.ts";
 import { countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";
 import { ConsoleDocument, Head, Section } from "../document.tsx";
 import { addressWith, dryRunHref, runHref } from "../hrefs.ts";

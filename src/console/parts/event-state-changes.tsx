@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { shorten } from "../../history/words.ts";
+import { shorten } from "../../history/event-sentences.ts";
 import type { readEventPage } from "../../history/activity.ts";
 import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";

@@ -2,7 +2,14 @@
 import type { ComponentChildren, VNode } from "preact";
 import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { nameRun } from "../../history/run-events.ts";
-import { capitalize, cutSentence, formatCaller, isErased, toSentence, toShortSentence } from "../../history/words.ts";
+import {
+  capitalize,
+  cutSentence,
+  formatCaller,
+  isErased,
+  toSentence,
+  toShortSentence,
+} from "../../history/event-sentences.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { findKnownHandle } from "../../recipients/list-recipients.ts";
 import {

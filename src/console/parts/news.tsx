@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { ComponentChildren, VNode } from "preact";
-import { capitalize } from "../../history/words.ts";
+import { capitalize } from "../../history/event-sentences.ts";
 import type { readNews } from "../../history/activity.ts";
 import { nameRun } from "../../history/run-events.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";

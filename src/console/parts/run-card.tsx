@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
 import { ENDS, READ_USD } from "../../history/run-events.ts";
-import { formatCaller } from "../../history/words.ts";
+import { formatCaller } from "../../history/event-sentences.ts";
 import { listOpenCampaigns } from "../../outreach/campaigns/read-campaigns.ts";
 import { readDryRunCost, readRunStatus, type ShownDryRun } from "../../outreach/run-status.ts";
 import { ALL_OF, countInWords, formatDuration, formatUsd, grouped } from "../../platform/counts-and-lists.ts";

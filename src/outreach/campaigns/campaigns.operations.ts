@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
-import { describeAudience } from "../../history/words/campaign.ts";
+import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";

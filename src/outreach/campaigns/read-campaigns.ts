@@ -6,7 +6,7 @@ import { findPerson } from "../../../projections/contact-identity.ts";
 import { toRecipient } from "../../../projections/contact.ts";
 import { countCampaigns } from "../../../projections/stats.ts";
 import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
-import { describeAudience } from "../../history/words/campaign.ts";
+import { describeAudience } from "../../history/sentences/campaign.ts";
 import type { PageMoment } from "../../projector/page-moments.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import type { CampaignConfig } from "./change-campaign.ts";

@@ -1,8 +1,8 @@
 // On the process harness.
 import { expect, test } from "bun:test";
 import { revokeAll } from "../../sandbox/x/tokens.ts";
-import { addPeople, arrivals } from "../faults/people.ts";
-import { PAST_LIFE_MS, holdTokens, type HeldTokens } from "./way-to-x.ts";
+import { addPeople, arrivals } from "../faults/sandbox-people.ts";
+import { PAST_LIFE_MS, holdTokens, type HeldTokens } from "./x-proxy.ts";
 import {
   authorize,
   BEARER,
@@ -14,7 +14,7 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 const many = <T>(count: number, one: () => Promise<T>): Promise<T[]> => Promise.all(Array.from({ length: count }, one));
 

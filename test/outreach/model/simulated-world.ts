@@ -10,12 +10,12 @@ import type { EncryptedLog } from "../../../src/privacy/encrypted-log.ts";
 import { SILENT } from "../../harness/memory/log.ts";
 import { createSimulatedNetwork, OWN, type SimulatedNetwork } from "../../harness/memory/social-network.ts";
 import { createCampaigns } from "./campaigns.ts";
-import { createClockwork, createPick, type Clockwork } from "./clockwork.ts";
+import { createClockwork, createPick, type Clockwork } from "./step-scheduler.ts";
 import { createGrant, type Grant } from "./grant.ts";
 import { startInstance, type Instance } from "./instance.ts";
 import type { Log } from "./logs.ts";
-import { idOfHandle, personId, rowsOf, socialUser, type Kind, type Setting } from "./setting.ts";
-import { createWitness, type Noted, type Witness } from "./witness.ts";
+import { idOfHandle, personId, rowsOf, socialUser, type Kind, type Setting } from "./initial-state.ts";
+import { createWitness, type Noted, type Witness } from "./recorded-calls.ts";
 
 export const METADATA = { caller: "model" };
 

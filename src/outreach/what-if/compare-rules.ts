@@ -6,7 +6,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { findFollowed } from "../campaigns/rules.ts";
 import { dayIn } from "../quota-day.ts";
 import type { RuleChanges, RulesInForce } from "../run-rules.ts";
-import { noCounts, skippedFor, type DayCounts } from "./tally.ts";
+import { noCounts, skippedFor, type DayCounts } from "./compared-counts.ts";
 import type { Walk, WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, createWorld, toMoment, type Identities, type Met, type World } from "./redecide.ts";
 

@@ -2,10 +2,10 @@ import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
 import { markOfErased } from "../../events/encryption.ts";
 import type { ReadResource } from "../../events/access.ts";
 import { hideCodes } from "../networks/hide-personal-codes.ts";
-import { DELIVERY_WORDS } from "./words/delivery.ts";
-import { SHORT } from "./words/short.ts";
-import { CAMPAIGN_WORDS } from "./words/campaign.ts";
-import { OUTREACH_WORDS, RUN_WORDS } from "./words/outreach.ts";
+import { DELIVERY_WORDS } from "./sentences/delivery.ts";
+import { SHORT } from "./sentences/short-sentences.ts";
+import { CAMPAIGN_WORDS } from "./sentences/campaign.ts";
+import { OUTREACH_WORDS, RUN_WORDS } from "./sentences/outreach.ts";
 import {
   because,
   formatRecipient,
@@ -21,7 +21,7 @@ import {
   type Mention,
   type Sentence,
   type EventWords,
-} from "./words/sentence.ts";
+} from "./sentences/sentence.ts";
 
 const RESTORED_BY: Readonly<Record<DataOf<"LogRestored">["cause"], string>> = {
   restore: "after a restore from a backup",

@@ -3,10 +3,10 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
-import { differences, listMembers } from "../../src/projector/differences.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
+import { differences, listMembers } from "../../src/projector/compare-states.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 test("a state does not differ from its own snapshot", async () => {
   await fc.assert(

@@ -7,8 +7,8 @@ import { findEncrypted } from "../../../src/privacy/forget.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { listening, MINUTE_MS, trigger } from "./acts.ts";
-import type { House } from "./house.ts";
-import { personId, rowOf } from "./setting.ts";
+import type { House } from "./simulated-world.ts";
+import { personId, rowOf } from "./initial-state.ts";
 
 /** Simulates that an operator erases the person, as `reachlog forget` does. */
 export async function forget(house: House, id: string): Promise<void> {

@@ -1,6 +1,6 @@
 // On the memory harness.
 import { expect, test } from "bun:test";
-import { countFreeTexts, warnOfTexts, watchFreeTexts } from "../../src/delivery/free-texts.ts";
+import { countFreeTexts, warnOfTexts, watchFreeTexts } from "../../src/delivery/free-message-allowance.ts";
 import { STREAMS } from "../../src/log/event-log.ts";
 import { fakeChannel } from "../harness/memory/fake-channel.ts";
 import { eventually, NOTIFY, openDelivery } from "../harness/memory/delivery.ts";

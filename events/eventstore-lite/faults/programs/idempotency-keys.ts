@@ -1,5 +1,5 @@
 import { type EventStore, type NewEvent, openSqliteStore } from "eventstore-lite";
-import { say } from "./say.ts";
+import { say } from "./print-line.ts";
 
 const STREAMS = 7;
 const EVENTS_MAX = 3;

@@ -1,7 +1,7 @@
 // Tries to own the log named by its first argument, and prints `won` or the name of the error. Each line of input makes
 // an owner collect its garbage. It keeps no reference to its store: the store's own code has to keep the ownership.
 import { openSqliteStore } from "eventstore-lite";
-import { say } from "./say.ts";
+import { say } from "./print-line.ts";
 
 const [file = ""] = process.argv.slice(2);
 

@@ -4,7 +4,7 @@ import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES } from "../../projections/all.ts";
 import { foldTo } from "../../src/projector/fold-to.ts";
 import { listPast } from "../../src/projector/snapshots.ts";
-import { onCopyOf } from "./copied.ts";
+import { onCopyOf } from "./log-copy.ts";
 import { mixedLog } from "./mixed-logs.ts";
 
 /** Maximum acceptable time in ms to compute one past state. */

@@ -20,7 +20,7 @@ const CHANGES = [
 ] as const;
 
 plugin({
-  name: "sign-often",
+  name: "frequent-head-signing",
   setup(build) {
     build.onLoad({ filter: /src\/log\/(?:signed-heads|lease)\.ts$/ }, async ({ path }) => {
       let contents = await Bun.file(path).text();

@@ -2,10 +2,10 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { EventLike, EventType } from "../../../events/catalog.ts";
-import { toShortSentence } from "../../../src/history/words.ts";
-import { formatSentence, sayReason } from "../../../src/history/words/sentence.ts";
+import { toShortSentence } from "../../../src/history/event-sentences.ts";
+import { formatSentence, sayReason } from "../../../src/history/sentences/sentence.ts";
 import { anyEvent } from "../../events/from-schema.ts";
-import { countCases } from "../../harness/is-whole.ts";
+import { countCases } from "../../harness/case-count.ts";
 
 const WORDS_MAX = 14;
 

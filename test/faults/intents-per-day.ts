@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { exported, until, type Running, type Installation } from "../harness/process.ts";
-import { arrivals } from "./people.ts";
+import { arrivals } from "./sandbox-people.ts";
 
 /** Number of intents on each day, by the day that the log assigns them to. */
 export type PerDay = Readonly<Record<string, number>>;

@@ -1,7 +1,7 @@
 import { openSqliteStore, type EventStore } from "eventstore-lite";
 import { codec, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName, type States } from "../../projections/all.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { rebuild, type RebuildOptions, type Rebuilt } from "../../src/log/rebuild.ts";
 import { foldLog } from "../harness/fold-log.ts";
 import { createLogger, type Logger } from "../../src/platform/logger.ts";

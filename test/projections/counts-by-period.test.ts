@@ -1,6 +1,6 @@
 // On no harness.
 import { expect, test } from "bun:test";
-import { periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
+import { periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { quarterAt, type Quarters } from "../../projections/quarter-hours.ts";
 
 type Counts = Record<"all", number>;

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { arrivedByName, untilSettled, type Lives } from "./delivery-lives.ts";
+import { arrivedByName, untilSettled, type Lives } from "./killed-services.ts";
 import type { NetworkRow } from "./delivery-networks.ts";
 import { logOf, recordsOf, type Logged, type DispatchRecord } from "./delivery-records.ts";
 import { stop } from "../harness/process.ts";

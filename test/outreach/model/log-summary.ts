@@ -1,7 +1,7 @@
 import type { RunEnd } from "../../../events/outreach.ts";
 import type { RunSelection } from "../../../src/outreach/run-limits.ts";
-import type { House } from "./house.ts";
-import type { Ask } from "./witness.ts";
+import type { House } from "./simulated-world.ts";
+import type { Ask } from "./recorded-calls.ts";
 
 /** Thrown if the log or the network breaks a rule of the outreach protocol. */
 export class Violation extends Error {

@@ -1,5 +1,5 @@
 /**
- * Generates histories in search of one that breaks a rule: `bun test/outreach/model/hunt.ts [COUNT] [SEED]
+ * Generates histories in search of one that breaks a rule: `bun test/outreach/model/find-violation.ts [COUNT] [SEED]
  * [campaigns]`. With `campaigns`, all commands are about campaigns. The last line is JSON; the exit code is 1 if one
  * was found.
  */

@@ -21,7 +21,7 @@ import { temporaryFolder } from "../platform/new-file.ts";
 import type { WorkMonitor } from "../log/work-monitor.ts";
 import { copySecrets, copyUnchanged } from "./copy-file.ts";
 import { NAMES, readManifest, type Manifest } from "./manifest.ts";
-import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse.ts";
+import { place, refuseMissing, rehearse, SCRATCH_LOG, type RehearseOptions } from "./rehearse-restore.ts";
 
 /**
  * Throws a ServiceError if the configured place is taken: `conflict` by a log, `busy` by a service with an empty log.

@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { DataOf, EventLike, EventType } from "../../events/catalog.ts";
 import { printable } from "../../src/commands/shared/terminal.ts";
-import { toSentence, describeEvent } from "../../src/history/words.ts";
+import { toSentence, describeEvent } from "../../src/history/event-sentences.ts";
 import { anyEvent } from "../events/from-schema.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const ada = { id: "1001", username: "ada_builds" };
 const RULES = { daily_limit: 100, timezone: "UTC", require_consent: true, template: "t1" };

@@ -1,7 +1,7 @@
 // On no harness.
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { findSecrets, hunted } from "./hunt.ts";
+import { findSecrets, hunted } from "./find-secrets.ts";
 
 const SECRET = `canary~${randomBytes(24).toString("base64url")}/+`;
 

@@ -3,9 +3,9 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { findContact } from "../../projections/contact-identity.ts";
 import { contacts } from "../../projections/contacts.ts";
-import { decodeState, encodePieces, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodePieces, encodeState } from "../../projections/encode-state.ts";
 import { given } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const state = fc.letrec((tie) => ({
   node: fc.oneof(

@@ -1,6 +1,6 @@
 import type { WireAnswer } from "../http/wire/answers.ts";
 import { BODY_BYTES_MAX } from "../../src/http/server/body.ts";
-import { misfits } from "./conform.ts";
+import { misfits } from "./match-schema.ts";
 import { isAt, type DocumentedAnswer, type Operation, type Schema } from "./document.ts";
 import type { FuzzRequest } from "./requests.ts";
 
