@@ -102,7 +102,7 @@ function keyOfId({ people, ids }: Contacts, { id }: Recipient): string | undefin
 
 function newKey(state: Contacts, { id, username = "" }: Recipient): string {
   let key = id ?? `@${username.toLowerCase()}`;
-  // A contact that was first met by this handle, and no longer has it, may keep it as its key.
+  // A contact that was first met by this handle, and has lost it since, may still have the handle as its key.
   while (state.people.has(key)) key += "'";
   return key;
 }

@@ -2,7 +2,7 @@ import type { Folded } from "../events/catalog.ts";
 import type { Projection } from "./projection.ts";
 import { dropOldest, COUNTED_LINKS_MAX, type Recent } from "./recent-links.ts";
 import { linkKey, linksOf } from "./link-keys.ts";
-import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected.ts";
+import { judgeRequest, noFetches, noteMessage, type Fetches, type Verdicts } from "./suspected-clicks.ts";
 import { DAY_CHARACTERS, msOf, toDay } from "./time.ts";
 import { addVisitor, estimateVisitors } from "./visitor-estimate.ts";
 

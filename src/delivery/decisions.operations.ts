@@ -1,5 +1,5 @@
 import { Type, type Static, type TObject } from "@sinclair/typebox";
-import { channelName } from "../../events/channel.ts";
+import { channelName } from "../../events/channel-names.ts";
 import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { listChannels } from "../../projections/deliveries.ts";
 import { findAt } from "../history/find-event.ts";

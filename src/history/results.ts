@@ -61,7 +61,7 @@ const tracked = { recipients: count, clicked: count, clicks: count, suspected: c
 /** Schemas of a result's figures as the API returns them. */
 export const resultFigures = Type.Object({
   ...messages,
-  /** Minimum share of sent messages that were read, as the network reported; null if none was sent. */
+  /** Lower bound of the share of sent messages that were read, by the network's reports; null if none was sent. */
   seen_rate: orNull(resultRate),
   /** Share of sent messages with a reply; null if none was sent. */
   reply_rate: orNull(resultRate),

@@ -2,7 +2,7 @@ import { Type, type Static } from "@sinclair/typebox";
 import { basis, skipReason } from "../../events/outreach.ts";
 import { DEFAULT_CAMPAIGN } from "../../events/campaign.ts";
 import type { Config } from "../config/config.ts";
-import { formatRecipient } from "../history/words/sentence.ts";
+import { formatRecipient } from "../history/sentences/sentence.ts";
 import { count, named, oneOf, orNull, text } from "../platform/common-schemas.ts";
 import { omitUndefined } from "../platform/omit-undefined.ts";
 import { operation, refusal, refuse } from "../platform/operation.ts";

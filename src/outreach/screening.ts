@@ -14,7 +14,7 @@ import {
   type RetryPolicy,
   type RunContext,
   type Source,
-} from "./context.ts";
+} from "./run-context.ts";
 import { judgeKnown, judgeUser, needsLookUp, type Refused } from "./decide.ts";
 import { readNewMessages } from "./inbox.ts";
 import { isForRun } from "./judge-recipients.ts";
@@ -336,7 +336,7 @@ async function screenKnown(screening: Screening, source: TurnSource, entries: re
     const recipient = { ...named, ...(id === undefined ? {} : { id }) };
     if (user !== undefined) ids.set(toHandleKey(user), user.id);
     const contact = findPerson(state.contacts, recipient);
-    // Their turn comes only with the last source.
+    // A recipient whose message the network refused in an earlier run gets a turn only with the last source.
     const isHeldBack = source.name !== "last" && contact !== undefined && isTriedLast(contact, run.rules.campaign);
     if (source !== REQUESTED && (seen.has(toRequestKey(recipient)) || isHeldBack)) continue;
     if (isLeftOut(screening, source, recipient, contact)) {

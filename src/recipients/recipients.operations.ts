@@ -4,8 +4,8 @@ import { consentFor, NO_CONSENT } from "../../projections/consent.ts";
 import { canRewind } from "../../projections/all.ts";
 import { toRecipient, type Contact, type Contacts } from "../../projections/contact.ts";
 import { contactWithIdAt, peopleAt, type People } from "../../projections/rewind-contacts.ts";
-import { describeConsent } from "../history/words/outreach.ts";
-import { formatSentence } from "../history/words/sentence.ts";
+import { describeConsent } from "../history/sentences/outreach.ts";
+import { formatSentence } from "../history/sentences/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
 import { count, orNull } from "../platform/common-schemas.ts";
 import { countInWords } from "../platform/counts-and-lists.ts";
@@ -34,9 +34,11 @@ import {
 import { discloseRecipient } from "../privacy/read-audit.ts";
 import { showOnOneLine } from "../template/show-invisible-characters.ts";
 import { allowRetry } from "./allow-retry.ts";
+import type { FilePreview } from "./file/preview-file.ts";
 import { consentMembers, isFault, parseConsent } from "./parse-consent.ts";
+import type { previewImport } from "./preview-import.ts";
 import { recordConsent, type ConsentContext } from "./record-consent.ts";
-import { release } from "./release.ts";
+import { release } from "./release-held-recipient.ts";
 import { findNamed, recipientName } from "./resolve-recipient.ts";
 import { firstPosition, RECIPIENT_HEAD, recipientJson, toRecipientCells, toRecipientJson } from "./recipient-json.ts";
 import { suppress, type SuppressContext } from "./suppress.ts";
@@ -322,3 +324,8 @@ export const forgetRecipient = operation({
   file: certificate,
   examples: ["@sara_sells", "@sara_sells --ground objection --yes"],
 });
+
+type PreviewedRows = ReturnType<typeof previewImport> extends Generator<void, infer Found> ? Found : never;
+
+/** Preview of an import of recipients: what the file's columns become, and what the import would do. */
+export type ImportPreview = FilePreview & PreviewedRows;

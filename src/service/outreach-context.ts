@@ -2,14 +2,14 @@
 import { randomBytes } from "node:crypto";
 import { createTokens } from "../account/tokens.ts";
 import { xPrices } from "../networks/x/x-api.ts";
-import { newestTime, type OutreachContext } from "../outreach/context.ts";
+import { newestTime, type OutreachContext } from "../outreach/run-context.ts";
 import { createRunReports } from "../outreach/report/report.ts";
 import { openSources } from "../outreach/sources/sources.ts";
 import { toOutreachRules } from "../outreach/run-rules.ts";
 import { createStopWords, createWishReader } from "../outreach/stop-words.ts";
 import { createOptOutCode } from "../template/short-link.ts";
-import type { Social } from "./networks.ts";
-import type { Account } from "../account/link.ts";
+import type { Social } from "./connect-networks.ts";
+import type { Account } from "../account/link-account.ts";
 import type { Reachlog } from "../privacy/reachlog.ts";
 
 /**

@@ -1,7 +1,7 @@
 /** Accessibility checks: can a page be used with poor sight, without a mouse, and on a phone? */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { isWhole } from "./is-whole.ts";
+import { isWhole } from "./case-count.ts";
 
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
@@ -48,7 +48,10 @@ const SCHEMES = [
   ["light", "all"],
 ] as const;
 
-/** The rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves it light. */
+/**
+ * Returns the rules that the page breaks in either color scheme, as {@link violationsOf} returns them. Leaves the page
+ * in the light scheme.
+ */
 export async function violationsInSchemes(page: Page) {
   const found: (readonly [scheme: string, rule: string, element: string | undefined])[] = [];
   for (const [colorScheme, rules] of SCHEMES) {

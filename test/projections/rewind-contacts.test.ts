@@ -14,11 +14,11 @@ import {
   rewindContacts,
   type People,
 } from "../../projections/rewind-contacts.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { given as givenFor, testLog } from "../harness/memory/events.ts";
 import { histories } from "./history.ts";
-import { countCases, isWhole } from "../harness/is-whole.ts";
+import { countCases, isWhole } from "../harness/case-count.ts";
 
 function rewound(now: Contacts, position: number): Contacts {
   const steps = rewindContacts(now, position);
@@ -39,7 +39,10 @@ function expectSame(state: Contacts, folded: Contacts): void {
   expect([...state.people.keys()]).toEqual([...folded.people.keys()]);
 }
 
-/** Expects the same listed recipients. A list shows only the first of their positions, so the others may differ. */
+/**
+ * Expects the same recipients in both. A list shows only the first log position of a recipient's events, so the others
+ * may differ.
+ */
 function expectListed(people: People, folded: Contacts): void {
   const shown = (contact: Contact): unknown => ({
     ...contact,

@@ -102,8 +102,8 @@ const BY_HAND: Readonly<Record<string, readonly string[]>> = {
     "development/sandbox.ts sandbox",
   ],
   "reads or writes files": [
-    "audit/export.ts export",
-    "audit/import.ts import",
+    "audit/export-log.ts export",
+    "audit/import-log.ts import",
     "links.ts import",
     "recipients.ts import",
     "recipients/evidence.ts evidence",

@@ -110,7 +110,9 @@ test("opening the vault with another key leaves the file unchanged", async () =>
 });
 
 describe("a tampered row does not open", () => {
-  /** A vault with two secrets, one of which was changed once; `raw` writes without its knowledge. */
+  /**
+   * A vault with two secrets, one of which was changed once; `raw` writes to the table without the vault's knowledge.
+   */
   async function openTampered() {
     const directory = temporaryFolder();
     const file = directory.file("vault");

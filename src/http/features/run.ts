@@ -13,8 +13,8 @@ import { recipientAmong, recipientAnswer, recipientName } from "../../recipients
 import { isoTime, within } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { quotaAllowance } from "../access/rate-limit.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { withHeaders } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { withHeaders } from "../server/http-response.ts";
 import { objectBody, type Fields } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { leaveOutEmpty } from "../server/form-routes.ts";

@@ -6,10 +6,10 @@ import type { Clock } from "../../platform/clock.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { createEncryptedCookie, type CookieSite, type EncryptedCookie } from "../access/encrypted-cookie.ts";
 import type { Sessions } from "../access/session.ts";
-import { html, redirect, toValue, whole, type HttpResponse } from "./answer.ts";
+import { html, redirect, toValue, whole, type HttpResponse } from "./http-response.ts";
 import { formBody, type RequestBody, type Fields, type SentForm } from "./body.ts";
 import { declare, textReply, type Form, type Declaration, type RequestContext } from "./endpoint.ts";
-import { readLanguage } from "./language.ts";
+import { readLanguage } from "./accept-language.ts";
 import { toProblem, problems } from "./problem.ts";
 
 /** Cookie with the notice that a form leaves for the next page, which shows and removes it. */

@@ -5,7 +5,7 @@ import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { parseAnswer } from "../classify-answer.ts";
 import { SocialError, type Signal, type SignalStream } from "../network.ts";
 import { JSON_BODY, type LineFetch } from "../safe-fetch.ts";
-import { createReads, type XOptions } from "./get-request.ts";
+import { createReads, type XOptions } from "./send-get-request.ts";
 import { ID, readFailure, USERNAME } from "./interpret-answer.ts";
 import { asWritten, ENTITIES } from "./read-messages.ts";
 

@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { DEFAULT_CAMPAIGN, type Audience } from "../../../events/campaign.ts";
 import type { CampaignDefinition } from "../../../events/campaign.ts";
-import { describeAudience } from "../../history/words/campaign.ts";
+import { describeAudience } from "../../history/sentences/campaign.ts";
 import { handle, type AppendDecision } from "../../log/decide-and-append.ts";
 import { STREAMS } from "../../log/event-log.ts";
 import { count, oneOf, text, TEXT } from "../../platform/common-schemas.ts";
@@ -179,7 +179,7 @@ export const countCampaign = operation({
       return refuse("unusable_audience", { why: fault.why }, { errors });
     }
     const counted = own ?? campaign?.audience ?? {};
-    // An audience without a campaign is counted as that of a new one.
+    // An audience without a campaign is counted as that of a new campaign.
     const of = campaign ?? { ...NEW_CAMPAIGN, name: "" };
     const isDefault = own === undefined && campaign === undefined;
     const campaigns = { named: new Map(states.campaigns.named).set(of.name, { ...of, audience: counted }) };

@@ -6,7 +6,7 @@ import { findPerson } from "../../../projections/contact-identity.ts";
 import { toRecipient } from "../../../projections/contact.ts";
 import { countCampaigns } from "../../../projections/stats.ts";
 import { answerResults, type ResultsReader } from "../../history/results.operations.ts";
-import { describeAudience } from "../../history/words/campaign.ts";
+import { describeAudience } from "../../history/sentences/campaign.ts";
 import type { PageMoment } from "../../projector/page-moments.ts";
 import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import type { CampaignConfig } from "./change-campaign.ts";
@@ -27,7 +27,10 @@ export interface CampaignSettings {
 /** A campaign as pages show it. */
 export interface ShownCampaign extends CampaignJson {
   readonly isDefault: boolean;
-  /** Gap that the campaign asks for, in days; undefined if it has the one of the settings. */
+  /**
+   * Minimum number of days between two messages to a recipient that the campaign itself requires; undefined if that of
+   * the settings applies.
+   */
   readonly ownGapDays: number | undefined;
   /** The audience in words, such as `recipients with the basis opt in`. */
   readonly who: string;

@@ -7,8 +7,8 @@ export interface ImportedRow {
   readonly line: number;
   readonly recipient: ImportedRecipient;
   /**
-   * Withdrawals of earlier rows about the same recipient, in the file's order: of other consents than the one that this
-   * row gives. Absent if there is none.
+   * Withdrawals in earlier rows about the same recipient, in the file's order, of consents that this row does not
+   * mention. Absent if there are none.
    */
   readonly withdrawals?: readonly ConsentRecord[];
 }

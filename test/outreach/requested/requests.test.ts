@@ -1,7 +1,7 @@
 // On the memory harness.
 import { describe, expect, test } from "bun:test";
 import type { Recipient } from "../../../events/outreach.ts";
-import type { OutreachContext } from "../../../src/outreach/context.ts";
+import type { OutreachContext } from "../../../src/outreach/run-context.ts";
 import type { Triggered } from "../../../src/outreach/start-run.ts";
 import { openSource } from "../../../src/outreach/sources/sources.ts";
 import { parseOpenHours, type SendWindow } from "../../../src/config/send-window.ts";
@@ -14,7 +14,7 @@ const reached = ({ network }: OutreachHarness): string[] => network.accepted.map
 
 const OPEN = { ...RULES, requireConsent: false };
 
-/** Outcome of each recipient in the log, by id or handle: the newest event that says one. */
+/** Returns the outcome of each recipient in the log, by id or handle, as the newest event with an outcome states it. */
 async function outcomes(world: OutreachHarness): Promise<Record<string, string>> {
   const types = ["DirectMessageSent", "DirectMessageSkipped", "RecipientNotReached"] as const;
   const events = (await Promise.all(types.map((type) => world.events(type)))).flat();

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress, zstdDecompressSync } from "node:zlib";
 import { ChainBroken, SegmentDamaged } from "../errors.ts";
-import { createTreeRange, hashLeaf, type TreeRange } from "../proof/tree.ts";
+import { createTreeRange, hashLeaf, type TreeRange } from "../proof/merkle-tree.ts";
 import type { EventStore, ChainPoint, NewEvent, Recorded, StoredKey } from "../store.ts";
 
 /**

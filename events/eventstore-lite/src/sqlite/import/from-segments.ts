@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { DEFAULT_LIMITS } from "../../limits.ts";
-import { createTreeRange } from "../../proof/tree.ts";
+import { createTreeRange } from "../../proof/merkle-tree.ts";
 import type { Epoch, Head } from "../../store.ts";
 import type { OpenedSegment } from "../../segments/segment.ts";
 import { markAsCopy, writeEpochs } from "../epochs.ts";
@@ -8,9 +8,9 @@ import { createDatabaseFile, refuseExisting } from "../new-file.ts";
 import { createDatabaseReader } from "../read/database-reader.ts";
 import { readHead } from "../read/heads.ts";
 import { createSchema } from "../schema.ts";
-import { applyFillSettings, requireSqliteVersion } from "../settings.ts";
+import { applyFillSettings, requireSqliteVersion } from "../connection-settings.ts";
 import { createKeepKey } from "../fill-copy.ts";
-import { createAdd } from "./add.ts";
+import { createAdd } from "./add-events.ts";
 
 export interface SegmentsOptions {
   /** Path of the copy, a new file. */
