@@ -7,7 +7,7 @@ import { linksOptOut, parseTemplate, type Template } from "../template/template.
 import { TemplateError } from "../template/parse-parts.ts";
 import { parseTimezone } from "../platform/parse-timezone.ts";
 import { commaList, LOST_CHARACTER, quoteValue, readNamedFile, readSetting, type Settings } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import { TEMPLATE_NAME_CHARS_MAX, type Environment } from "./schema.ts";
 import { parseOpenHours, type SendWindow } from "./send-window.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync } from "node:fs";
 import { decodeUtf8, NotUtf8 } from "../platform/decode-utf8.ts";
 import { readSetting, type RawEnvironment } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import { listSecretFiles } from "./named-webhooks.ts";
 import { variables } from "./schema.ts";
 

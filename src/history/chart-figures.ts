@@ -2,7 +2,7 @@
 import { HOUR_MS } from "../../projections/time.ts";
 import { countPeopleAt } from "../../projections/contact.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
-import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
+import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { noMessages } from "../../projections/messages-by-quarter-hour.ts";

@@ -6,7 +6,7 @@ import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { documentedPath } from "../fuzz/document.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { operatorOf, type Operator } from "../harness/operator.ts";
 import {
   authorize,

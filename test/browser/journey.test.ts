@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator } from "playwright-core";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { operatorOf, WAYS, type Operator } from "../harness/operator.ts";
 import { BEARER, openInstallation, TOKEN, type Installation, type Running } from "../harness/process.ts";
 

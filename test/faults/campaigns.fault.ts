@@ -6,7 +6,7 @@ import { startPostgres } from "eventstore-lite/testing";
 import { signalChat } from "../../sandbox/x/activity.ts";
 import { deliver } from "../../sandbox/x/messages.ts";
 import type { DirectMessage } from "../../sandbox/x/state.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import {
   authorize,
   BEARER,
@@ -18,7 +18,7 @@ import {
   type Installation,
   type Running,
 } from "../harness/process.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import {
   DAY_MS,
   expectAgreement,
@@ -31,11 +31,11 @@ import {
   type Reaction,
   type TrialBooks,
   type TrialCampaign,
-} from "./campaign-books.ts";
-import { idle } from "./days.ts";
+} from "./trial-campaigns.ts";
+import { idle } from "./intents-per-day.ts";
 import { createFakeClock, fakeClock, type FakeClock } from "./fake-clock.ts";
-import { libfaketime } from "./tools.ts";
-import { expectWhole } from "./whole.ts";
+import { libfaketime } from "./required-tools.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Days that the trial lasts, by the clock of the service, the sandbox and the log's server. */
 const DAYS = 60;

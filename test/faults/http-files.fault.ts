@@ -2,8 +2,8 @@ import { readdirSync } from "node:fs";
 import { expect, test } from "bun:test";
 import { openTarget } from "../http/attacks/target.ts";
 import { until } from "../harness/process.ts";
-import { click } from "./load.ts";
-import { has, run } from "./tools.ts";
+import { click } from "./click-load.ts";
+import { has, run } from "./required-tools.ts";
 
 /** Number of idle connections: more than a service with so few file descriptors can accept. */
 const IDLERS = 100;

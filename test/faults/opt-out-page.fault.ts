@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createPick } from "../outreach/model/clockwork.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
 import {
   authorize,
   exported,
@@ -10,11 +10,11 @@ import {
   type Running,
 } from "../harness/process.ts";
 import { newDatabase } from "eventstore-lite/testing";
-import { isWhole } from "../harness/is-whole.ts";
-import { idle } from "./days.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { idle } from "./intents-per-day.ts";
 import { expireLeases } from "./instances.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /** Number of recipients. X makes the run wait before some of them, who then opt out. */
 const PEOPLE = isWhole ? 60 : 10;

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { newDatabase } from "eventstore-lite/testing";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { authorize, BEARER, exported, kill, openInstallation, until, type Installation } from "../harness/process.ts";
-import { createPick } from "../outreach/model/clockwork.ts";
-import { idle } from "./days.ts";
+import { createPick } from "../outreach/model/step-scheduler.ts";
+import { idle } from "./intents-per-day.ts";
 import { expireLeases } from "./instances.ts";
-import { addPeople, arrivals } from "./people.ts";
-import { expectWhole } from "./whole.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
+import { expectWhole } from "./expect-whole-log.ts";
 
 /**
  * Number of triggers, each for one recipient: half of them at the same time without a run, the others at the same time

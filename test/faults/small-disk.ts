@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { truncate, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run } from "./tools.ts";
+import { run } from "./required-tools.ts";
 
 /** A separate file system, small enough to fill; needs root. */
 export interface SmallDisk extends AsyncDisposable {

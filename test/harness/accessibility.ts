@@ -1,7 +1,7 @@
 /** Accessibility checks: can a page be used with poor sight, without a mouse, and on a phone? */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { isWhole } from "./is-whole.ts";
+import { isWhole } from "./case-count.ts";
 
 const AXE = readFileSync(new URL(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 

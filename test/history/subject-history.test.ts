@@ -12,7 +12,7 @@ import { findNamed } from "../../src/recipients/resolve-recipient.ts";
 import { outcomesIn } from "../harness/memory/outcomes.ts";
 import { histories } from "../projections/history.ts";
 import { logInMemory } from "./log-in-memory.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const CASES = { numRuns: countCases(1_000) };
 function readingOf(events: readonly Recorded[], to = events.length): Reading {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing";
 import { makeId, type Timer } from "../../src/platform/clock.ts";
-import { toHttpResponse } from "../../src/http/server/answer.ts";
+import { toHttpResponse } from "../../src/http/server/http-response.ts";
 import type { Endpoint } from "../../src/http/server/endpoint.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";

@@ -4,7 +4,7 @@ import { newDatabase } from "eventstore-lite/testing";
 import { FETCH_MS } from "../../projections/suspected-clicks.ts";
 import { VISITORS_ERROR } from "../../projections/visitor-estimate.ts";
 import { results } from "../harness/memory/operation-commands.ts";
-import { openDay } from "../harness/memory/day.ts";
+import { openDay } from "../harness/memory/simulated-day.ts";
 import {
   authorize,
   BEARER,
@@ -44,7 +44,7 @@ import {
   readKeys,
   readNetworks,
 } from "./audience/written.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { addPeople } from "../faults/people.ts";
-import { idle } from "../faults/days.ts";
+import { addPeople } from "../faults/sandbox-people.ts";
+import { idle } from "../faults/intents-per-day.ts";
 import { authorize, exported, openInstallation, until } from "../harness/process.ts";
 
 test("with one message left of the quota, 16 triggers in two waves send one", async () => {

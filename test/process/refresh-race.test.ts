@@ -1,6 +1,6 @@
 // On the process harness.
 import { expect, test } from "bun:test";
-import { addPeople } from "../faults/people.ts";
+import { addPeople } from "../faults/sandbox-people.ts";
 import {
   authorize,
   exported,
@@ -10,8 +10,8 @@ import {
   type Installation,
   stop,
 } from "../harness/process.ts";
-import { PAST_LIFE_MS, slowTokens } from "./way-to-x.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { PAST_LIFE_MS, slowTokens } from "./x-proxy.ts";
+import { isWhole } from "../harness/case-count.ts";
 
 /** Interval at which a caller that waits for the tokens looks for them. */
 const TURN_MS = 200;

@@ -10,7 +10,7 @@ import { fold } from "../../projections/projection.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given as givenFor } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const ANN = { id: "101", username: "ann" };
 

@@ -4,9 +4,9 @@ import * as fc from "fast-check";
 import { eventSpecs, type Recorded } from "../../events/catalog.ts";
 import { projectionOf, PROJECTION_NAMES } from "../../projections/all.ts";
 import { fold } from "../../projections/projection.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(1_000) };
 

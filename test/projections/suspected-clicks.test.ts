@@ -15,7 +15,7 @@ import {
   type Suspected,
 } from "../../projections/suspected-clicks.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 

@@ -4,7 +4,7 @@ import { openSqliteStore, type EventStore, type Query, type Snapshot } from "eve
 import { StoreFull, StoreUnavailable } from "eventstore-lite/testing";
 import { codec, makeEvent, type Event } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf } from "../../projections/all.ts";
-import { encodeState } from "../../projections/snapshot.ts";
+import { encodeState } from "../../projections/encode-state.ts";
 import { makeId } from "../../src/platform/clock.ts";
 import { startProjector, type Projector } from "../../src/projector/projector.ts";
 import { newLogFile, SILENT } from "../harness/memory/log.ts";

@@ -5,7 +5,7 @@ import { laneOf, requestsDispatch } from "../../../events/dispatch-rules.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
-import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
+import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./check-requests.ts";
 
 /**
  * Checks a channel after a history, once everything is settled. `ghosts`: number of appends that took effect but were

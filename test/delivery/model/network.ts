@@ -2,8 +2,8 @@ import type { ChannelName } from "../../../events/channel-names.ts";
 import { secret } from "../../../src/platform/secret.ts";
 import type { Channel, Click, Dispatch, DispatchResult } from "../../../src/networks/network.ts";
 import type { FakeTime } from "../../harness/memory/fake-time.ts";
-import { keyOf } from "./watch.ts";
-import { drawFate, WELL, type Fate, type Kind } from "./fates.ts";
+import { keyOf } from "./check-requests.ts";
+import { drawFate, WELL, type Fate, type Kind } from "./network-answers.ts";
 
 /**
  * The service from one start to its stop or kill. After a kill, nothing that it still does reaches the network or the

@@ -13,7 +13,7 @@ import { makeId } from "../../../src/platform/clock.ts";
 import { openLog } from "../../../src/privacy/open-log.ts";
 import { startService } from "../../../src/service/service.ts";
 import { showHistoryCommand } from "../../harness/memory/operation-commands.ts";
-import { capture } from "../../harness/capture.ts";
+import { capture } from "../../harness/capture-command.ts";
 import { ask, openApp, post, problemIn, REPORT, TOKEN } from "../../harness/memory/app.ts";
 import { temporaryFolder } from "../../harness/temporary.ts";
 

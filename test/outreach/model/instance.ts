@@ -22,7 +22,7 @@ import { parseTemplate } from "../../../src/template/template.ts";
 import { startProjector, type Projector } from "../../../src/projector/projector.ts";
 import { RULES } from "../../harness/memory/outreach.ts";
 import { GAP_DAYS } from "./campaigns.ts";
-import type { House } from "./house.ts";
+import type { House } from "./simulated-world.ts";
 import { OWN } from "../../harness/memory/social-network.ts";
 import { createProcess, type Process, type ProcessDeps } from "./process.ts";
 import { SILENT, toStateContext } from "../../harness/memory/log.ts";

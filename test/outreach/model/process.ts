@@ -2,7 +2,7 @@ import type { EventStore } from "eventstore-lite";
 import type { Event, Recorded } from "../../../events/catalog.ts";
 import type { SocialNetwork } from "../../../src/networks/network.ts";
 import type { Sleep } from "../../../src/platform/clock.ts";
-import type { Clockwork, Owner } from "./clockwork.ts";
+import type { Clockwork, Owner } from "./step-scheduler.ts";
 
 /**
  * A fault that stops a process at one of its calls: before the call takes effect, or after it, but before its answer is

@@ -7,7 +7,7 @@ import type { LogFiles } from "../../../src/log/log-files.ts";
 import { keysIn } from "../../../src/privacy/key-store.ts";
 import type { Sandbox } from "../../../sandbox/sandbox.ts";
 import { credentialsOf, settingsOf, urlsOf, type Choice } from "../../../sandbox/settings.ts";
-import { hunted, type Hunted } from "./hunt.ts";
+import { hunted, type Hunted } from "./find-secrets.ts";
 
 /** Creates a unique secret: 256 random bits, in characters that any token may have. */
 export function canary(): string {
