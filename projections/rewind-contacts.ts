@@ -164,6 +164,16 @@ export function peopleAt(now: () => Contacts, position: number): People {
   };
 }
 
+/**
+ * Returns the contact that had this network id at a position; undefined if none had. A contact never loses its id, and an
+ * absorbed one had none, so only the one that has the id now can be it.
+ */
+export function contactWithIdAt({ people, ids }: Contacts, id: string, position: number): Contact | undefined {
+  const contact = people.get(id) ?? people.get(ids.get(id) ?? "");
+  const entry = contact && entryAt(contact, position);
+  return entry?.id === id ? entry : undefined;
+}
+
 /** Returns a contact as it was after the event at a position; undefined if it did not exist yet. */
 function entryAt(contact: Contact, position: number): Contact | undefined {
   const before = putBack(contact, position);

@@ -288,14 +288,26 @@ export function checkRun(
 }
 
 /**
+ * People that a dry run may look up, with the position up to which they are counted. To count 100,000 takes 20 ms, and
+ * each page with the button shows the number.
+ */
+const lookedUp = new WeakMap<object, { readonly position: number; readonly people: number }>();
+
+/**
  * Counts the people that a dry run of any open campaign may look up, and what that costs at most in US dollars.
  * `isOpenEnded`: sources at X may name more people.
  */
-export function readDryRunCost({ stateNow }: PageMoment, { requireConsent, sources }: RunSettings) {
+export function readDryRunCost({ stateNow, position }: PageMoment, { requireConsent, sources }: RunSettings) {
   const contacts = stateNow("contacts");
-  // Twenty campaigns would take twenty passes over all recipients for one page, so a looser bound holds for several.
-  const hasOthers = listOpenCampaigns(stateNow("campaigns")).length > 1;
-  const people = hasOthers ? countWritable(contacts) : countReachable(contacts, { requireConsent });
+  let counted = lookedUp.get(contacts);
+  if (counted?.position !== position) {
+    // Twenty campaigns would take twenty passes over all recipients for one page, so a looser bound holds for several.
+    const hasOthers = listOpenCampaigns(stateNow("campaigns")).length > 1;
+    const people = hasOthers ? countWritable(contacts) : countReachable(contacts, { requireConsent });
+    counted = { position, people };
+    lookedUp.set(contacts, counted);
+  }
+  const { people } = counted;
   return { people, usd: people * READ_USD.person, isOpenEnded: sources.some((name) => SOURCE_KINDS[name].isPaid) };
 }
 

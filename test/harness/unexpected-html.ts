@@ -33,7 +33,7 @@ export async function oddIn(page: string): Promise<readonly string[]> {
       if (tagName === "script" && element.getAttribute("src") !== "/console.js") odd.push("a script that is not ours");
       for (const [name = "", value = ""] of element.attributes) {
         if (name.startsWith("on") || name === "style") odd.push(`${tagName} ${name}`);
-        if (tagName === "use" && name === "href" && /^#icon-[a-z0-9-]+$/.test(value)) continue;
+        if (tagName === "use" && name === "href" && /^#icon-\w+$/.test(value)) continue;
         if ((name === "href" || name === "src") && !/^(\/(?!\/)|\?|#main$|#confirm-|data:,$)/.test(value))
           odd.push(value);
       }

@@ -4,6 +4,7 @@ import { countBars, countQuarters } from "../../history/chart-figures.ts";
 import { grouped } from "../../platform/counts-and-lists.ts";
 import { addressWith } from "../hrefs.ts";
 import type { View } from "../page-context.ts";
+import { Field } from "./action-form.tsx";
 import { Histogram } from "./charts.tsx";
 import { Icon } from "./icon.tsx";
 import { A, OtherFields } from "./link.tsx";
@@ -32,24 +33,22 @@ export function MomentChoice({ view }: Viewed): VNode | null {
         <Icon name="clock" />
         <span>{shown}</span>
         <span class="unseen">. Look at another moment</span>
-        <Icon name="chevron-down" />
+        <Icon name="chevronDown" />
       </button>
       <section id="moment" popover="auto" class="pop" aria-labelledby="moment-title">
         <h2 id="moment-title">Look at an earlier moment</h2>
         <Presets view={view} span={span} />
         <form method="get" class="pick" data-moment>
-          <OtherFields query={view.query} />
-          <label>
-            Moment
-            <input
-              name="as_of"
-              required
-              maxLength={80}
-              value={asOf && shown}
-              autocomplete="off"
-              aria-describedby="moment-hint"
-            />
-          </label>
+          <OtherFields />
+          <Field
+            label="Moment"
+            name="as_of"
+            required
+            maxLength={80}
+            value={asOf && shown}
+            autocomplete="off"
+            aria-describedby="moment-hint"
+          />
           <button>Go</button>
           <p id="moment-hint">
             A date or time, “yesterday”, “9:41”, “run 35” or a position. Times are in {view.settings.timezone}.
@@ -61,9 +60,7 @@ export function MomentChoice({ view }: Viewed): VNode | null {
   );
 }
 
-interface Spanned extends Viewed {
-  readonly span: NonNullable<View["span"]>;
-}
+type Spanned = Viewed & { readonly span: NonNullable<View["span"]> };
 
 /** Links to moments that operators often look at, each with its time. */
 function Presets({ view, span }: Spanned): VNode {
@@ -157,23 +154,11 @@ export function PastBar({ view }: Viewed): VNode | null {
         </span>
         <A href="/#since">What changed since</A>
       </p>
-      <a
-        class="button step wide"
-        href={stepTo(now - HOUR_MS)}
-        data-moment
-        aria-label="One hour earlier"
-        aria-keyshortcuts="["
-      >
-        <Icon name="chevron-left" />
+      <a class="step" href={stepTo(now - HOUR_MS)} data-moment aria-label="One hour earlier" aria-keyshortcuts="[">
+        <Icon name="chevronLeft" />
       </a>
-      <a
-        class="button step wide"
-        href={stepTo(now + HOUR_MS)}
-        data-moment
-        aria-label="One hour later"
-        aria-keyshortcuts="]"
-      >
-        <Icon name="chevron-right" />
+      <a class="step" href={stepTo(now + HOUR_MS)} data-moment aria-label="One hour later" aria-keyshortcuts="]">
+        <Icon name="chevronRight" />
       </a>
       <a class="button back" href={addressWith("", query, {})} data-moment aria-keyshortcuts="n">
         Back to now <kbd aria-hidden="true">n</kbd>

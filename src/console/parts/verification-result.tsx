@@ -23,7 +23,7 @@ export function Proof({ view }: { readonly view: View }): VNode {
         <LastVerification last={verified} head={view.position} />
       )}
       {progress === undefined ? (
-        <ActionForm view={view} back="/activity" action="/console/audit/verify">
+        <ActionForm back="/activity" action="/console/audit/verify">
           <button>Verify now</button>
         </ActionForm>
       ) : (
@@ -42,24 +42,12 @@ export function Proof({ view }: { readonly view: View }): VNode {
 function LastVerification({ last, head }: { readonly last: Recorded<"LogVerified">; readonly head: number }): VNode {
   const { position, result, broken_position: broken } = last.data;
   const since = head - last.position;
+  const whole = [<Badge state={["good", "shieldCheck", "whole"]} />, ` up to position ${grouped(position)}`];
+  const where = broken === undefined ? "" : [" (", <A href={eventHref(broken)}>event {grouped(broken)}</A>, ")"];
+  const fault = [<Badge state={["bad", "triangleAlert", "broken"]} />, ": ", <bdi>{last.data.fault}</bdi>, where];
   return (
     <p>
-      {result === "whole" ? (
-        <>
-          <Badge state={["good", "shield-check", "whole"]} /> up to position {grouped(position)}
-        </>
-      ) : (
-        <>
-          <Badge state={["bad", "triangle-alert", "broken"]} />: <bdi>{last.data.fault}</bdi>
-          {broken === undefined ? null : (
-            <>
-              {" ("}
-              <A href={eventHref(broken)}>event {grouped(broken)}</A>)
-            </>
-          )}
-        </>
-      )}
-      , as <A href={eventHref(last.position)}>verified</A> <Time at={last.time} />
+      {result === "whole" ? whole : fault}, as <A href={eventHref(last.position)}>verified</A> <Time at={last.time} />
       <By caller={last.meta.caller} />. {since === 0 ? null : `${countInWords(since, "event")} since then.`}
     </p>
   );

@@ -125,14 +125,13 @@ export function channelName(channel: ChannelName): string {
   return channel.charAt(0).toUpperCase() + channel.slice(1).replace("-", " ");
 }
 
-/** Nouns for the dispatches of each lane (queue of a channel), such as clicks. */
-export const LANE_NOUNS: Readonly<Record<Lane, string>> = { clicks: "click", direct: "message", events: "event" };
-
+/**
+ * Counts the dispatches of an outcome. Their lane does not tell a click from a conversion, or a notification from a
+ * retry, so only a webhook's are named by what they carry.
+ */
 function countDispatches(lane: Lane, requests: readonly { readonly sources: Sources }[]): string {
-  return countInWords(
-    requests.reduce((sum, { sources }) => sum + countPositions(sources), 0),
-    LANE_NOUNS[lane],
-  );
+  const count = requests.reduce((sum, { sources }) => sum + countPositions(sources), 0);
+  return lane === "events" ? countInWords(count, "event") : countInWords(count, "dispatch", "dispatches");
 }
 
 function counted(sources: Sources): string {

@@ -12,8 +12,7 @@ import { toCampaignJson, type CampaignJson } from "./campaign-json.ts";
 import type { CampaignConfig } from "./change-campaign.ts";
 import { countAudience } from "./count-audience.ts";
 import { judgeKnown, type OutreachRules, type OutreachState } from "../decide.ts";
-import { emptyTemplate, rulesForCampaign } from "../run-rules.ts";
-import type { Template } from "../../template/template.ts";
+import { rulesForCampaign } from "../run-rules.ts";
 
 /** Sources that the form of an audience offers. */
 export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
@@ -21,8 +20,8 @@ export const AUDIENCE_SOURCES = audienceSource.anyOf.map((one) => one.const);
 /** The settings that pages show and count campaigns with. */
 export interface CampaignSettings {
   readonly config: CampaignConfig;
-  /** Returns the rules by which a run with this template would decide. */
-  rulesWith(template: Template): Promise<OutreachRules>;
+  /** Returns the rules by which a run of `default` would decide. */
+  commonRules(): Promise<OutreachRules>;
 }
 
 /** A campaign as pages show it. */
@@ -94,10 +93,9 @@ export async function readCampaign(
 type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "quota" | "run">;
 
 /** Returns a function that gives the rules of a campaign's runs by its name. */
-async function createRules({ state }: RuledMoment, { config, rulesWith }: CampaignSettings) {
-  const common = await rulesWith(config.outreach.template ?? emptyTemplate(config));
-  return (name: string): OutreachRules =>
-    name === DEFAULT_CAMPAIGN ? common : rulesForCampaign(common, state("campaigns"), name);
+async function createRules({ state }: RuledMoment, { commonRules }: CampaignSettings) {
+  const common = await commonRules();
+  return (name: string): OutreachRules => rulesForCampaign(common, state("campaigns"), name);
 }
 
 function readStates({ state, now }: RuledMoment): OutreachState {

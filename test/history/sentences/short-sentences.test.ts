@@ -62,7 +62,7 @@ const SENTENCES: readonly (readonly [EventType, object, string])[] = [
     'Chat was sent the report of run r1: "Run 1"',
   ],
   ["LinkClicked", { domain: "go.example", short_code: "x", bot: false }, "a person clicked go.example/x"],
-  ["DispatchAbandoned", outcome, "Chat did not take 25 clicks: 429 from Slack, rate_limited"],
+  ["DispatchAbandoned", outcome, "Chat did not take 25 dispatches: 429 from Slack, rate_limited"],
   ["DispatchSucceeded", { ...outcome, channel: "webhook-crm", lane: "events" }, "Webhook crm received 25 events"],
   [
     "DispatchDiscarded",
