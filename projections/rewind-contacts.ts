@@ -99,8 +99,8 @@ function rewindRest(now: Contacts, position: number): Contacts {
 }
 
 /**
- * Returns the changes up to a position. Full blocks stay as they are; the block that contains the position was not full
- * then.
+ * Returns the changes up to a position. Full blocks that end before it stay as they are; the block that contains it is
+ * cut there and becomes the open one.
  */
 function changedUpTo({ changed: { full, open } }: Contacts, position: number): Contacts["changed"] {
   const before = [...full].filter(([, { at }]) => at.at(-1)! <= position);
