@@ -17,7 +17,7 @@ export function canRewindContacts({ rewinds_to }: Contacts, position: number): b
 export function* rewindContacts(now: Contacts, position: number): Generator<void, Contacts | undefined, void> {
   if (!canRewindContacts(now, position)) return undefined;
   const past = yield* putBackAll(now, position);
-  // Events that were folded during the rewind may have dropped changes that it needs.
+  // Events that were folded into `now` during the rewind may have dropped changes that the rewind needs.
   return canRewindContacts(now, position) ? past : undefined;
 }
 
