@@ -77,26 +77,20 @@ export async function readCampaign(
   const runs = [...state("runs").started].filter(
     ([, run]) => !run.dry_run && (run.campaign ?? DEFAULT_CAMPAIGN) === name,
   );
-  const findRules = await createRules(moment, settings);
+  const rules = rulesForCampaign(await settings.commonRules(), campaigns, name);
   const { rows, verdicts } = await answerResults(moment.reader, { by: "campaign" });
   return {
     campaign,
     names: [DEFAULT_CAMPAIGN, ...campaigns.named.keys()],
-    count: await countAudience(readStates(moment), campaign.audience, findRules(name)),
+    count: await countAudience(readStates(moment), campaign.audience, rules),
     runs: runs.slice(-RUNS_SHOWN).toReversed(),
     runCount: runs.length,
     results: rows.find((row) => row.campaign === name),
-    verdict: verdicts.find(({ template }) => template === findRules(name).template.id),
+    verdict: verdicts.find(({ template }) => template === rules.template.id),
   };
 }
 
 type RuledMoment = PageMoment<"account" | "campaigns" | "contacts" | "links" | "quota" | "run">;
-
-/** Returns a function that gives the rules of a campaign's runs by its name. */
-async function createRules({ state }: RuledMoment, { commonRules }: CampaignSettings) {
-  const common = await commonRules();
-  return (name: string): OutreachRules => rulesForCampaign(common, state("campaigns"), name);
-}
 
 function readStates({ state, now }: RuledMoment): OutreachState {
   const [account, campaigns, contacts] = [state("account"), state("campaigns"), state("contacts")];
@@ -112,12 +106,12 @@ export async function readRecipientCampaigns(moment: RuledMoment, settings: Camp
   const states = readStates(moment);
   const contact = findPerson(states.contacts, recipient);
   if (named.size === 0 || contact === undefined) return [];
-  const findRules = await createRules(moment, settings);
+  const common = await settings.commonRules();
   return [DEFAULT_CAMPAIGN, ...named.keys()].map((name) => {
     const { status = "open", attempted_at, variant, replied = false } = outreachIn(contact, name) ?? {};
     const got = { name, status, attempted_at, variant, replied };
     if (named.get(name)?.ended_at != null) return { ...got, next: "no: it has ended" };
-    const rules = findRules(name);
+    const rules = rulesForCampaign(common, states.campaigns, name);
     const verdict = judgeKnown(states, rules, toRecipient(contact), undefined, contact);
     return { ...got, next: describeNext(verdict, rules) };
   });
