@@ -8,7 +8,7 @@ import { createEventLog, STREAMS, type NewEvent } from "../src/log/event-log.ts"
 import { isOperationWord, loadOperations } from "../src/operations.ts";
 import { makeId } from "../src/platform/clock.ts";
 import { isReading, type AnyOperation } from "../src/platform/operation.ts";
-import { withLog } from "./harness/capture.ts";
+import { withLog } from "./harness/capture-command.ts";
 import { outcomeOf } from "./harness/memory/outcomes.ts";
 import { authorize, BEARER, openInstallation, type Installation, type Running } from "./harness/process.ts";
 import { onRuntime } from "./harness/runtime.ts";

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Config, loadConfig } from "../config/config.ts";
-import { configurationError } from "../config/error.ts";
+import { configurationError } from "../config/configuration-error.ts";
 import { readEnvFile } from "../config/load-env-file.ts";
 import type { RawEnvironment } from "../config/environment.ts";
 import { refuseServed } from "../log/instance-heartbeats.ts";
@@ -15,7 +15,7 @@ import { openLog, type OpenedLog } from "../privacy/open-log.ts";
 import { keyId } from "../vault/derive-keys.ts";
 import { nameOfKey } from "../vault/master-key.ts";
 import type { Manifest } from "./manifest.ts";
-import { putBack, refuseTaken } from "./put-back.ts";
+import { putBack, refuseTaken } from "./put-backup-in-place.ts";
 import { loadMasterKey } from "./restore.ts";
 import { writeBackup } from "./write-backup.ts";
 

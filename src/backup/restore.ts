@@ -10,7 +10,7 @@ import { loadKeyFile } from "../vault/master-key.ts";
 import { extractBackup, readSettled } from "./from-increments.ts";
 import { isIncremental, readIncrements } from "./increments-manifest.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
-import { putBack, refuseTaken } from "./put-back.ts";
+import { putBack, refuseTaken } from "./put-backup-in-place.ts";
 import { openIncrements } from "./remote-increments.ts";
 import { recordBackup, type Recording } from "./write-backup.ts";
 

@@ -4,7 +4,7 @@ import { decodeKey, secret, type Secret } from "../platform/secret.ts";
 import type { TracingOptions } from "../tracing/tracing.ts";
 import { readAds, readMeta, readX, readChat, readMessaging } from "./channels.ts";
 import { requireAllOrNone, readEnvironment, type Settings, warnOfMisspelt } from "./environment.ts";
-import { configurationError, createReport, type Report } from "./error.ts";
+import { configurationError, createReport, type Report } from "./configuration-error.ts";
 import { readHttp, type RoutePaths } from "./http.ts";
 import { readLog } from "./database.ts";
 import { type OutreachConfig, readLinks, readOutreach } from "./outreach.ts";

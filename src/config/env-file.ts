@@ -1,5 +1,5 @@
 import type { RawEnvironment } from "./environment.ts";
-import type { Fault } from "./error.ts";
+import type { Fault } from "./configuration-error.ts";
 
 export interface EnvFile {
   readonly values: Readonly<Record<string, string>>;

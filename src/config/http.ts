@@ -1,6 +1,6 @@
 import { isIP, isIPv6 } from "node:net";
 import { commaList, readNamedFile, readSetting, quoteValue, type Settings } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import type { Environment } from "./schema.ts";
 import { readTokens, readTokenLines, warnOfScopeless } from "./tokens.ts";
 import { isLoopback, parseHttpUrl } from "./urls.ts";

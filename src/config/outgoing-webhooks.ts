@@ -13,7 +13,7 @@ import {
   type RawEnvironment,
   type Settings,
 } from "./environment.ts";
-import type { Report } from "./error.ts";
+import type { Report } from "./configuration-error.ts";
 import {
   isWebhookName,
   listWebhookNames,

@@ -4,7 +4,7 @@ import type { LetterStatus } from "../../projections/dead-letters.ts";
 import { findChannel, listChannels, pendingOf, type Suspended } from "../../projections/deliveries.ts";
 import { eventJson, toEventJson } from "../history/event-json.ts";
 import { EVENT_NAME } from "../history/find-event.ts";
-import { quoteText } from "../history/words/sentence.ts";
+import { quoteText } from "../history/sentences/sentence.ts";
 import type { StateContext } from "../log/event-log.ts";
 import { count, named, oneOf, orNull, text, time } from "../platform/common-schemas.ts";
 import { countInWords, formatDuration } from "../platform/counts-and-lists.ts";

@@ -2,7 +2,7 @@
 import { HOUR_MS } from "../../projections/time.ts";
 import { countPeopleAt } from "../../projections/contact.ts";
 import { channelsOf } from "../../projections/deliveries.ts";
-import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/periods.ts";
+import { labelOf, periodsOf, type PeriodsQuery } from "../../projections/counts-by-period.ts";
 import { QUARTER_MS, QUARTERS_MAX, type Quarters } from "../../projections/quarter-hours.ts";
 import { noClicks, type SuspectedCounts } from "../../projections/suspected-clicks.ts";
 import { noMessages } from "../../projections/messages-by-quarter-hour.ts";
@@ -62,8 +62,8 @@ interface CountedPeriod<Kind extends string> {
   readonly label: string;
   readonly counts: Readonly<Record<Kind, number>>;
   /**
-   * Counts in the corresponding period of the time before, which is as long as the chart. Undefined if the chart does
-   * not compare.
+   * Counts of the period at the same place in the time before the chart's time, which is as long. Undefined if the
+   * chart does not compare.
    */
   readonly before?: Readonly<Record<Kind, number>>;
 }

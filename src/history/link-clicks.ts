@@ -16,8 +16,8 @@ import { newestEvents, type PageMoment } from "../projector/page-moments.ts";
 import type { ClickQuarters } from "./chart-figures.ts";
 import { streamsOfLink } from "./history.ts";
 import { addConversions, formatValues, noWorth, toWorthFigures } from "./results-worth.ts";
-import { isErased } from "./words.ts";
-import { join, other, say, type Sentence } from "./words/sentence.ts";
+import { isErased } from "./event-sentences.ts";
+import { join, other, say, type Sentence } from "./sentences/sentence.ts";
 
 /** The columns that a list of links is sorted by. */
 export const LINK_LIST_COLUMNS = ["link", "people", "suspected", "bots", "last"] as const;

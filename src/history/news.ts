@@ -10,9 +10,9 @@ import { HOUR_MS } from "../../projections/time.ts";
 import { countInWords, grouped } from "../platform/counts-and-lists.ts";
 import { findBursts, tallyClicks, type Burst, type LinkTally } from "./news-clicks.ts";
 import { isOperatorDecision, isHourly, sayKind, severityOfEnd, severityOfKind, type Severity } from "./news-kinds.ts";
-import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./words/sentence.ts";
-import { channelName } from "./words/short.ts";
-import { sayCounts, sayRunEnd } from "./words/short-outreach.ts";
+import { link, other, run as runMention, say, sayReason, type Mention, type Sentence } from "./sentences/sentence.ts";
+import { channelName } from "./sentences/short-sentences.ts";
+import { sayCounts, sayRunEnd } from "./sentences/short-outreach.ts";
 
 /**
  * A line in the console's list of news: a single event, or the events of one run, of one hour, or of one channel's

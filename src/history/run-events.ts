@@ -11,7 +11,7 @@ import { X_PRICES } from "../networks/x/x-api.ts";
 import { countInWords, formatDuration, grouped } from "../platform/counts-and-lists.ts";
 import { createSortedPage, toSortValue, type ListPage } from "../platform/sorted-page.ts";
 import type { PageMoment } from "../projector/page-moments.ts";
-import { NOT_REACHED_WORDS, SKIPS } from "./words/outreach.ts";
+import { NOT_REACHED_WORDS, SKIPS } from "./sentences/outreach.ts";
 import { EVENT_ID, toReading } from "./find-event.ts";
 import { eventsOfRun, findRunStart } from "./find-run.ts";
 

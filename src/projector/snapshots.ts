@@ -12,7 +12,7 @@ import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { constants, createDeflateRaw, inflateRaw } from "node:zlib";
-import { createStateDecoder, encodePieces } from "../../projections/snapshot.ts";
+import { createStateDecoder, encodePieces } from "../../projections/encode-state.ts";
 import { createTimeSlices } from "../platform/time-slices.ts";
 
 /**

@@ -20,7 +20,7 @@ import { refuseLostLog } from "../privacy/secrets-binding.ts";
 import { locateLog } from "../privacy/locate-log.ts";
 import { openLog, openStoredLog } from "../privacy/open-log.ts";
 import { finding, type Finding } from "./examination-finding.ts";
-import { countFreeTexts, warnOfTexts } from "../delivery/free-texts.ts";
+import { countFreeTexts, warnOfTexts } from "../delivery/free-message-allowance.ts";
 import type { Logger } from "../platform/logger.ts";
 import { openReachlog } from "./open-reachlog.ts";
 import { listPartNames } from "../config/optional-parts.ts";

@@ -4,7 +4,7 @@ import { createUsedStates } from "../account/link-account.ts";
 import { isOfThisMachineOnly } from "../config/http.ts";
 import { createConsole } from "../console/render-console.ts";
 import type { ConsoleSettings } from "../console/page-context.ts";
-import type { HttpContext } from "../http/context.ts";
+import type { HttpContext } from "../http/http-context.ts";
 import { createClientAddress } from "../http/access/client-address.ts";
 import { createNotices } from "../http/server/form-routes.ts";
 import { createAuthorizationCookie } from "../http/access/encrypted-cookie.ts";
@@ -129,7 +129,7 @@ function shownSettings(context: ServedLog, { delivery, authentication }: ServedP
   const { config, hashesOf } = context;
   return consoleSettings(config, delivery, {
     hashesOf,
-    rulesWith: async (template) => toOutreachRules(context, template),
+    commonRules: async () => toOutreachRules(context),
     wantsToken: () => authentication.guardsConsole,
     tokens: () => withSource(authentication.list(), config.http),
   });

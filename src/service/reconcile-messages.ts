@@ -1,6 +1,6 @@
 import type { OpenAttempt, Run } from "../../projections/run.ts";
 import { listConfiguredChannels } from "../config/optional-parts.ts";
-import { configurationError } from "../config/error.ts";
+import { configurationError } from "../config/configuration-error.ts";
 import { createAnnounce } from "../delivery/suspension.ts";
 import { countSettled } from "../outreach/reconcile.ts";
 import { createRunner } from "../outreach/start-run.ts";

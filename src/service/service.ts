@@ -1,4 +1,4 @@
-import { watchFreeTexts } from "../delivery/free-texts.ts";
+import { watchFreeTexts } from "../delivery/free-message-allowance.ts";
 import { readFile } from "node:fs/promises";
 import type { DataOf, EventType, Recorded } from "../../events/catalog.ts";
 import type { ProjectionName } from "../../projections/all.ts";

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportLog } from "../../src/commands/audit/export-log.ts";
 import { importLog } from "../../src/commands/audit/import-log.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { name, newEvent } from "./events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 /**
  * Number of random histories, few because each creates two logs; formats.test.ts tests single lines in a thousand runs.

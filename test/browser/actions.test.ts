@@ -6,7 +6,7 @@ import { describeEndpoints } from "../../src/http/endpoints.ts";
 import { documentedPath } from "../fuzz/document.ts";
 import { overhangOf, violationsOf } from "../harness/accessibility.ts";
 import { hasBrowser, launchBrowser } from "../harness/browser.ts";
-import { isWhole } from "../harness/is-whole.ts";
+import { isWhole } from "../harness/case-count.ts";
 import { operatorOf, type Operator } from "../harness/operator.ts";
 import {
   authorize,
@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("the main actions of each page", () => {
       does: "sign in",
       address: "/",
       act: async ({ operator }) => {
-        // The browser logs an answer of 401 as its own error.
+        // The browser itself reports an answer of 401 as an error of the page.
         expect(operator.wrong.splice(0)).toEqual([expect.stringContaining("401")]);
         await operator.fill("Token", TOKEN);
         await operator.press("Sign in");

@@ -17,7 +17,7 @@ import { keysIn } from "../../src/privacy/key-store.ts";
 import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openSecretStore } from "../../src/vault/encrypted-secrets.ts";
-import { capture, type Captured, withLog } from "../harness/capture.ts";
+import { capture, type Captured, withLog } from "../harness/capture-command.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { contacts, forget, recipients } from "../harness/memory/operation-commands.ts";

@@ -7,7 +7,7 @@ import { DELIVERED, fakeChannel, gate, UNAVAILABLE, type FakeChannel } from "../
 import { eventually, NOTIFY, openDelivery, passUntil, type DeliveryHarness } from "../harness/memory/delivery.ts";
 import { fakeTime, type FakeTime } from "../harness/memory/fake-time.ts";
 import { newLogFile } from "../harness/memory/log.ts";
-import { createReach } from "../harness/memory/reach.ts";
+import { createReach } from "../harness/memory/log-access.ts";
 
 /**
  * Time until another instance takes over from one that hangs: the duration of its lease plus the others' polling

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Snapshot } from "eventstore-lite";
 import type { Recorded } from "../../events/catalog.ts";
 import { PROJECTION_NAMES, projectionOf, type ProjectionName } from "../../projections/all.ts";
-import { decodeState, encodeState } from "../../projections/snapshot.ts";
+import { decodeState, encodeState } from "../../projections/encode-state.ts";
 import { logFiles } from "../../src/log/log-files.ts";
 import { unpackState } from "../../src/projector/snapshots.ts";
 import { filePlace } from "../../src/privacy/locate-log.ts";
@@ -18,8 +18,8 @@ import {
   stop,
   kill,
 } from "../harness/process.ts";
-import { click } from "./load.ts";
-import { addPeople } from "./people.ts";
+import { click } from "./click-load.ts";
+import { addPeople } from "./sandbox-people.ts";
 
 test("a service's history folds to the same bytes from the start and from every snapshot", async () => {
   await using world = await openInstallation({ x: { dmLimit: 1_000, dmReadLimit: 1_000, lateCommitMs: 50 } });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beginPostgresEpoch, openDatabase } from "eventstore-lite/postgres";
 import { startPostgres, type PostgresServer } from "eventstore-lite/testing";
 import { authorize, BEARER, exported, kill, openInstallation, stop, type Installation } from "../harness/process.ts";
-import { addPeople, arrivals } from "./people.ts";
+import { addPeople, arrivals } from "./sandbox-people.ts";
 import { installedPostgres } from "./server-pair.ts";
 
 /** Daily limit of messages. There are twice as many recipients, so that half of them are left for the next day. */

@@ -8,12 +8,12 @@ import { restoreCommand } from "../../src/commands/restore.ts";
 import type { MakeCommand } from "../../src/commands/shared/command.ts";
 import { createEventLog, STREAMS } from "../../src/log/event-log.ts";
 import type { OpenedLog } from "../../src/privacy/open-log.ts";
-import { capture, withLog } from "../harness/capture.ts";
+import { capture, withLog } from "../harness/capture-command.ts";
 import { addedOf, clickOf } from "../harness/memory/new-events.ts";
 import { openInstallation } from "../harness/process.ts";
 import { temporaryFolder, type TemporaryFolder } from "../harness/temporary.ts";
 import { mountFailingDisk, mountSmallDisk } from "./small-disk.ts";
-import { has, isRoot } from "./tools.ts";
+import { has, isRoot } from "./required-tools.ts";
 
 const REACHLOG_KEY = Buffer.alloc(32, 7).toString("base64");
 const DAY_MS = 86_400_000;

@@ -10,7 +10,7 @@ import { locateLog } from "../../src/privacy/locate-log.ts";
 import { openLog } from "../../src/privacy/open-log.ts";
 import { openInstallation, type Installation } from "../harness/process.ts";
 import { onRuntime } from "../harness/runtime.ts";
-import { has } from "./tools.ts";
+import { has } from "./required-tools.ts";
 
 /** The system calls through which a rotation writes everything that it leaves on disk. */
 const CALLS = "fsync,fdatasync,rename,unlink,link,pwrite64";

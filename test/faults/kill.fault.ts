@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { openInstallation, until, type Running, stop } from "../harness/process.ts";
-import { startLoad } from "./load.ts";
-import { isWhole } from "../harness/is-whole.ts";
-import { expectWhole, lossesOf } from "./whole.ts";
+import { startLoad } from "./click-load.ts";
+import { isWhole } from "../harness/case-count.ts";
+import { expectWhole, lossesOf } from "./expect-whole-log.ts";
 
 const KILLS = isWhole ? 100 : 30;
 const CONNECTIONS = 8;

@@ -4,7 +4,7 @@ import { authorize, openInstallation, type Running, type Installation, stop } fr
 import type { Deployment } from "./deployments.ts";
 import { everyOperation, type Operation } from "./document.ts";
 import { requestsTo, type FuzzRequest } from "./requests.ts";
-import { faultsOf } from "./verdict.ts";
+import { faultsOf } from "./answer-faults.ts";
 import { openWire, type Wire } from "./wire.ts";
 
 /** Number of requests in flight at the same time. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { audit } from "../../src/commands/audit.ts";
 import { startSandbox, type Sandbox, type SandboxOptions } from "../../sandbox/sandbox.ts";
 import { settingsOf } from "../../sandbox/settings.ts";
-import { capture, type Captured } from "./capture.ts";
+import { capture, type Captured } from "./capture-command.ts";
 import { onRuntime, RUNTIME_ENV } from "./runtime.ts";
 
 /** API token of the test's caller `tester`. */

@@ -9,7 +9,7 @@ import type { RunReport } from "../../src/outreach/execute-run.ts";
 import { parseTemplate } from "../../src/template/template.ts";
 import { OWN, person, type Answer } from "../harness/memory/social-network.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../harness/memory/outreach.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const WORLDS = countCases(150);
 

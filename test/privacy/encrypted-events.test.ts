@@ -9,7 +9,7 @@ import { classifyError } from "../../src/log/error-kind.ts";
 import { anyEvent } from "../events/from-schema.ts";
 import { openKeys } from "../harness/memory/keyring.ts";
 import { finished } from "./encrypted.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUNS = { numRuns: countCases(500) };
 

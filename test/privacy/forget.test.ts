@@ -13,7 +13,7 @@ import { createSuppressionHashes } from "../../src/privacy/suppression-hashes.ts
 import { createEraseHandler } from "../../src/privacy/retention.ts";
 import { findEncrypted } from "../../src/privacy/forget.ts";
 import { startProjector } from "../../src/projector/projector.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openCommands, type CommandHarness } from "../harness/memory/commands.ts";
 import { RULES } from "../harness/memory/outreach.ts";
 import { encrypted } from "./encrypted.ts";

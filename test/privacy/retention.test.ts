@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newDatabase } from "eventstore-lite/testing";
 import { makeId, type Timer } from "../../src/platform/clock.ts";
-import { toHttpResponse } from "../../src/http/server/answer.ts";
+import { toHttpResponse } from "../../src/http/server/http-response.ts";
 import type { Endpoint } from "../../src/http/server/endpoint.ts";
 import { createIdempotency } from "../../src/http/server/idempotency.ts";
 import { Problem } from "../../src/http/server/problem.ts";
@@ -47,7 +47,10 @@ async function openWorld(days: number | undefined) {
     (await Array.fromAsync(log.read())).map(({ type, meta }) => `${type}${meta.erased === true ? " erased" : ""}`);
   return {
     log,
-    /** Opens the same log as another process does, with a separate retention. */
+    /**
+     * Opens the same log as another process does. Its `start` starts that process's own deletion of data that has
+     * reached the end of its retention.
+     */
     async beside() {
       const other = await open();
       const ofOther = { ...retained, eventLog: createEventLog(other, makeId), keyring: other.keyring };

@@ -10,7 +10,7 @@ import { outcomeOf } from "../harness/memory/outcomes.ts";
 import { HISTORY_CHANNELS } from "./history-delivery.ts";
 import { histories } from "./history.ts";
 import { testLog, type TestLog } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 

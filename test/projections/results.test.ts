@@ -11,7 +11,7 @@ import { createResults } from "../../src/history/results.ts";
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { histories } from "./history.ts";
 import { given, testLog } from "../harness/memory/events.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUN = { run_id: "r" };
 const ANN = { id: "101", username: "Ann" };

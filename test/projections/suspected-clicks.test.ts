@@ -15,7 +15,7 @@ import {
   type Suspected,
 } from "../../projections/suspected-clicks.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const START = Date.parse("2026-11-20T10:00:00.000Z");
 
@@ -265,7 +265,8 @@ test("a waiting click is not suspected after its link was dropped", () => {
 
 describe("the remembered messages", () => {
   test("are indexed by exactly the links that they contain", () => {
-    // The time is checked by the rule: it may be that of a message that was forgotten as too old.
+    // Builds the expected index from the messages. Only the time is copied from the tested index, because it may be
+    // that of a message that was forgotten as too old.
     const indexOf = ({ sends, sent }: Suspected): Suspected["sent"] => {
       const found: Suspected["sent"] = new Map();
       for (const [attempt, { left }] of sends)

@@ -10,7 +10,7 @@ import { addVisits, countVisitors, LINK_DAYS_MAX, noVisits, visits, type Visits 
 import type { NewEvent } from "../../src/log/event-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { histories } from "./history.ts";
-import { countCases } from "../harness/is-whole.ts";
+import { countCases } from "../harness/case-count.ts";
 
 const RUN = { run_id: "r", recipient: { id: "101", username: "ann" } };
 const LINK = "go.example/x";

@@ -14,7 +14,7 @@ import { foldLog } from "../harness/fold-log.ts";
 import { clickOf } from "../harness/memory/new-events.ts";
 import { gateFolds } from "../harness/memory/gated-folds.ts";
 import { ENGINES, openInstance } from "../harness/memory/instance.ts";
-import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuilding.ts";
+import { open, rebuildAll, servedLog, snapshotOf, storedTexts, textsOf, truth } from "./rebuild-log.ts";
 
 const ANN = "ann_builds";
 

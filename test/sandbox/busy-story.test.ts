@@ -7,7 +7,7 @@ import { openReachlog } from "../../src/service/open-reachlog.ts";
 import { makeBusyHistory } from "../../sandbox/demo-busy.ts";
 import { createMovedClock } from "../../sandbox/demo-history.ts";
 import { startSandbox } from "../../sandbox/sandbox.ts";
-import { capture } from "../harness/capture.ts";
+import { capture } from "../harness/capture-command.ts";
 import { openBusyLog, writeBusyLog } from "../harness/memory/busy-log.ts";
 import { temporaryFolder } from "../harness/temporary.ts";
 

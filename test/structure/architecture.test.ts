@@ -65,7 +65,7 @@ const MACHINE_TIME = [
   "src/commands/audit.ts",
   "src/commands/audit/prove.ts",
   "src/backup/make-backup.ts",
-  "src/backup/put-back.ts",
+  "src/backup/put-backup-in-place.ts",
   "src/backup/migrate.ts",
   "src/log/witness-server.ts",
   // Default if no clock is given.

@@ -17,4 +17,4 @@ export {
   type Row,
 } from "./measure.ts";
 export { processorTimeOf, timeOfThreads, timeWithChildren, type ProcessorTime } from "./processor-time.ts";
-export { openScan } from "./scan.ts";
+export { openScan } from "./scan-rows.ts";

@@ -6,7 +6,7 @@ import { take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { expectWhole } from "./examine-log.ts";
 import { startProgram } from "./start-program.ts";
-import { lacks } from "./tools.ts";
+import { lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -5,7 +5,7 @@ import { temporaryLogs } from "../test/temporary-logs.ts";
 import { expectWhole } from "./examine-log.ts";
 import { appendRoundsUnder } from "./inject-syscall-fault.ts";
 import { startProgram } from "./start-program.ts";
-import { lacks } from "./tools.ts";
+import { lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -4,7 +4,7 @@ import { createLogTree } from "eventstore-lite/proof";
 import { rootsOfEvents } from "../src/testing/roots-of-events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
 import { startProgram } from "./start-program.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

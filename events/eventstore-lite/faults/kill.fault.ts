@@ -3,7 +3,7 @@ import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { createLedger } from "./ledger.ts";
 import { startProgram } from "./start-program.ts";
-import { isWhole } from "./tools.ts";
+import { isWhole } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

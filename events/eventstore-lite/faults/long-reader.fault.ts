@@ -3,7 +3,7 @@ import { type EventStore, openSqliteStore } from "eventstore-lite";
 import { statSync } from "node:fs";
 import { newEvents, take } from "../src/testing/contract/events.ts";
 import { temporaryLogs } from "../test/temporary-logs.ts";
-import { lacks } from "./tools.ts";
+import { lacks } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

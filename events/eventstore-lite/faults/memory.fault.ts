@@ -5,7 +5,7 @@ import { temporaryLogs } from "../test/temporary-logs.ts";
 import { examine, FAULTLESS, retry } from "./examine-log.ts";
 import { createLedger } from "./ledger.ts";
 import { startProgram } from "./start-program.ts";
-import { lacks, memoryGroupPath } from "./tools.ts";
+import { lacks, memoryGroupPath } from "./required-tools.ts";
 
 const newLogPath = temporaryLogs();
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createExt4, type Disk } from "./test-disk.ts";
 import { examine, FAULTLESS, retry } from "./examine-log.ts";
-import { freeze } from "./freeze.ts";
+import { freeze } from "./freeze-programs.ts";
 import { createLedger, type Ledger } from "./ledger.ts";
 import { type Program, startProgram } from "./start-program.ts";
-import { RECORD_BYTES } from "./programs/record.ts";
-import { isWhole, lacks, run } from "./tools.ts";
+import { RECORD_BYTES } from "./programs/record-length.ts";
+import { isWhole, lacks, run } from "./required-tools.ts";
 
 const MIB = 1024 * 1024;
 const DISK_BYTES = 512 * MIB;

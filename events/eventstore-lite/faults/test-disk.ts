@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run } from "./tools.ts";
+import { run } from "./required-tools.ts";
 
 /** Separate file system for a fault test; its files are at `path` while it is mounted. */
 export interface Disk extends Disposable {

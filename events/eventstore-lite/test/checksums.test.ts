@@ -1,6 +1,14 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
-import { addAllTo, addTo, byPlace, byType, newSums, SUMS_BY_PLACE, SUMS_BY_TYPE } from "../src/sqlite/verify/checksums.ts";
+import {
+  addAllTo,
+  addTo,
+  byPlace,
+  byType,
+  newSums,
+  SUMS_BY_PLACE,
+  SUMS_BY_TYPE,
+} from "../src/sqlite/verify/checksums.ts";
 
 /** Maximum number that the runtime can read from SQLite: far more than any log has positions. */
 const LARGEST = Number.MAX_SAFE_INTEGER;

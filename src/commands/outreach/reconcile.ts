@@ -1,5 +1,5 @@
 import type { KnownRecipient } from "../../../events/outreach.ts";
-import { formatRecipient } from "../../history/words/sentence.ts";
+import { formatRecipient } from "../../history/sentences/sentence.ts";
 import { systemClock } from "../../platform/clock.ts";
 import { createLogger } from "../../platform/logger.ts";
 import { type Reconciled, reconcileAttempts, type ReconcileView } from "../../service/reconcile-messages.ts";

@@ -1,6 +1,6 @@
 /** @jsxImportSource preact */
 import type { VNode } from "preact";
-import { shorten } from "../../history/words.ts";
+import { shorten } from "../../history/event-sentences.ts";
 import type { readEventPage } from "../../history/activity.ts";
 import { Section } from "../document.tsx";
 import { eventHref } from "../hrefs.ts";
@@ -17,14 +17,8 @@ const SHOWN_CHARACTERS_MAX = 300;
 type StateChange = NonNullable<Awaited<ReturnType<typeof readEventPage>>>["change"];
 type KnownChange = Extract<StateChange, { readonly isReady: true }>;
 
-interface StateChangesProps {
-  readonly view: View;
-  readonly position: number;
-  readonly change: StateChange;
-}
-
 /** Shows how an event changed the state of a projection, and offers other projections. */
-export function StateChanges({ view, position, change }: StateChangesProps): VNode {
+export function StateChanges({ view, position, change }: { view: View; position: number; change: StateChange }): VNode {
   return (
     <Section id="changes" title="What it changed">
       {change.isReady ? (

@@ -62,7 +62,7 @@ export function RangePicker({ view, path }: { view: View; path: `/${string}` }):
         ])}
       />
       <PageForm class="filter" action={path} data-apply>
-        <OtherFields query={query} names={["range", "from", "to"]} />
+        <OtherFields names={["range", "from", "to"]} />
         {(["from", "to"] as const).map((name) => (
           <Field
             label={name === "from" ? "From" : "To"}

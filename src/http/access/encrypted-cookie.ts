@@ -4,7 +4,7 @@ import type { Authorization } from "../../account/oauth.ts";
 import type { Clock } from "../../platform/clock.ts";
 import { encrypt, open } from "../../vault/encrypt.ts";
 import { deriveKey } from "../../vault/derive-keys.ts";
-import type { WithHeaders } from "../server/answer.ts";
+import type { WithHeaders } from "../server/http-response.ts";
 
 export interface EncryptedCookieOptions {
   readonly name: string;

@@ -22,8 +22,8 @@ import { FILTER_SENTENCES } from "../../delivery/dead-letter-filter.ts";
 import { isLoopback, parseHttpUrl } from "../../config/urls.ts";
 import { FILTER_WORDS } from "../../history/log-filter.ts";
 import { discloseRecipient } from "../../privacy/read-audit.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { html, redirect, whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { html, redirect, whole } from "../server/http-response.ts";
 import { formBody } from "../server/body.ts";
 import { compressed, createCompressed } from "../server/compress.ts";
 import {

@@ -9,7 +9,7 @@ import { BASES } from "../../recipients/list-recipients.ts";
 import { CONSENT_SOURCE_CHARS_MAX, parseStatedConsent } from "../../recipients/parse-consent.ts";
 import { parseColumnMap } from "../../recipients/file/column-map.ts";
 import { ServiceError } from "../../platform/service-error.ts";
-import type { HttpContext } from "../context.ts";
+import type { HttpContext } from "../http-context.ts";
 import { checkKeptFile, readKeptFile } from "./kept-upload.ts";
 import { type Fields, type SentFile, uploadBody } from "../server/body.ts";
 import { commonFields } from "../server/form-routes.ts";

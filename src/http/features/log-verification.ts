@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { EVENT_ID, findAt, findEventNear, isEventName } from "../../history/find-event.ts";
 import { findLast } from "../../log/event-log.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { attachment, whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { attachment, whole } from "../server/http-response.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply, textReply } from "../server/endpoint.ts";
 import { appendedOrNothing, problems } from "../server/problem.ts";

@@ -6,7 +6,7 @@ import { READ_MS_MAX } from "../../recipients/file/read-in-worker.ts";
 import { findHeld } from "../../recipients/release-held-recipient.ts";
 import { inTimeSlices } from "../../platform/time-slices.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
-import { feature, type HttpContext } from "../context.ts";
+import { feature, type HttpContext } from "../http-context.ts";
 import { fileBody } from "../server/body.ts";
 import { route, reply, type Form } from "../server/endpoint.ts";
 import { count, named, text } from "../../platform/common-schemas.ts";

@@ -7,7 +7,7 @@ import { classifyError } from "../../log/error-kind.ts";
 import type { NewEvent } from "../../log/event-log.ts";
 import { formatDuration } from "../../platform/counts-and-lists.ts";
 import { status } from "elysia";
-import { feature, type HttpContext } from "../context.ts";
+import { feature, type HttpContext } from "../http-context.ts";
 import { objectBody } from "../server/body.ts";
 import { route, reply } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";

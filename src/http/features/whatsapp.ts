@@ -13,8 +13,8 @@ import {
   whatsappNotice,
 } from "../../networks/messaging/whatsapp-statuses.ts";
 import { count } from "../../platform/common-schemas.ts";
-import { feature, type HttpContext } from "../context.ts";
-import { whole } from "../server/answer.ts";
+import { feature, type HttpContext } from "../http-context.ts";
+import { whole } from "../server/http-response.ts";
 import { readBytes, UNCHECKED, type RequestBody } from "../server/body.ts";
 import { reply, route, textReply, type RequestContext } from "../server/endpoint.ts";
 import { problems } from "../server/problem.ts";

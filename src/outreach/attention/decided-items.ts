@@ -2,7 +2,7 @@ import type { EventType, Recorded } from "../../../events/catalog.ts";
 import { findChannel } from "../../../projections/deliveries.ts";
 import { msOf } from "../../../projections/time.ts";
 import { readBacklog } from "../../delivery/backlog.ts";
-import { mention, say, type Sentence } from "../../history/words/sentence.ts";
+import { mention, say, type Sentence } from "../../history/sentences/sentence.ts";
 import { countInWords, grouped } from "../../platform/counts-and-lists.ts";
 import { newestEvents, type PageMoment } from "../../projector/page-moments.ts";
 

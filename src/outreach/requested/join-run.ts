@@ -69,7 +69,7 @@ export function nextKey(key: IdempotencyKey | undefined, earlier: number): Idemp
   return key === undefined || earlier === 0 ? key : { ...key, key: `${key.key}/${earlier}` };
 }
 
-/** Returns the id of the run that the event at a position starts, or that recipients join by it. */
+/** Returns the id of the run that the event at a position starts, or that the event's recipients join. */
 export async function runAt({ eventLog }: OutreachContext, position: number): Promise<string> {
   const event = await eventAt(eventLog.store, position);
   if (event.type === "RunStarted" || event.type === "RecipientRequested") return event.data.run_id;

@@ -7,7 +7,7 @@ import { isRequested } from "../../../projections/run.ts";
 import { omitUndefined } from "../../platform/omit-undefined.ts";
 import { decideStart } from "../decide.ts";
 import type { RunSelection } from "../run-limits.ts";
-import { countsOn, countSkip, skip, write, type Comparison, type HypotheticalRun } from "./two-worlds.ts";
+import { countsOn, countSkip, skip, write, type Comparison, type HypotheticalRun } from "./compare-rules.ts";
 import { fromRunRules } from "../run-rules.ts";
 import type { WalkTarget } from "./recipients-in-run-order.ts";
 import { contactIn, decideIn, isSameDecision, mayGoOn, toMoment, toRules, type World } from "./redecide.ts";

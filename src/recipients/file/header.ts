@@ -58,11 +58,11 @@ export interface Header {
    */
   readonly columns: readonly (string | undefined | null)[];
   /**
-   * Columns that the operator assigned to names which do not mean them by themselves. In such a column, a consent may
-   * be a yes or no.
+   * Columns that the operator assigned to header names whose meaning would be another one without that choice. In such
+   * a column, a consent may be a yes or no.
    */
   readonly chosen: ReadonlySet<string | null>;
-  /** Names in the file of the columns that it does not call as we do, by our name. */
+  /** The file's own names of the columns that it names differently from us, by our name of the column. */
   readonly ownNames: ReadonlyMap<string, string>;
   /** Template fields whose name says that a recipient opted out, such as `unsubscribed`. */
   readonly optOuts: readonly string[];

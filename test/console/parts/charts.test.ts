@@ -7,7 +7,7 @@ import { fitToData } from "../../../src/history/chart-figures.ts";
 import { BarChart, Histogram } from "../../../src/console/parts/charts.tsx";
 import { countBars, type QuarterCount } from "../../../src/history/chart-figures.ts";
 import { ClicksChart, RangePicker } from "../../../src/console/parts/time-charts.tsx";
-import type { View } from "../../../src/console/page-context.ts";
+import { ShownView, type View } from "../../../src/console/page-context.ts";
 import { QUARTER_MS, QUARTERS_MAX } from "../../../projections/quarter-hours.ts";
 import { rowsOf, textsAt } from "../pages.ts";
 
@@ -142,7 +142,7 @@ function shownAt(query: string, clickedDaysAgo: readonly number[] = []) {
   );
   return {
     chart: renderToString(h(ClicksChart, { view, unit: "day", quarters })),
-    picker: renderToString(h(RangePicker, { view, path: "/links" })),
+    picker: renderToString(h(ShownView.Provider, { value: view }, h(RangePicker, { view, path: "/links" }))),
   };
 }
 

@@ -5,7 +5,7 @@ import { laneOf, requestsDispatch } from "../../../events/dispatch-rules.ts";
 import { pendingOf, type ChannelState } from "../../../projections/deliveries.ts";
 import { DISPATCH_ATTEMPTS_MAX } from "../../../src/delivery/attempt-outcome.ts";
 import type { OutcomeOfOne } from "../../harness/memory/outcomes.ts";
-import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./watch.ts";
+import { isFinal, keysByPosition, outcomesOf, type OrderWatch } from "./check-requests.ts";
 
 /**
  * Checks a channel after a history, once everything is settled. `ghosts`: number of appends that took effect but were
@@ -122,7 +122,7 @@ export function auditTruth(
     const most = 1 + (exposed.get(key) ?? 0);
     if (count > most) throw new Error(`${key} arrived ${count} times, and may have ${most} times`);
   }
-  // A retried letter counts by its latest outcome.
+  // A dispatch that was retried counts by its latest outcome.
   const ends = new Map<string, string>();
   for (const { type, data } of outcomesOf(log, channel).filter(isFinal)) ends.set(keys.get(data.source) ?? "", type);
   for (const [key, type] of ends) {

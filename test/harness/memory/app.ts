@@ -5,7 +5,7 @@ import { CLICK_CHANNELS, type ChannelName } from "../../../events/channel-names.
 import type { Event } from "../../../events/catalog.ts";
 import type { Circuit } from "../../../src/delivery/rate-limiter.ts";
 import type { Delivery, Settlement } from "../../../src/delivery/wait-for-outcome.ts";
-import type { HttpContext } from "../../../src/http/context.ts";
+import type { HttpContext } from "../../../src/http/http-context.ts";
 import { createApp, type App } from "../../../src/http/app.ts";
 import { createAuthentication } from "../../../src/http/access/bearer-tokens.ts";
 import { createFailureLimit } from "../../../src/http/access/failure-limit.ts";

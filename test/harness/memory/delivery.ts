@@ -17,7 +17,7 @@ import { growingList } from "./fake-channel.ts";
 import { fakeTime, type FakeTime } from "./fake-time.ts";
 import { openMemoryLog, SILENT, toStateContext, type MemoryLog } from "./log.ts";
 import { outcomesIn, type OutcomeOfOne } from "./outcomes.ts";
-import { ALL_ROLES } from "./roles.ts";
+import { ALL_ROLES } from "./fake-roles.ts";
 
 const LINK = { event: "click", domain: "go.example", short_code: "a", original_url: "https://example.com", bot: false };
 

@@ -8,7 +8,7 @@ import { declaredProblem, problems, type Problem } from "../../../src/http/serve
 import { createSessions } from "../../../src/http/access/session.ts";
 import { forPrograms } from "../../../src/http/server/openapi.ts";
 import { documentedPath, everyOperation, operationsOf, type Schema } from "../../fuzz/document.ts";
-import { ACTIONS } from "../actions.ts";
+import { ACTIONS } from "../added-endpoints.ts";
 import { ask, MASTER_KEY, openApp, TOKEN, type Given, post, createClaims } from "../../harness/memory/app.ts";
 
 const ENDPOINTS = forPrograms(describeEndpoints());

@@ -1,8 +1,8 @@
 import type { Recorded } from "../../../events/catalog.ts";
 import type { NewEvent } from "../../../src/log/event-log.ts";
-import { violated, type Attempt, type Books } from "./books.ts";
-import type { House } from "./house.ts";
-import { CONSENT_FOR } from "./setting.ts";
+import { violated, type Attempt, type Books } from "./log-summary.ts";
+import type { House } from "./simulated-world.ts";
+import { CONSENT_FOR } from "./initial-state.ts";
 
 /**
  * Campaigns in each generated history, in addition to `default`. `follows` names the campaign after whose message this

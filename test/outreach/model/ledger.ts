@@ -1,14 +1,14 @@
 import { CLOCK_SKEW_MS_MAX } from "../../../src/log/log-clock.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
-import { createBooks, inherit, violated, type Books } from "./books.ts";
+import { createBooks, inherit, violated, type Books } from "./log-summary.ts";
 import { campaignOfText, isAnswered } from "./campaigns.ts";
 import { PAGES_MAX } from "./instance.ts";
 import { checkErased } from "./erased.ts";
-import type { Copy, House } from "./house.ts";
+import type { Copy, House } from "./simulated-world.ts";
 import { enter } from "./rules.ts";
 import { isSendingTime } from "./windows.ts";
 import { SHOWN_MS, type Accepted } from "../../harness/memory/social-network.ts";
-import type { Ask } from "./witness.ts";
+import type { Ask } from "./recorded-calls.ts";
 
 /**
  * Checks the protocol's rules independently of the code that implements them. Compares the log with the messages that

@@ -7,7 +7,7 @@ import { startSandbox, type Sandbox } from "../../../sandbox/sandbox.ts";
 import { signalChat, signalRead } from "../../../sandbox/x/activity.ts";
 import { METADATA } from "../../harness/memory/log.ts";
 import { personId } from "../../sandbox/client.ts";
-import { eventually, openSignals } from "./world.ts";
+import { eventually, openSignals } from "./signal-harness.ts";
 
 let sandbox: Sandbox;
 beforeEach(async () => {

@@ -13,8 +13,8 @@ import { addedOf } from "../../harness/memory/new-events.ts";
 import { openOutreach, RULES, type OutreachHarness } from "../../harness/memory/outreach.ts";
 import { person } from "../../harness/memory/social-network.ts";
 import { dayIn } from "../../../src/outreach/quota-day.ts";
-import { isWhole } from "../../harness/is-whole.ts";
-import { selection } from "../model/setting.ts";
+import { isWhole } from "../../harness/case-count.ts";
+import { selection } from "../model/initial-state.ts";
 
 /** Number of random histories: all with the fault tests, a part of them with the ordinary tests. */
 const HISTORIES = isWhole ? 150 : 15;
